@@ -1,4 +1,4 @@
-// People and programs who may use the API.
+// Accounts of administrators and viewers, and API keys.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -45,7 +45,7 @@ test('an account without a name, with an empty field or with a weak password is 
   assert.deepEqual((await broker.request('/api/v4/users')).json.data, before)
 })
 
-test('a viewer reads, and changes only its own password', async () => {
+test('a viewer can read everything and change nothing except its own password', async () => {
   const broker = await sharedBroker()
   const body = { username: 'vic', password: 'a long password', tags: 'viewer' }
   await broker.request('/api/v4/users', { method: 'POST', body })
@@ -71,7 +71,7 @@ test('a viewer reads, and changes only its own password', async () => {
   assert.deepEqual(codeOf(nobody), [404, 105])
 })
 
-test('a password is changed with the old one, and not if it is in the configuration', async () => {
+test('a password change needs the old password, and is refused for the account of the configuration', async () => {
   const broker = await sharedBroker()
   await broker.request('/api/v4/users', { method: 'POST', body: { username: 'ann', password: 'a long password' } })
   const change = async (name: string, old: string, password: string): Promise<[number, number]> => {
@@ -95,7 +95,7 @@ test('the account of http_server cannot be deleted and remains an administrator'
   assert.deepEqual(codeOf(await broker.request('/api/v4/users', { method: 'POST', body: twin })), [400, 113])
 })
 
-test('POST /auth reports whether a password is right, without authentication', async () => {
+test('POST /auth reports whether a password is correct, and needs no authentication itself', async () => {
   const broker = await sharedBroker()
   const check = async (body: unknown): Promise<[number, number]> =>
     codeOf(await broker.request('/api/v4/auth', { as: null, method: 'POST', body }))
@@ -135,7 +135,7 @@ test('an API key authenticates with its ID and secret while it is enabled and no
   assert.deepEqual(codeOf(await broker.request(path, { method: 'PUT', body: {} })), [404, 105])
 })
 
-test('an API key may have a given secret, has its own ID, and does not manage accounts', async () => {
+test('an API key is created with a given secret and a unique ID, and cannot manage accounts', async () => {
   const broker = await sharedBroker()
   const create = async (body: unknown, as?: string): Promise<[number, number]> =>
     codeOf(await broker.request('/api/v4/apps', { method: 'POST', body, ...(as === undefined ? {} : { as }) }))
@@ -151,7 +151,7 @@ test('an API key may have a given secret, has its own ID, and does not manage ac
   assert.deepEqual(codeOf(users), [403, 103])
 })
 
-test('the first start generates a password, prints it once and stores only its hash; it and the accounts outlive a restart', async (t) => {
+test('the first start generates a password and prints it once; accounts remain after a restart', async (t) => {
   const first = await startBroker(t, { generatesPassword: true })
   const [, password = ''] = await first.process.until(/sign in as +admin with (\S+) \(shown this once\)/)
   const [, url] = await first.process.until(/management API +(http:\S+)\/api\/v4/)

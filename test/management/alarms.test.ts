@@ -11,7 +11,7 @@ import { shareConfigurableBroker } from './api.ts'
 
 const configuredBroker = shareConfigurableBroker(['node.name="godwit@plant"'])
 
-test('where nothing is wrong no alarm holds and none is over', async () => {
+test('without a problem, the lists of active and of ended alarms are empty', async () => {
   const broker = await configuredBroker()
   for (const path of ['', '/activated', '/deactivated']) {
     const ofNodes = await broker.request(`/api/v4/alarms${path}`)
@@ -24,7 +24,7 @@ test('where nothing is wrong no alarm holds and none is over', async () => {
   }
 })
 
-test('the query parameters of EMQX 4 list alarms, too', async () => {
+test('the paths /alarms/present and /alarms/history of EMQX 4 list alarms', async () => {
   const broker = await configuredBroker()
   for (const list of ['present', 'history']) {
     assert.deepEqual((await broker.request(`/api/v4/alarms/${list}`)).json, {
@@ -40,7 +40,7 @@ test('the query parameters of EMQX 4 list alarms, too', async () => {
   assert.equal((await forget('there')).status, 404)
 })
 
-test('an alarm that does not hold cannot be ended; without a name or without JSON it is said what is wrong', async () => {
+test('a request to end an alarm is refused with 404 if the alarm is not active, and with 400 if the name or the JSON is invalid', async () => {
   const broker = await configuredBroker()
   const post = async (body: unknown) => {
     const { status, json } = await broker.request('/api/v4/alarms/deactivated', { method: 'POST', body })
@@ -55,7 +55,7 @@ test('an alarm that does not hold cannot be ended; without a name or without JSO
   assert.deepEqual(forgotten.json, { code: 0 })
 })
 
-test('an alarm of a broker that runs is in the API, below $SYS and on the command line, until it is over', async (t) => {
+test('an active alarm is shown by the API, in $SYS topics and on the command line until it ends', async (t) => {
   const folder = await temporaryFolder(t)
   const authority = new Authority('plant')
   const [certfile, keyfile] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
@@ -71,8 +71,10 @@ test('an alarm of a broker that runs is in the API, below $SYS and on the comman
   const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { reconnectPeriod: 0 })
   t.after(() => client.endAsync(true))
   await client.subscribeAsync('$SYS/brokers/godwit@plant/alarms/#')
-  /** Has the files looked at, and gives what is told then. */
-  const told = async (by: 'signal' | 'command'): Promise<{ topic: string; name: string; message: string }> => {
+  /** Makes the broker check the files, and returns the next alarm message. */
+  const nextAlarmAfter = async (
+    by: 'signal' | 'command',
+  ): Promise<{ topic: string; name: string; message: string }> => {
     const next = new Promise<[string, Buffer]>((resolve) =>
       client.once('message', (topic, payload) => resolve([topic, payload])),
     )
@@ -82,7 +84,7 @@ test('an alarm of a broker that runs is in the API, below $SYS and on the comman
     return { topic, ...JSON.parse(String(payload)) }
   }
   await renew(7)
-  const raised = await told('signal')
+  const raised = await nextAlarmAfter('signal')
   assert.deepEqual([raised.topic, raised.name], ['$SYS/brokers/godwit@plant/alarms/activate', 'certificate-ends'])
   const [{ alarms }] = (await broker.request('/api/v4/alarms/activated')).json.data
   assert.deepEqual(
@@ -93,7 +95,7 @@ test('an alarm of a broker that runs is in the API, below $SYS and on the comman
   assert.match(await ctlDone(broker, ['alarms']), /^godwit@plant\tcertificate-ends\t/)
   assert.match(await ctlDone(broker, ['status']), /^alarms +certificate-ends$/m)
   await renew(365)
-  assert.equal((await told('command')).topic, '$SYS/brokers/godwit@plant/alarms/deactivate')
+  assert.equal((await nextAlarmAfter('command')).topic, '$SYS/brokers/godwit@plant/alarms/deactivate')
   assert.equal(await ctlDone(broker, ['alarms']), '')
   assert.match(await ctlDone(broker, ['alarms', '--all']), /certificate-ends/)
   await broker.request('/api/v4/alarms/deactivated', { method: 'DELETE' })

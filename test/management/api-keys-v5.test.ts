@@ -1,12 +1,12 @@
-// Programs that may use the API, as its fifth version has them, and what they may not.
+// API keys in version 5 of the API: operations, roles and permissions.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type ApiResponse, type BrokerWithApi, startBrokerWithApi } from './api.ts'
 
-type Said = readonly [status: number, code: number, reason: string | undefined]
+type Outcome = readonly [status: number, code: number, reason: string | undefined]
 
-const said = ({ status, json }: ApiResponse): Said => [status, json.code, json.reason]
+const outcomeOf = ({ status, json }: ApiResponse): Outcome => [status, json.code, json.reason]
 
 async function makeKey(broker: BrokerWithApi, name: string, more: object = {}): Promise<string> {
   const body = { name, desc: '', enable: true, ...more }
@@ -18,7 +18,7 @@ async function makeKey(broker: BrokerWithApi, name: string, more: object = {}): 
 test('API keys in version 5: creation, roles, expiry, and no management of accounts', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
 
-  await t.test('one is made with a secret that is told once, changed, and taken away', async () => {
+  await t.test('a key is created with a secret that only the first response shows, changed and deleted', async () => {
     const as = await makeKey(broker, 'reports', { desc: 'of the night' })
     const { json } = await broker.request('/api/v5/api_key/reports')
     const { code, api_key: id, created_at: createdAt, ...rest } = json
@@ -30,7 +30,7 @@ test('API keys in version 5: creation, roles, expiry, and no management of accou
     const change = (body: object): Promise<ApiResponse> =>
       broker.request('/api/v5/api_key/reports', { method: 'PUT', body })
     assert.equal((await change({ enable: false })).json.enable, false)
-    assert.deepEqual(said(await broker.request('/api/v5/data/files', { as })), [401, 103, 'BAD_API_KEY_OR_SECRET'])
+    assert.deepEqual(outcomeOf(await broker.request('/api/v5/data/files', { as })), [401, 103, 'BAD_API_KEY_OR_SECRET'])
     const ended = await change({ enable: true, expired_at: '2020-01-01T00:00:00Z' })
     assert.deepEqual([ended.json.expired, Date.parse(ended.json.expired_at)], [true, Date.parse('2020-01-01')])
     assert.equal((await broker.request('/api/v5/data/files', { as })).status, 401)
@@ -42,13 +42,17 @@ test('API keys in version 5: creation, roles, expiry, and no management of accou
       ['reports'],
     )
     assert.ok(!JSON.stringify(data).includes(as.slice(as.indexOf(':') + 1)))
-    assert.deepEqual(said(await broker.request('/api/v5/api_key/reports', { method: 'DELETE' })), [200, 0, undefined])
+    assert.deepEqual(outcomeOf(await broker.request('/api/v5/api_key/reports', { method: 'DELETE' })), [
+      200,
+      0,
+      undefined,
+    ])
     for (const options of [{ method: 'GET' }, { method: 'DELETE' }, { method: 'PUT', body: {} }] as const)
-      assert.deepEqual(said(await broker.request('/api/v5/api_key/reports', options)), [404, 108, 'NOT_FOUND'])
+      assert.deepEqual(outcomeOf(await broker.request('/api/v5/api_key/reports', options)), [404, 108, 'NOT_FOUND'])
     assert.equal((await broker.request('/api/v5/data/files', { as })).status, 401)
   })
 
-  await t.test('what is missing, wrong or there already is refused', async () => {
+  await t.test('a key with a missing or invalid field or with the name of an existing key is refused', async () => {
     await makeKey(broker, 'twice')
     const good = { name: 'one', desc: '', enable: true }
     for (const [body, code] of [
@@ -61,11 +65,11 @@ test('API keys in version 5: creation, roles, expiry, and no management of accou
       [{ ...good, expired_at: 'tomorrow' }, 108],
     ] as const) {
       const response = await broker.request('/api/v5/api_key', { method: 'POST', body })
-      assert.deepEqual(said(response), [400, code, 'BAD_REQUEST'], JSON.stringify(body))
+      assert.deepEqual(outcomeOf(response), [400, code, 'BAD_REQUEST'], JSON.stringify(body))
     }
   })
 
-  await t.test('a program looks after no accounts, in neither version', async () => {
+  await t.test('an API key cannot manage accounts, in version 4 and in version 5', async () => {
     const as = await makeKey(broker, 'clever')
     const user = { username: 'eve', password: 'a long password' }
     const key = { name: 'more', desc: '', enable: true }
@@ -80,16 +84,16 @@ test('API keys in version 5: creation, roles, expiry, and no management of accou
       ['api_key/clever', { method: 'PUT', body: { role: 'administrator' } }],
     ] as const)
       assert.deepEqual(
-        said(await broker.request(`/api/v5/${path}`, { ...options, as })),
+        outcomeOf(await broker.request(`/api/v5/${path}`, { ...options, as })),
         [401, 103, 'API_KEY_NOT_ALLOW'],
         path,
       )
     const older = await broker.request('/api/v4/users', { as, method: 'POST', body: user })
-    assert.deepEqual(said(older), [403, 103, undefined])
+    assert.deepEqual(outcomeOf(older), [403, 103, undefined])
     assert.equal((await broker.request('/api/v5/users')).json.data.length, 1)
   })
 
-  await t.test('a publisher publishes, and neither looks nor changes; a viewer looks', async () => {
+  await t.test('the role publisher can publish but not read or change anything; the role viewer can read', async () => {
     const publisher = await makeKey(broker, 'publisher', { role: 'publisher' })
     const message = { topic: 'a', payload: 'x', clientid: 'c' }
     const publish = (as: string): Promise<ApiResponse> =>
@@ -106,6 +110,6 @@ test('API keys in version 5: creation, roles, expiry, and no management of accou
     const viewer = await makeKey(broker, 'viewer', { role: 'viewer' })
     assert.equal((await publish(viewer)).status, 403)
     assert.equal((await broker.request('/api/v4/clients', { as: viewer })).status, 200)
-    assert.deepEqual(said(await broker.request('/api/v5/audit', { as: viewer })), [403, 103, 'UNAUTHORIZED_ROLE'])
+    assert.deepEqual(outcomeOf(await broker.request('/api/v5/audit', { as: viewer })), [403, 103, 'UNAUTHORIZED_ROLE'])
   })
 })

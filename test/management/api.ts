@@ -16,30 +16,30 @@ export interface ApiResponse {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  /** Of a JSON body, else undefined. */
+  /** The parsed body if it is JSON, else undefined. */
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly json: any
 }
 
 export interface RequestOptions {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH'
-  /** Sent as JSON, but text as it is. */
+  /** A string is sent unchanged, other values as JSON. */
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
-  /** `name:password`; null: none. Unsaid: the administrator's. */
+  /** Credentials, `name:password`; null: none. Default: those of the administrator. */
   readonly as?: string | null
 }
 
 export interface BrokerWithApi extends Broker {
   /** `http://127.0.0.1:port` */
   readonly url: string
-  /** Path with `/api/v4` and all. */
+  /** `path` includes the prefix, for example `/api/v4`. */
   request(path: string, options?: RequestOptions): Promise<ApiResponse>
 }
 
 export const administrator = 'admin:a-password-for-tests'
 
-/** A broker of the real program, with a known administrator. */
+/** Starts the program as a process, with an administrator whose password the tests know. */
 export async function startBrokerWithApi(t: Scope, options: BrokerOptions = {}): Promise<BrokerWithApi> {
   const password = administrator.slice('admin:'.length)
   const broker = await startBroker(t, {
@@ -59,13 +59,13 @@ export function shareBrokerWithApi(options: BrokerOptions = {}): () => Promise<B
 }
 
 export interface ConfigurableBroker extends BrokerWithApi {
-  /** Of `--config`. */
+  /** The path given with `--config`. */
   readonly configFile: string
 }
 
 /**
- * One broker for tests of a file that each need settings of their own: a test puts its whole configuration in force, in place of that of
- * the test before. A start takes a hundred times as long. Fails if a setting holds after a restart only; those are in `set`.
+ * One broker for tests of a file that each need different settings: each test replaces the whole configuration, which takes a hundredth
+ * of the time of a start. Fails if a setting applies only after a restart; pass such settings in `set`.
  */
 export function shareConfigurableBroker(
   set: readonly string[] = [],

@@ -1,4 +1,4 @@
-// Who has changed what: noted for every way in, kept, bounded, and without secrets.
+// The audit log records each change with its account, for each way to change something. It is limited and contains no secrets.
 
 import assert from 'node:assert/strict'
 import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
@@ -32,7 +32,7 @@ test('every change is recorded with account, operation, address and result, also
   broker.process.child.kill('SIGHUP')
   let found = await rows(broker)
   while (!found.some(({ via }) => via === 'signal')) found = await rows(broker)
-  const told = found.map(({ username, by, via, operation, outcome, status }) => [
+  const recorded = found.map(({ username, by, via, operation, outcome, status }) => [
     username,
     by,
     via,
@@ -40,13 +40,13 @@ test('every change is recorded with account, operation, address and result, also
     outcome,
     status,
   ])
-  assert.deepEqual(told.slice(0, 1), [['', 'signal', 'signal', 'reload_configuration', 'done', 0]])
-  assert.deepEqual(told.slice(1), [
+  assert.deepEqual(recorded.slice(0, 1), [['', 'signal', 'signal', 'reload_configuration', 'done', 0]])
+  assert.deepEqual(recorded.slice(1), [
     ['local', 'socket', 'ctl', 'delete_user', 'refused', 404],
-    ['admin', 'account', 'v4', told[2]?.[3], 'refused', 400],
+    ['admin', 'account', 'v4', recorded[2]?.[3], 'refused', 400],
     ['ann', 'account', 'v5', 'login', 'done', 200],
-    ['ann', 'account', 'v4', told[4]?.[3], 'refused', 403],
-    ['admin', 'account', 'v4', told[5]?.[3], 'done', 200],
+    ['ann', 'account', 'v4', recorded[4]?.[3], 'refused', 403],
+    ['admin', 'account', 'v4', recorded[5]?.[3], 'done', 200],
     ['admin', 'account', 'v5', 'add_user', 'done', 200],
   ])
   const made = found.at(-1)
@@ -104,7 +104,7 @@ test('the audit log is limited on disk, and its oldest entries are deleted first
   await log.close()
 })
 
-test('where less may be kept than before, the newest is what stays', async (t) => {
+test('when the size limit of the audit log is lowered, the oldest entries are deleted', async (t) => {
   const path = folder(t)
   const log = openAuditLog(path, silent, 100_000)
   for (let number = 0; number < 200; number++) void log.note(entry(number))
@@ -122,7 +122,7 @@ test('where less may be kept than before, the newest is what stays', async (t) =
   await log.close()
 })
 
-test('half a line that a crash has left hides no other', async (t) => {
+test('an incomplete line after a crash does not hide other entries of the audit log', async (t) => {
   const path = folder(t)
   const before = openAuditLog(path, silent, 20_000)
   await before.note(entry(1))

@@ -1,12 +1,12 @@
-// Archives are no way around what a caller may not do: neither to what others may see, nor to accounts.
+// Archives do not bypass permissions: a caller cannot use them to read other namespaces or to manage accounts.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { administrator, type ApiResponse, startBrokerWithApi } from './api.ts'
 
-type Said = readonly [status: number, reason: string | undefined]
+type Outcome = readonly [status: number, reason: string | undefined]
 
-const said = ({ status, json }: ApiResponse): Said => [status, json?.reason]
+const outcomeOf = ({ status, json }: ApiResponse): Outcome => [status, json?.reason]
 
 test('an API key without permission for accounts neither reads nor restores them in archives', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
@@ -20,15 +20,18 @@ test('an API key without permission for accounts neither reads nor restores them
   const path = `data/files/${whole.filename}`
   await broker.request('/api/v5/users/ann', { method: 'DELETE' })
 
-  await t.test('it has no archive with accounts in it, whichever administrator made it', async () => {
-    assert.deepEqual(said(await broker.request(`/api/v5/${path}`, { as })), [403, 'FORBIDDEN'])
-    assert.deepEqual(said(await post('data/import', { filename: whole.filename }, as)), [403, 'FORBIDDEN'])
-    const dry = { filename: whole.filename, dry_run: true }
-    assert.deepEqual(said(await post('data/import', dry, as)), [403, 'FORBIDDEN'])
-    assert.deepEqual((await broker.request('/api/v5/users')).json.data.length, 1)
-  })
+  await t.test(
+    'the key cannot download or import an archive with accounts, whichever administrator created it',
+    async () => {
+      assert.deepEqual(outcomeOf(await broker.request(`/api/v5/${path}`, { as })), [403, 'FORBIDDEN'])
+      assert.deepEqual(outcomeOf(await post('data/import', { filename: whole.filename }, as)), [403, 'FORBIDDEN'])
+      const dry = { filename: whole.filename, dry_run: true }
+      assert.deepEqual(outcomeOf(await post('data/import', dry, as)), [403, 'FORBIDDEN'])
+      assert.deepEqual((await broker.request('/api/v5/users')).json.data.length, 1)
+    },
+  )
 
-  await t.test('what it uploads itself is no better', async () => {
+  await t.test('the key cannot import an archive with accounts that it uploaded itself', async () => {
     const bytes = await (
       await fetch(`${broker.url}/api/v5/${path}`, {
         headers: { authorization: `Basic ${Buffer.from(administrator).toString('base64')}` },
@@ -50,7 +53,7 @@ test('an API key without permission for accounts neither reads nor restores them
     assert.deepEqual((await broker.request('/api/v5/users')).json.data.length, 1)
   })
 
-  await t.test('what it exports has no accounts in it, and is its own to restore', async () => {
+  await t.test('an export of the key contains no accounts, and the key can import it', async () => {
     const made = await post('data/export', undefined, as)
     assert.equal(made.status, 200, made.text)
     const verified = await post('data/verify', { filename: made.json.filename }, as)
@@ -79,9 +82,13 @@ test('an API key without permission for accounts neither reads nor restores them
       body: 'http_server.auth_type = no_auth',
     })
     assert.equal(text.status, 403, text.text)
-    assert.equal((await change({ max_body: '2MB' })).status, 200, 'what is about no account is its to change')
+    assert.equal(
+      (await change({ max_body: '2MB' })).status,
+      200,
+      'the key can change settings that do not concern accounts',
+    )
     assert.equal((await change(issuer, administrator)).status, 200)
-    // Back to how it was for an administrator: a version with another way to sign in.
+    // For this key a rollback is refused, because that version has another authentication of administrators.
     const { data: versions } = (await broker.request('/api/v4/configuration_history')).json
     const first = versions.map(({ number }: { number: number }) => number).toSorted((x: number, y: number) => x - y)[0]
     const back = await broker.request(`/api/v4/configuration_history/${first}/rollback`, { as, method: 'POST' })
@@ -91,7 +98,7 @@ test('an API key without permission for accounts neither reads nor restores them
     assert.equal((await post('data/import', { filename: own.json.filename }, as)).status, 200, own.text)
   })
 
-  await t.test('restored data is in force when the administrator gets the response', async () => {
+  await t.test('restored accounts can log in as soon as the administrator gets the response', async () => {
     await post('users', { ...user, username: 'bob' })
     const { json } = await post('data/export', { table_sets: ['dashboard_users'] })
     await broker.request('/api/v5/users/bob', { method: 'DELETE' })

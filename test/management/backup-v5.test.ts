@@ -1,4 +1,4 @@
-// Files of the backup directory over the API. What is in archives is another matter, and so is what is done with them.
+// Files of the backup directory over the API. Other tests cover the contents of archives, their export and their import.
 
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -9,23 +9,23 @@ import { basicAuthorization, createClient } from '../../src/contract/index.ts'
 import { administrator, type ApiResponse, type BrokerWithApi, startBrokerWithApi } from './api.ts'
 import { sendBytes, statusIn } from './http.ts'
 
-type Promised = (broker: BrokerWithApi) => Promise<void>
+type Check = (broker: BrokerWithApi) => Promise<void>
 
-const promises: [name: string, keep: Promised][] = []
-const promise = (name: string, keep: Promised): void => void promises.push([name, keep])
+const checks: [name: string, run: Check][] = []
+const check = (name: string, run: Check): void => void checks.push([name, run])
 
-/** One broker for all: each finds an empty backup directory. */
+/** One broker for all checks. The backup directory is removed after each of them. */
 test('files of the backup directory are listed, uploaded, downloaded and deleted over the API, with all roles and invalid names', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
-  for (const [name, keep] of promises) {
-    await t.test(name, () => keep(broker))
+  for (const [name, run] of checks) {
+    await t.test(name, () => run(broker))
     rmSync(join(broker.dataDirectory, 'backup'), { recursive: true, force: true })
   }
 })
 
-type Said = readonly [status: number, code: number, reason: string | undefined]
+type Outcome = readonly [status: number, code: number, reason: string | undefined]
 
-const said = ({ status, json }: ApiResponse): Said => [status, json.code, json.reason]
+const outcomeOf = ({ status, json }: ApiResponse): Outcome => [status, json.code, json.reason]
 const basic = (as: string): string => `Basic ${Buffer.from(as).toString('base64')}`
 
 async function* content(): AsyncGenerator<Uint8Array> {
@@ -57,7 +57,7 @@ async function makeUser(broker: BrokerWithApi, username: string, role: string): 
   return `${username}:a long password`
 }
 
-promise('files are listed in pages, the newest first, with what is known of each', async (broker) => {
+check('files are listed in pages, the newest first, with node, time and size', async (broker) => {
   assert.deepEqual((await broker.request('/api/v5/data/files')).json, {
     code: 0,
     data: [],
@@ -71,25 +71,37 @@ promise('files are listed in pages, the newest first, with what is known of each
   assert.match(data[0].created_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d$/)
   assert.equal(Math.floor(Date.parse(data[0].created_at) / 1_000), data[0].created_at_sec)
   for (const wrong of ['page=0', 'limit=0', 'limit=10001', 'page=x'])
-    assert.deepEqual(said(await broker.request(`/api/v5/data/files?${wrong}`)), [400, 108, 'BAD_REQUEST'], wrong)
+    assert.deepEqual(outcomeOf(await broker.request(`/api/v5/data/files?${wrong}`)), [400, 108, 'BAD_REQUEST'], wrong)
 })
 
-promise('a file is downloaded byte by byte, and deleted once', async (broker) => {
+check('a file is downloaded unchanged and deleted; afterwards it is 404', async (broker) => {
   const content = 'x'.repeat(300_000)
   putFile(broker, 'a.tar.gz', content)
   const found = await broker.request('/api/v5/data/files/a.tar.gz')
   assert.equal(found.headers.get('content-type'), 'application/octet-stream')
   assert.equal(found.headers.get('content-disposition'), null)
   assert.equal(found.text, content)
-  assert.deepEqual(said(await broker.request('/api/v5/data/files/a.tar.gz?node=elsewhere')), [400, 108, 'BAD_REQUEST'])
+  assert.deepEqual(outcomeOf(await broker.request('/api/v5/data/files/a.tar.gz?node=elsewhere')), [
+    400,
+    108,
+    'BAD_REQUEST',
+  ])
   const elsewhere = await broker.request('/api/v5/data/files/a.tar.gz?node=elsewhere', { method: 'DELETE' })
-  assert.deepEqual(said(elsewhere), [400, 108, 'BAD_REQUEST'])
-  assert.deepEqual(said(await broker.request('/api/v5/data/files/a.tar.gz', { method: 'DELETE' })), [200, 0, undefined])
+  assert.deepEqual(outcomeOf(elsewhere), [400, 108, 'BAD_REQUEST'])
+  assert.deepEqual(outcomeOf(await broker.request('/api/v5/data/files/a.tar.gz', { method: 'DELETE' })), [
+    200,
+    0,
+    undefined,
+  ])
   for (const method of ['GET', 'DELETE'] as const)
-    assert.deepEqual(said(await broker.request('/api/v5/data/files/a.tar.gz', { method })), [404, 108, 'NOT_FOUND'])
+    assert.deepEqual(outcomeOf(await broker.request('/api/v5/data/files/a.tar.gz', { method })), [
+      404,
+      108,
+      'NOT_FOUND',
+    ])
 })
 
-promise('no name leads out of the backup directory', async (broker) => {
+check('no file name reaches a file outside of the backup directory', async (broker) => {
   putFile(broker, 'a.tar.gz', 'x')
   writeFileSync(join(broker.dataDirectory, 'outside.tar.gz'), 'not yours')
   symlinkSync(join(broker.dataDirectory, 'outside.tar.gz'), join(broker.dataDirectory, 'backup', 'link.tar.gz'))
@@ -119,7 +131,7 @@ promise('no name leads out of the backup directory', async (broker) => {
     }
   }
   for (const name of ['../outside.tar.gz', '/tmp/x.tar.gz', '..\\x.tar.gz', 'a\u0000.tar.gz'])
-    assert.deepEqual(said(await upload(broker, formWith(name))), [400, 108, 'BAD_REQUEST'], name)
+    assert.deepEqual(outcomeOf(await upload(broker, formWith(name))), [400, 108, 'BAD_REQUEST'], name)
   assert.equal(readFileSync(join(broker.dataDirectory, 'outside.tar.gz'), 'utf8'), 'not yours')
   const { data } = (await broker.request('/api/v5/data/files')).json
   assert.deepEqual(
@@ -128,7 +140,7 @@ promise('no name leads out of the backup directory', async (broker) => {
   )
 })
 
-promise('what is no form with a named file in it is refused, and nothing is kept', async (broker) => {
+check('an upload that is not a form with a named archive is refused, and no file is stored', async (broker) => {
   const post = (headers: Record<string, string>, body: string): Promise<ApiResponse> =>
     broker.request('/api/v5/data/files', { method: 'POST', headers, body })
   const form = (text: string): Promise<ApiResponse> => post({ 'content-type': 'multipart/form-data; boundary=b' }, text)
@@ -146,12 +158,13 @@ promise('what is no form with a named file in it is refused, and nothing is kept
     'no form at all': await form('x'.repeat(10_000)),
     'a name that is no archive': await upload(broker, formWith('a.zip')),
   }
-  for (const [what, response] of Object.entries(bad)) assert.deepEqual(said(response), [400, 108, 'BAD_REQUEST'], what)
+  for (const [what, response] of Object.entries(bad))
+    assert.deepEqual(outcomeOf(response), [400, 108, 'BAD_REQUEST'], what)
   const folder = join(broker.dataDirectory, 'backup')
   assert.deepEqual(existsSync(folder) ? readdirSync(folder) : [], [])
 })
 
-promise('an upload that breaks off leaves nothing behind, and the broker goes on', async (broker) => {
+check('an aborted upload leaves no file, and the broker continues', async (broker) => {
   const head = [
     'POST /api/v5/data/files HTTP/1.1',
     'Host: a',
@@ -171,7 +184,7 @@ promise('an upload that breaks off leaves nothing behind, and the broker goes on
   assert.deepEqual((await broker.request('/api/v5/data/files')).json.data, [])
 })
 
-promise('a viewer sees the list, and has and changes no file', async (broker) => {
+check('a viewer can list files, but not read or change them', async (broker) => {
   putFile(broker, 'a.tar.gz', 'x')
   const as = await makeUser(broker, 'vic', 'viewer')
   assert.equal((await broker.request('/api/v5/data/files', { as })).status, 200)
@@ -186,10 +199,10 @@ promise('a viewer sees the list, and has and changes no file', async (broker) =>
     await broker.request('/api/v5/data/diff', { as, method: 'POST', body: { first: 'a.tar.gz' } }),
     await upload(broker, formWith('b.tar.gz'), as),
   ])
-    assert.deepEqual(said(response), [403, 103, 'UNAUTHORIZED_ROLE'])
+    assert.deepEqual(outcomeOf(response), [403, 103, 'UNAUTHORIZED_ROLE'])
 })
 
-promise(
+check(
   'files of a namespace are separate, and an administrator of one namespace sees no other, whatever the request',
   async (broker) => {
     putFile(broker, 'all.tar.gz', 'x')
@@ -207,13 +220,13 @@ promise(
     const own = `/api/v5/data/files/${made.json.filename}?namespace=other`
     assert.equal((await broker.request(own, { as })).status, 200)
     const odd = await broker.request('/api/v5/data/files?namespace=..')
-    assert.deepEqual(said(odd), [400, 108, 'BAD_REQUEST'])
+    assert.deepEqual(outcomeOf(odd), [400, 108, 'BAD_REQUEST'])
   },
 )
 
-promise('bodies of the other operations are checked before anything is done', async (broker) => {
-  const post = async (path: string, body: unknown): Promise<Said> =>
-    said(await broker.request(`/api/v5/data/${path}`, { method: 'POST', body }))
+check('import and export check the body before they start', async (broker) => {
+  const post = async (path: string, body: unknown): Promise<Outcome> =>
+    outcomeOf(await broker.request(`/api/v5/data/${path}`, { method: 'POST', body }))
   assert.deepEqual(await post('import', {}), [400, 107, 'BAD_REQUEST'])
   assert.deepEqual(await post('import', 'no json'), [400, 109, 'BAD_REQUEST'])
   const wrongFlag = { filename: 'a.tar.gz', allow_security_profile_mismatch: 'yes' }
@@ -223,7 +236,7 @@ promise('bodies of the other operations are checked before anything is done', as
   assert.deepEqual((await broker.request('/api/v5/data/progress')).json, { code: 0, data: null })
 })
 
-promise('the typed client sends a file while it reads it, and hears why it is not kept', async (broker) => {
+check('the typed client uploads a stream, and returns the reason of a refusal', async (broker) => {
   const [name = '', password = ''] = administrator.split(':')
   const client = createClient({ at: { url: broker.url }, authorization: basicAuthorization(name, password) })
   const sent = await client.upload_backup_file({ body: { filename: 'a".zip', content: content() } })
@@ -238,7 +251,7 @@ promise('the typed client sends a file while it reads it, and hears why it is no
   assert.equal(absent.failure.reason, 'NOT_FOUND')
 })
 
-promise('an upload before authentication is refused', async (broker) => {
+check('an upload before authentication is refused', async (broker) => {
   const text = await sendBytes(
     broker.url,
     'POST /api/v5/data/files HTTP/1.1\r\nHost: a\r\nContent-Type: multipart/form-data; boundary=b\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc',

@@ -30,7 +30,7 @@ bridges.aws.iot {
 node.allowed_directories = ["/etc/keys"]
 `
 
-/** The API changes what the file says, so it stands where the API may write: in the data directory. */
+/** The configuration file is in the data directory, because the API may change it only there. */
 async function brokerWithBridges(t: Scope): Promise<BrokerWithApi & { readonly dataDirectory: string }> {
   const dataDirectory = await temporaryFolder(t)
   await writeFile(join(dataDirectory, 'godwit.conf'), file)
@@ -45,7 +45,7 @@ async function nodeOf(broker: BrokerWithApi, name: string): Promise<any> {
   return settingsIn(response.json.data.bridge.nodes[0])
 }
 
-/** Without how it is at the moment. */
+/** The settings of a bridge, without its current state. */
 // oxlint-disable-next-line typescript/no-explicit-any
 function settingsIn(node: any): any {
   return { ...node, status: undefined }
@@ -70,7 +70,7 @@ const post = (broker: BrokerWithApi, body: unknown) => broker.request('/api/v4/b
 
 const remove = (broker: BrokerWithApi, name: string) => broker.request(`/api/v4/bridges/${name}`, { method: 'DELETE' })
 
-test('bridges are shown with all of their settings, in the order that is expected, and without secrets', async () => {
+test('GET /bridges shows all settings of each bridge in the order of NanoMQ, without secrets', async () => {
   const broker = await sharedBroker()
   const response = await broker.request('/api/v4/bridges/')
   assert.equal(shapeOf(endpoints.get_mqtt_bridges.reply).faultOf(response.json), undefined)
@@ -126,7 +126,7 @@ test('bridges are shown with all of their settings, in the order that is expecte
   )
 })
 
-test('what was shown can be sent back: nothing changes, the password least of all', async () => {
+test('a PUT of the settings that GET returned changes nothing: masks keep the stored secrets', async () => {
   const broker = await sharedBroker()
   const before = await nodeOf(broker, 'office')
   const response = await put(broker, 'office', { office: before })
@@ -141,7 +141,7 @@ test('what was shown can be sent back: nothing changes, the password least of al
   assert.ok(!(await readFile(join(broker.dataDirectory, 'changed-settings.conf'), 'utf8')).includes('******'))
 })
 
-test('a bridge that is put has what was sent, defaults for the rest, and whether it is on as before', async () => {
+test('PUT replaces all settings of a bridge: keys that are not sent get their defaults, but `enable` is kept', async () => {
   const broker = await sharedBroker()
   const before = { name: 'north', server: 'mqtt-tcp://broker.example:1883', username: 'alice', password: secret }
   assert.equal((await post(broker, before)).status, 200)
@@ -185,7 +185,7 @@ test('a bridge that is put has what was sent, defaults for the rest, and whether
   assert.deepEqual([now.multi_stream, now.quic_idle_timeout, now.max_send_queue_len], [true, '0s', 64])
 })
 
-test('certificates are taken as PEM, shown as PEM, and a key is never shown', async () => {
+test('certificates are accepted and shown as PEM, and private keys are never shown', async () => {
   const broker = await sharedBroker()
   const authority = new Authority('ours')
   const { key, certificate: cert } = authority.issue('bridge')
@@ -200,7 +200,7 @@ test('certificates are taken as PEM, shown as PEM, and a key is never shown', as
   assert.deepEqual(await nodeOf(broker, 'plain'), now)
 })
 
-test('a file that a bridge names shows nothing but certificates', async () => {
+test('of a file that a bridge names, only certificates are shown', async () => {
   const broker = await sharedBroker()
   const certfile = join(broker.dataDirectory, 'notes.pem')
   await writeFile(certfile, 'auth.password { ann = secret }\n')
@@ -209,7 +209,7 @@ test('a file that a bridge names shows nothing but certificates', async () => {
   assert.equal((await nodeOf(broker, 'plain')).tls.cert, null)
 })
 
-test('a bridge is turned on and off, and twice the same is no error', async () => {
+test('a bridge is enabled and disabled, and repeating it is not an error', async () => {
   const broker = await sharedBroker()
   for (const bridge_switch of [true, true, false]) {
     const response = await broker.request('/api/v4/bridges/switch/office', {
@@ -221,7 +221,7 @@ test('a bridge is turned on and off, and twice the same is no error', async () =
   }
 })
 
-test('a bridge is created, refused when its name is taken, and deleted', async () => {
+test('a bridge is created and deleted, and a second bridge with its name is refused', async () => {
   const broker = await sharedBroker()
   const node = { server: 'mqtt-tcp://new.example:1883', username: 'bob', password: secret, keepalive: 45 }
   const response = await post(broker, { name: 'depot', ...node, forwards: [{ local_topic: 'a/#', remote_topic: '' }] })
@@ -240,7 +240,7 @@ test('a bridge is created, refused when its name is taken, and deleted', async (
   assert.equal((await broker.request('/api/v4/bridges/depot')).status, 404)
 })
 
-test('what is put, created and deleted of bridges outlives a restart', async (t) => {
+test('changed, created and deleted bridges remain so after a restart', async (t) => {
   const broker = await brokerWithBridges(t)
   const node = { server: 'mqtt-tcp://new.example:1883', username: 'bob', password: secret, keepalive: 45 }
   const properties = {
@@ -272,7 +272,7 @@ test('what is put, created and deleted of bridges outlives a restart', async (t)
   assert.equal((await again.request('/api/v4/bridges/plain')).status, 404)
 })
 
-test('a bridge that is created wrongly is refused with its key, and nothing is created', async () => {
+test('a new bridge with an invalid key is refused with the name of the key, and nothing is created', async () => {
   const broker = await sharedBroker()
   const before = await allSettings(broker)
   const node = { name: 'wrong', server: 'mqtt-tcp://a.example:1883' }
@@ -293,7 +293,7 @@ test('a bridge that is created wrongly is refused with its key, and nothing is c
   assert.deepEqual(await allSettings(broker), before)
 })
 
-test('two bridges that are created at the same time with one name become one', async () => {
+test('of two simultaneous requests to create a bridge with the same name, one is refused', async () => {
   const broker = await sharedBroker()
   const create = (server: string) => post(broker, { name: 'twice', server })
   const responses = await Promise.all([create('mqtt-tcp://a.example:1883'), create('mqtt-tcp://b.example:1883')])
@@ -305,7 +305,7 @@ test('two bridges that are created at the same time with one name become one', a
   assert.equal((await nodeOf(broker, 'twice')).connector.server, created?.json.data.twice.server)
 })
 
-test('subscriptions of a bridge come and go by PUT and by POST, and the same topic is replaced', async () => {
+test('PUT and POST add and remove subscriptions of a bridge, and replace one with the same topic', async () => {
   const broker = await sharedBroker()
   const request = (action: string, method: 'PUT' | 'POST', data: unknown) =>
     broker.request(`/api/v4/bridges/${action}/plain`, { method, body: { data } })
@@ -328,7 +328,7 @@ test('subscriptions of a bridge come and go by PUT and by POST, and the same top
   assert.equal((await nodeOf(broker, 'plain')).subscription.length, 1)
 })
 
-test('subscriptions that are added and taken away at the same time are all heeded', async () => {
+test('no change is lost when subscriptions of a bridge are added and removed simultaneously', async () => {
   const broker = await sharedBroker()
   const request = (action: string, data: unknown) =>
     broker.request(`/api/v4/bridges/${action}/plain`, { method: 'PUT', body: { data } })
@@ -350,14 +350,14 @@ test('subscriptions that are added and taken away at the same time are all heede
   assert.deepEqual(found.filter((topic) => topic.startsWith('at-once/')).toSorted(), topics)
 })
 
-test('a bridge to AWS IoT is put, switched and subscribed like any other', async () => {
+test('a bridge to AWS IoT is changed, enabled and subscribed like other bridges', async () => {
   const broker = await sharedBroker()
   const request = (action: string, data: unknown) =>
     broker.request(`/api/v4/bridges/${action}/aws.iot`, { method: 'POST', body: { data } })
   const before = await nodeOf(broker, 'aws.iot')
   const same = await put(broker, 'aws.iot', { 'aws.iot': before })
   assert.equal(same.status, 200, same.text)
-  assert.deepEqual(await nodeOf(broker, 'aws.iot'), before, 'what was shown can be sent back')
+  assert.deepEqual(await nodeOf(broker, 'aws.iot'), before, 'the returned settings can be sent back')
   const node = {
     connector: { server: 'tls+mqtt-tcp://other.example:8884', proto_ver: 5, password: '******', keepalive: 45 },
     parallel: 4,
@@ -386,7 +386,7 @@ test('a bridge to AWS IoT is put, switched and subscribed like any other', async
   )
 })
 
-test('of a bridge to AWS IoT nothing is changed that it has not, or that AWS IoT does not take', async () => {
+test('settings that a bridge to AWS IoT does not have, or that AWS IoT does not accept, are refused', async () => {
   const broker = await sharedBroker()
   const before = await allSettings(broker)
   const node = { server: 'endpoint.example:8883' }
@@ -420,7 +420,7 @@ test('of a bridge to AWS IoT nothing is changed that it has not, or that AWS IoT
   assert.deepEqual(await allSettings(broker), before)
 })
 
-test('a key that every object has is no setting of a bridge, and is named as it was sent', async () => {
+test('names of the prototype of objects are refused as unknown settings of a bridge', async () => {
   const broker = await sharedBroker()
   for (const key of ['__proto__', 'constructor', 'toString']) {
     const body = `{"office": {"server": "mqtt-tcp://a.example:1883", "${key}": 1}}`
@@ -430,7 +430,7 @@ test('a key that every object has is no setting of a bridge, and is named as it 
   }
 })
 
-test('what is wrong with a request about bridges is told by its code, and nothing changes', async () => {
+test('an invalid request about bridges is refused with the code of its error, and changes nothing', async () => {
   const broker = await sharedBroker()
   const before = await allSettings(broker)
   const node = { server: 'mqtt-tcp://a.example:1883' }

@@ -5,7 +5,7 @@ import { shareBrokerWithApi } from './api.ts'
 
 const sharedBroker = shareBrokerWithApi()
 
-test('the broker and its node describe themselves to authorized accounts', async (t) => {
+test('GET /brokers and /nodes describe the broker and its node', async (t) => {
   const broker = await sharedBroker()
   const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`)
   t.after(() => client.endAsync())
@@ -28,7 +28,7 @@ test('the broker and its node describe themselves to authorized accounts', async
   }
 })
 
-test('a request without credentials gets 104, a wrong password 103, and neither learns paths', async () => {
+test('a request without credentials gets 104 and one with a wrong password 103, whether its path exists or not', async () => {
   const broker = await sharedBroker()
   for (const path of ['/api/v4/brokers', '/api/v4/nowhere', '/nowhere']) {
     const nobody = await broker.request(path, { as: null })

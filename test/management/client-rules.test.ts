@@ -1,4 +1,4 @@
-// Rules and bans over the API hold at once, for clients that are connected as well.
+// Rules and bans that are created over the API apply at once, also to connected clients.
 
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
@@ -29,8 +29,8 @@ const banned = 0x8a
 
 const sharedBroker = shareBrokerWithApi()
 
-describe('a stored rule', () => {
-  test('holds for a client that is connected, until it is taken away', async (t) => {
+describe('stored rules', () => {
+  test('a rule applies to a connected client until it is deleted', async (t) => {
     const broker = await sharedBroker()
     const client = await connect(t, broker, 'pump/7')
     assert.notEqual(await publishes(client, 'plant/a'), notAuthorized)
@@ -49,7 +49,7 @@ describe('a stored rule', () => {
     assert.deepEqual(promised('lookup_acl_clientid', await broker.request(path)).data, [])
   })
 
-  test('comes in the order of its batch: the first that fits decides', async (t) => {
+  test('rules of a batch keep their order: the first that matches decides', async (t) => {
     const broker = await sharedBroker()
     const client = await connect(t, broker, 'c')
     const body = [
@@ -97,7 +97,7 @@ describe('a stored rule', () => {
     assert.equal(promised('lookup_acl_username', await broker.request(ofUser)).data.length, 1)
   })
 
-  test('that cannot be is refused with the code of what is wrong', async () => {
+  test('an invalid rule is refused with the code of its error', async () => {
     const broker = await sharedBroker()
     const create = (body: unknown) => broker.request('/api/v4/acl', { method: 'POST', body })
     const rule = { topic: 'a', action: 'pub', access: 'deny' }
@@ -111,7 +111,7 @@ describe('a stored rule', () => {
     refused(await broker.request('/api/v4/acl/clientid?action=fly'), 'invalidParameter')
   })
 
-  test('with an unknown key is refused: without that key it could be one for all clients', async () => {
+  test('a rule with an unknown key is refused: without that key it could apply to all clients', async () => {
     const broker = await sharedBroker()
     const create = (body: unknown) => broker.request('/api/v4/acl', { method: 'POST', body })
     const rule = { topic: 'secret/#', action: 'sub', access: 'allow' }
@@ -132,8 +132,8 @@ describe('a stored rule', () => {
   })
 })
 
-describe('a ban', () => {
-  test('disconnects its clients at once, and refuses them until it is deleted', async (t) => {
+describe('bans', () => {
+  test('a ban disconnects matching clients at once, and refuses them until it is deleted', async (t) => {
     const broker = await sharedBroker()
     for (const [as, who] of [
       ['clientid', 'the client'],
@@ -157,14 +157,14 @@ describe('a ban', () => {
     await connect(t, broker, 'the client')
   })
 
-  test('of a client that came and went too often is listed with the others, whichever shard made it, and taken away', async (t) => {
+  test('a ban by flapping detection is listed, whichever shard created it, and can be deleted', async (t) => {
     const set = ['flapping_detect.enable=true', 'flapping_detect.max_count=2', 'node.shards=2']
     const broker = await startBrokerWithApi(t, { set })
     const names = ['flapper one', 'flapper two', 'flapper three', 'flapper four']
     for (const name of names) for (let time = 0; time < 2; time++) await (await connect(t, broker, name)).endAsync()
     const listed = async (): Promise<{ who: string; by: string; until: number; at: number }[]> =>
       promised('list_banned', await broker.request('/api/v4/banned?as=clientid')).data
-    // A client has gone when its shard has seen that.
+    // A shard counts a disconnection when it notices the closed socket, which is later than `endAsync`.
     let bans = await listed()
     while (bans.length < names.length) bans = await listed()
     assert.deepEqual(bans.map(({ who }) => who).toSorted(), names.toSorted())
@@ -176,7 +176,7 @@ describe('a ban', () => {
     await connect(t, broker, 'flapper one')
   })
 
-  test('that has run out is listed no more', async () => {
+  test('an expired ban is not listed', async () => {
     const broker = await sharedBroker()
     const ban = { as: 'clientid', who: 'old', at: 1, until: 2, reason: 'long ago', by: 'me' }
     assert.deepEqual(
@@ -189,7 +189,7 @@ describe('a ban', () => {
     assert.deepEqual([data.length, data[0].who, data[0].until], [1, 'u', null])
   })
 
-  test('that cannot be is refused with the code of what is wrong', async () => {
+  test('an invalid ban is refused with the code of its error', async () => {
     const broker = await sharedBroker()
     const create = (body: unknown) => broker.request('/api/v4/banned', { method: 'POST', body })
     refused(await create({ as: 'clientid' }), 'missingParameter')

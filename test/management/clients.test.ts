@@ -8,7 +8,7 @@ import { type ApiResponse, type BrokerWithApi, shareConfigurableBroker, startBro
 
 const listShape = shapeOf(clientEndpoints.list_clients.reply)
 
-/** Responses are checked against the contract. */
+/** Requests a list and checks the response against the contract. */
 async function list(broker: BrokerWithApi, path: string): Promise<ApiResponse['json']> {
   const { status, json, text } = await broker.request(`/api/v4${path}`)
   assert.equal(status, 200, text)
@@ -29,13 +29,13 @@ async function connect(t: Scope, broker: BrokerWithApi, options: IClientOptions)
 
 const kept = { protocolVersion: 5, clean: false, properties: { sessionExpiryInterval: 600 } } as const
 
-/** Ann's sensor of 5.0 and Bob's of 3.1.1 are there; Ann's other one has left its session, with a message in it. */
+/** Two connected clients, one of MQTT 5.0 (user ann) and one of 3.1.1 (user bob), and a disconnected session with a full queue. */
 async function startWithThree(t: Scope): Promise<BrokerWithApi> {
   const broker = await startBrokerWithApi(t, { set: ['node.shards=3', 'mqtt.max_stored_messages=2'] })
   const asleep = await connect(t, broker, { clientId: 'sensor/asleep', username: 'ann', ...kept })
   await asleep.subscribeAsync('queue', { qos: 1 })
   await asleep.endAsync()
-  // Its session may be on another shard than its connection was.
+  // The owner shard may not be the shard of the connection, so it may notice the end of the connection later.
   await eventually(async () => assert.deepEqual(await idsOf(broker, '/clients?connected=false'), ['sensor/asleep']))
   await connect(t, broker, { clientId: 'sensor-5', username: 'ann', protocolVersion: 5, keepalive: 33 })
   const third = await connect(t, broker, { clientId: 'lamp-4', username: 'bob' })
@@ -46,7 +46,7 @@ async function startWithThree(t: Scope): Promise<BrokerWithApi> {
 const withThree = shared(startWithThree)
 const configuredBroker = shareConfigurableBroker(['node.name="here@127.0.0.1"'])
 
-test('a client is listed with everything that is known of it, in both spellings', async () => {
+test('GET /clients/:clientid shows all attributes of a client, with the key names of EMQX and of NanoMQ', async () => {
   const broker = await withThree()
   const { data } = await list(broker, '/clients/sensor-5')
   assert.equal(data.length, 1)
@@ -76,7 +76,7 @@ test('a client is listed with everything that is known of it, in both spellings'
   assert.equal((await list(broker, '/clients/lamp-4')).data[0].recv_msg, 3)
 })
 
-test('every filter of clients filters, alone and with others, and the paths filter as well', async () => {
+test('each query parameter of /clients filters, alone, combined with others and with the path', async () => {
   const broker = await withThree()
   const all = ['lamp-4', 'sensor-5', 'sensor/asleep']
   const expected: readonly [string, readonly string[]][] = [
@@ -121,7 +121,7 @@ test('every filter of clients filters, alone and with others, and the paths filt
   for (const [query, ids] of expected) assert.deepEqual(await idsOf(broker, `/clients${query}`), ids, query)
 })
 
-test('a key that is not known and a value that cannot be are refused with 108', async () => {
+test('an unknown query parameter of /clients or an invalid value is refused with 108', async () => {
   const broker = await configuredBroker()
   const wrong = [
     '?zone=default',
@@ -151,7 +151,7 @@ test('a key that is not known and a value that cannot be are refused with 108', 
   }
 })
 
-test('clients are told page by page and by cursor, each once, and the number of all with it', async (t) => {
+test('clients are listed by page or by cursor, each once, with the total number', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['node.shards=3'] })
   const ids = Array.from({ length: 11 }, (_, number) => `c${number}`).toSorted()
   await Promise.all(ids.map((clientId) => connect(t, broker, { clientId, username: clientId < 'c2' ? 'a' : 'b' })))
@@ -163,7 +163,11 @@ test('clients are told page by page and by cursor, each once, and the number of 
   const paged: string[] = pages.flatMap(({ data }) => data.map((client: { clientid: string }) => client.clientid))
   assert.deepEqual(paged.toSorted(), ids)
   const bytes = pages.flatMap(({ data }) => data.map((client: { recv_oct: number }) => client.recv_oct))
-  assert.equal(new Set(bytes).size, 2, 'CONNECT counts, by whichever shard it came in: ids have two lengths')
+  assert.equal(
+    new Set(bytes).size,
+    2,
+    'the bytes of CONNECT are counted, whichever shard received it: client IDs have two lengths',
+  )
   const filtered = await list(broker, '/clients?username=a&limit=2&page=2')
   assert.deepEqual(filtered.meta, { page: 2, limit: 2, count: 3, hasnext: false })
   assert.equal(filtered.data.length, 1)
@@ -172,17 +176,17 @@ test('clients are told page by page and by cursor, each once, and the number of 
   const told: string[] = []
   let cursor = 'first'
   for (let pages = 0; cursor !== ''; pages++) {
-    assert.ok(pages < 10, 'it comes to an end')
+    assert.ok(pages < 10, 'the cursor ends')
     const { data, meta } = await list(broker, `/clients?_cursor=${cursor}&_limit=3`)
     for (const { clientid } of data) told.push(clientid)
     assert.equal(meta.hasnext, meta.cursor !== undefined)
     cursor = meta.cursor ?? ''
   }
   assert.deepEqual(told.toSorted(), ids)
-  assert.deepEqual(await idsOf(broker, '/clients?_cursor=99.0.0'), [], 'a place that is none')
+  assert.deepEqual(await idsOf(broker, '/clients?_cursor=99.0.0'), [], 'a cursor of an unknown shard')
 })
 
-test('a client that is kicked is told why and has gone, and one that is not there is 112', async (t) => {
+test('DELETE /clients/:clientid disconnects the client with reason code 0x98; for a client that is not connected it is 112', async (t) => {
   const broker = await configuredBroker()
   const client = await connect(t, broker, { clientId: 'a/b c', ...kept })
   const disconnected = new Promise<number | undefined>((resolve) => {
@@ -224,7 +228,7 @@ test('the keep alive of a client is changed while it is connected', async (t) =>
   await closed
 })
 
-test('what a client was told about publishing can be seen and forgotten', async (t) => {
+test('cached authorizations of a client are listed and deleted', async (t) => {
   const rules = 'auth.acl.rules=[{permit=deny,action=publish,topics=["no"]},{permit=allow}]'
   const broker = await configuredBroker([rules])
   const client = await connect(t, broker, { clientId: 'c' })
@@ -249,7 +253,7 @@ test('what a client was told about publishing can be seen and forgotten', async 
   }
 })
 
-test('the node has the same clients, and a node that there is not is 404', async (t) => {
+test('the paths of the node list the same clients, and an unknown node is 404', async (t) => {
   const broker = await configuredBroker()
   const client = await connect(t, broker, { clientId: 'c', username: 'ann' })
   await client.subscribeAsync('a')

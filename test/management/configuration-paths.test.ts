@@ -1,4 +1,4 @@
-// What an administrator of the API may touch on disk: nothing outside the data directory and the directories that the local
+// An administrator of the API can read and write files only in the data directory and in the directories that the local
 // configuration allows.
 
 import assert from 'node:assert/strict'
@@ -12,7 +12,7 @@ import { requestOverSocket } from './http.ts'
 
 interface Stage {
   readonly broker: BrokerWithApi
-  /** Neither the data directory nor allowed. */
+  /** A directory that is not the data directory and is not allowed. */
   readonly outside: string
   readonly allowed: string
   readonly config: string
@@ -132,12 +132,12 @@ test('node.allowed_directories is changed by the file and --set, not by the API 
   const logOutside = { data: { log: { to: ['file'], dir: outside } } }
   const ctl = await requestOverSocket(socket, '/api/v4/configuration/log', { method: 'POST', body: logOutside })
   assert.deepEqual([ctl.status, ctl.json.code], [400, 108], 'the socket has the same rule')
-  // A text that does not say it leaves it as it is, also through a restart.
+  // A text without this setting does not change it.
   const without = own.replace(/^node\..*\n/, '')
   assert.equal((await post(broker, '/config_update', without)).status, 200)
   const { json } = await broker.request('/api/v4/configuration/node')
   assert.deepEqual(json.data.node.allowed_directories, [allowed])
-  // The file wins over what the API has kept.
+  // The file has precedence over what the API stored.
   await writeFile(config, own.replace(/\[".*"\]/, wider))
   assert.equal((await broker.request('/api/v4/configuration_reload', { method: 'POST' })).status, 200)
   const logNow = await post(broker, '/configuration/log', logOutside)

@@ -1,10 +1,10 @@
-// Requests for the configuration and its changes, with checks of the responses.
+// Requests to read and change the configuration, with checks of the responses.
 
 import assert from 'node:assert/strict'
 import { type EndpointName, endpoints, shapeOf, type TSchema } from '../../src/contract/index.ts'
 import type { ApiResponse, BrokerWithApi } from './api.ts'
 
-/** The data of a response, which has the form that the contract gives. */
+/** Returns the data of a response after a check against the contract. */
 // oxlint-disable-next-line typescript/no-explicit-any
 export function dataOf(name: EndpointName, { status, json, text }: ApiResponse): any {
   assert.equal(status, 200, text)

@@ -22,18 +22,18 @@ const sharedBroker = shared(async (scope): Promise<BrokerOfFile> => {
   return { broker: await startBrokerWithApi(scope, { config, set }), folder, config }
 })
 
-/** One broker for all tests that need neither a new one nor a restart. `text` is in force and in its file, in place of all before. */
+/** One broker for all tests that need no new one and no restart. `text` replaces its configuration and its configuration file. */
 async function brokerOf(text: string): Promise<BrokerOfFile> {
   const found = await sharedBroker()
   dataOf('update_config', await post(found.broker, '/config_update', text))
   return found
 }
 
-/** HOCON that says nothing. */
+/** A configuration without settings: all have their defaults. */
 const defaults = 'mqtt {}\n'
 
-/** What CONNACK says of the largest packet. */
-async function largestPacket(t: TestContext, broker: BrokerWithApi): Promise<number | undefined> {
+/** Returns the Maximum Packet Size of CONNACK. */
+async function maximumPacketSize(t: TestContext, broker: BrokerWithApi): Promise<number | undefined> {
   const { promise, resolve } = Promise.withResolvers<IConnackPacket>()
   const client = connect(`mqtt://127.0.0.1:${broker.port}`, { protocolVersion: 5, reconnectPeriod: 0 })
   t.after(() => client.end(true))
@@ -42,7 +42,7 @@ async function largestPacket(t: TestContext, broker: BrokerWithApi): Promise<num
 }
 
 describe('/reload', () => {
-  test('tells seven settings, and changes those that are given, for clients that come from then on', async (t) => {
+  test('GET shows seven settings, and POST changes the given ones for clients that connect later', async (t) => {
     const { broker } = await brokerOf(defaults)
     const before = dataOf('get_reload', await get(broker, '/reload'))
     assert.deepEqual(before, {
@@ -64,12 +64,12 @@ describe('/reload', () => {
     ])
     const { x: _unknown, ...known } = data
     assert.deepEqual(dataOf('get_reload', await get(broker, '/reload')), { ...before, ...known })
-    assert.equal(await largestPacket(t, broker), 100 * 1_024, 'CONNACK tells the smaller of the two')
+    assert.equal(await maximumPacketSize(t, broker), 100 * 1_024, 'CONNACK has the smaller of the two limits')
     dataOf('post_reload', await post(broker, '/reload', { data: { keepalive_backoff: 2 } }))
     assert.equal(dataOf('get_reload', await get(broker, '/reload')).keepalive_backoff, 2_000)
   })
 
-  test('refuses what is missing with 107 and what is wrong with 108, and then nothing of it holds', async (t) => {
+  test('a missing parameter is refused with 107, an invalid one with 108, and then no setting is changed', async (t) => {
     const broker = await startBrokerWithApi(t, { set: ['mqtt.max_mqueue_len=77'] })
     const before = dataOf('get_reload', await get(broker, '/reload'))
     for (const body of [{}, { data: null }, { data: 5 }, { data: [] }, { data: 'property_size' }]) {
@@ -90,7 +90,7 @@ describe('/reload', () => {
     dataOf('post_reload', await post(broker, '/reload', { data: { msq_len: 77 } }))
   })
 
-  test('holds until the restart, and with persist after it as well', async (t) => {
+  test('changes apply until the restart, and with `persist` also after it', async (t) => {
     const dataDirectory = await temporaryFolder(t)
     const broker = await startBrokerWithApi(t, { dataDirectory })
     dataOf('post_reload', await post(broker, '/reload', { data: { msq_len: 5, property_size: 40 } }))
@@ -104,7 +104,7 @@ describe('/reload', () => {
 })
 
 describe('/config_update', () => {
-  test('puts a whole text in force and on disk, with the old one beside it, and says what it has come to', async (t) => {
+  test('a text replaces the configuration and the file, with a backup of the old file, and the response lists the changes', async (t) => {
     const { broker, config } = await brokerOf('# the old one\nmqtt.max_mqueue_len = 5\n')
     await chmod(config, 0o640)
     const text = `# the new one
@@ -127,10 +127,10 @@ log.level = error
     assert.equal(await readFile(config, 'utf8'), text)
     assert.equal(await readFile(`${config}.bak`, 'utf8'), '# the old one\nmqtt.max_mqueue_len = 5\n')
     assert.equal((await stat(config)).mode & 0o777, 0o640)
-    assert.equal(await largestPacket(t, broker), 1_048_576)
+    assert.equal(await maximumPacketSize(t, broker), 1_048_576)
   })
 
-  test('refuses text that is not HOCON with 117, and invalid settings with line and key, and changes nothing', async () => {
+  test('text that is not HOCON is refused with 117, invalid settings with line and key, and nothing is changed', async () => {
     const old = 'mqtt.max_mqueue_len = 5\n'
     const { broker, config } = await brokerOf(old)
     const before = dataOf('get_reload', await get(broker, '/reload'))
@@ -155,7 +155,7 @@ log.level = error
     for (const [text, expected, message] of cases) {
       refused(await post(broker, '/config_update', text), expected, message)
     }
-    // The connection of a client that sends ten megabytes may be closed before it has read the response.
+    // The broker may close the connection before the client, which sends 10 MB, has read the response.
     const large = `mqtt.max_mqueue_len = 6\n#${'x'.repeat(10_000_000)}`
     const response = await post(broker, '/config_update', large).catch(() => undefined)
     if (response !== undefined) refused(response, [400, 108], /large/)
@@ -164,7 +164,7 @@ log.level = error
     assert.equal(({} as Record<string, unknown>)['a'], undefined)
   })
 
-  test('takes the text out of a document with nothing but data, and without a file writes one that the next start reads', async (t) => {
+  test('the configuration may be a JSON value `data`; without a configuration file, one is created that the next start reads', async (t) => {
     const dataDirectory = await temporaryFolder(t)
     const broker = await startBrokerWithApi(t, { dataDirectory })
     dataOf('update_config', await post(broker, '/config_update', { data: { mqtt: { max_mqueue_len: 6 } } }))
@@ -176,7 +176,7 @@ log.level = error
     assert.equal(dataOf('get_reload', await get(again, '/reload')).msq_len, 7)
   })
 
-  test('responds with 118 if the disk refuses the file, and file and settings stay unchanged', async (t) => {
+  test('if the file cannot be written, the response is 118, and file and settings are unchanged', async (t) => {
     const { broker, config } = await brokerOf('mqtt.max_mqueue_len = 5\n')
     await mkdir(`${config}.new`)
     t.after(() => rmdir(`${config}.new`))
@@ -187,7 +187,7 @@ log.level = error
 })
 
 describe('/configuration', () => {
-  test('shows every section with masked secrets, and a single section', async () => {
+  test('GET shows all sections or one section, with masked secrets', async () => {
     const { broker } = await brokerOf('auth.password."al.ice" = hunter2\nmqtt.retry_interval = 9s\n')
     const whole = await get(broker, '/configuration/')
     const data = dataOf('get_broker_configuration', whole)
@@ -202,7 +202,7 @@ describe('/configuration', () => {
     refused(await get(broker, '/configuration/__proto__'), [404, 101], /__proto__/)
   })
 
-  test('accepts the configuration that it showed as unchanged: masks keep the stored secrets', async (t) => {
+  test('a POST of the configuration that GET returned changes nothing: masks keep the stored secrets', async (t) => {
     const { broker } = await brokerOf('auth { allow_anonymous = false, password { alice = hunter2, bob = swordfish } }')
     const data = dataOf('get_broker_configuration', await get(broker, '/configuration'))
     assert.deepEqual(dataOf('set_broker_configuration', await post(broker, '/configuration', { data })).changed, [])
@@ -210,24 +210,31 @@ describe('/configuration', () => {
     const posted = await post(broker, '/configuration/auth', { data: { auth } })
     const { changed } = dataOf('set_configuration_section', posted)
     assert.deepEqual(changed, [{ key: 'auth.password.bob', old: '******', new: '******' }])
-    const come = (username: string, password: string): Promise<boolean> => isLetIn(t, broker, { username, password })
-    assert.deepEqual(await Promise.all([come('alice', 'hunter2'), come('bob', 'changed'), come('bob', 'swordfish')]), [
-      true,
-      true,
-      false,
-    ])
+    const canConnectAs = (username: string, password: string): Promise<boolean> =>
+      canConnect(t, broker, { username, password })
+    assert.deepEqual(
+      await Promise.all([
+        canConnectAs('alice', 'hunter2'),
+        canConnectAs('bob', 'changed'),
+        canConnectAs('bob', 'swordfish'),
+      ]),
+      [true, true, false],
+    )
     const unknown = { auth: { password: { carol: '******' } } }
     refused(await post(broker, '/configuration/auth', { data: unknown }), [400, 108], /auth\.password\.carol/)
     const text = 'auth { allow_anonymous = false, password.alice = "******" }'
     dataOf('update_config', await post(broker, '/config_update', text))
-    assert.deepEqual(await Promise.all([come('alice', 'hunter2'), come('alice', '******'), come('bob', 'changed')]), [
-      true,
-      false,
-      false,
-    ])
+    assert.deepEqual(
+      await Promise.all([
+        canConnectAs('alice', 'hunter2'),
+        canConnectAs('alice', '******'),
+        canConnectAs('bob', 'changed'),
+      ]),
+      [true, false, false],
+    )
   })
 
-  test('is changed for good, all that is given or nothing, and not where --set holds it', async (t) => {
+  test('a change is stored, is made completely or not at all, and cannot override --set', async (t) => {
     const dataDirectory = await temporaryFolder(t)
     const set = ['mqtt.max_mqueue_len=77']
     const broker = await startBrokerWithApi(t, { dataDirectory, set })
@@ -253,11 +260,11 @@ describe('/configuration', () => {
     await broker.process.stop()
     const again = await startBrokerWithApi(t, { dataDirectory })
     const { property_size, msq_len } = dataOf('get_reload', await get(again, '/reload'))
-    assert.deepEqual([property_size, msq_len], [40, 1_024], 'what --set held is not written down')
+    assert.deepEqual([property_size, msq_len], [40, 1_024], 'values of --set are not stored')
   })
 })
 
-/** Of the kind that comes with NanoMQ. */
+/** Settings as in the configuration file that NanoMQ installs. */
 const nanomqFile = (port: number): string => `
 system { num_taskq_thread = 0, max_taskq_thread = 0, parallel = 0 }
 mqtt {
@@ -290,7 +297,7 @@ bridges.mqtt.cloud {
 }
 `
 
-/** Of the kind that comes with EMQX 4: lines of keys and values, which are not always HOCON. */
+/** Settings as in the configuration file that EMQX 4 installs: lines of keys and values, which are not always HOCON. */
 const emqxFile = `
 node.name = emqx@127.0.0.1
 mqtt.max_packet_size = 1MB
@@ -300,7 +307,7 @@ allow_anonymous = true
 `
 
 describe('files of other brokers', () => {
-  test('of NanoMQ take effect as they are, and it is told what of them does not', async (t) => {
+  test('a configuration file of NanoMQ takes effect unchanged, and the response names settings without effect', async (t) => {
     const { broker, folder } = await brokerOf('mqtt.max_mqueue_len = 5')
     await writeFile(join(folder, 'nanomq_pwd.conf'), 'admin: public\n"client" : "pub lic"\n')
     await writeFile(
@@ -313,11 +320,11 @@ describe('files of other brokers', () => {
     assert.deepEqual(outcome.pinned, ['listeners.tcp.bind', 'http_server.port', 'http_server.password'])
     assert.match(outcome.warnings.join('\n'), /my\.conf:2:\d+: system[^]*mqtt\.max_awaiting_rel/)
     assert.equal(dataOf('get_reload', await get(broker, '/reload')).keepalive_backoff, 1_250)
-    assert.equal(await isLetIn(t, broker, { username: 'client', password: 'pub lic' }), true)
-    assert.equal(await isLetIn(t, broker, { username: 'client', password: 'public' }), false)
+    assert.equal(await canConnect(t, broker, { username: 'client', password: 'pub lic' }), true)
+    assert.equal(await canConnect(t, broker, { username: 'client', password: 'public' }), false)
   })
 
-  test('that cannot be taken are refused with line and key, and nothing of them holds', async () => {
+  test('a file with unsupported keys or invalid paths is refused with line and key, and nothing is changed', async () => {
     const { broker } = await brokerOf(defaults)
     const asItIs = /request:2:\d+: node\.name.*quotes[^]*request:4:\d+: listener\.tcp\.external/
     refused(await post(broker, '/config_update', emqxFile), [400, 117], asItIs)
@@ -332,7 +339,7 @@ describe('files of other brokers', () => {
   })
 })
 
-async function isLetIn(
+async function canConnect(
   t: TestContext,
   broker: BrokerWithApi,
   who: { readonly username: string; readonly password: string },
@@ -375,7 +382,7 @@ describe('the history of configurations', () => {
     const back = await post(broker, `/configuration_history/${first.number}/rollback`, undefined)
     assert.equal(dataOf('rollback_configuration', back).changed.length, 2)
     assert.equal(await readFile(config, 'utf8'), 'mqtt.max_mqueue_len = 5\nauth.password.alice = hunter2\n')
-    assert.equal(await isLetIn(t, broker, { username: 'alice', password: 'wrong' }), false)
+    assert.equal(await canConnect(t, broker, { username: 'alice', password: 'wrong' }), false)
 
     for (const path of ['/configuration_history/99', '/configuration_history/x', '/configuration_history/99/diff']) {
       refused(await get(broker, path), [404, 108], /not in the history/)
@@ -394,10 +401,10 @@ describe('the history of configurations', () => {
       assert.equal((await post(broker, path, body)).status, 200)
     }
     const same = dataOf('list_configuration_history', await get(broker, '/configuration_history'))
-    assert.equal(same[0].number, last[0].number, 'what is so already is no other configuration')
+    assert.equal(same[0].number, last[0].number, 'a change without a difference adds no version')
   })
 
-  test('a signal and a request read the file again in one way, and what is wrong with it changes nothing', async () => {
+  test('SIGHUP and POST /configuration_reload both read the file again, and an invalid file changes nothing', async () => {
     const { broker, config } = await brokerOf('mqtt.max_mqueue_len = 5\n')
     await writeFile(config, 'mqtt.max_mqueue_len = 6\n')
     const { changed } = dataOf('reload_configuration', await post(broker, '/configuration_reload', undefined))

@@ -1,4 +1,4 @@
-// `ctl.sock` in the data directory: the same contract, for processes that may read the directory.
+// `ctl.sock` in the data directory serves the same API to processes that can read the directory.
 
 import assert from 'node:assert/strict'
 import { existsSync, lstatSync, mkdirSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -19,21 +19,21 @@ test('a process that can read the data directory needs no password, also for cha
   const unknown = await requestOverSocket(socket, '/api/v4/nowhere')
   assert.deepEqual([unknown.status, unknown.json.code], [404, 102])
   assert.equal(await broker.process.stop(), 0)
-  assert.ok(!existsSync(socket), 'it is gone with the node')
+  assert.ok(!existsSync(socket), 'the node removes its socket when it stops')
 })
 
-test('a node that was killed leaves it behind, and the next one takes its place', async (t) => {
+test('a node replaces the control socket that a killed node left', async (t) => {
   const broker = await startBrokerWithApi(t)
   const socket = join(broker.dataDirectory, 'ctl.sock')
   await broker.process.stop('SIGKILL')
-  assert.ok(existsSync(socket), 'it is left behind by a node that was killed')
+  assert.ok(existsSync(socket), 'a killed node does not remove its socket')
   const again = await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory })
   const brokers = await requestOverSocket(socket, '/api/v4/brokers')
   assert.equal(brokers.status, 200)
   assert.equal(await again.process.stop(), 0)
 })
 
-test('a file or link in the place of the control socket is replaced, wherever the link leads', async (t) => {
+test('a symbolic link at the path of the control socket is replaced, and its target is not changed', async (t) => {
   const folder = await temporaryFolder(t)
   const elsewhere = join(folder, 'precious')
   writeFileSync(elsewhere, 'text')
@@ -56,5 +56,5 @@ test('a data directory whose path is too long for a socket gets a link at a shor
   const brokers = await requestOverSocket(target, '/api/v4/brokers')
   assert.equal(brokers.status, 200)
   assert.equal(await broker.process.stop(), 0)
-  assert.ok(!existsSync(dirname(target)), 'the folder goes with the node')
+  assert.ok(!existsSync(dirname(target)), 'the node removes the folder when it stops')
 })

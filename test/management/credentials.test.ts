@@ -1,4 +1,4 @@
-// Names and passwords of clients over the API: what is created there counts for the next client that connects.
+// Users of MQTT clients over the API: a change applies to the next CONNECT.
 
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from './ap
 import { requestOverSocket } from './http.ts'
 import { promised, refused } from './documented-responses.ts'
 
-/** 0: it came in; else why not. */
+/** Returns 0 if the client connects, else the reason code of CONNACK. */
 async function outcomeOf(broker: BrokerWithApi, options: { username?: string; clientId?: string; password: string }) {
   const url = `mqtt://127.0.0.1:${broker.port}`
   try {
@@ -29,7 +29,7 @@ async function outcomeOf(broker: BrokerWithApi, options: { username?: string; cl
 const wrongPassword = 0x86
 
 const sharedBroker = shareBrokerWithApi()
-/** For tests that look at whole lists of user names: each removes what it has created. */
+/** For tests that compare complete lists of user names: each test removes the users that it created. */
 const listBroker = shareBrokerWithApi()
 
 for (const [path, key, list] of [
@@ -39,15 +39,15 @@ for (const [path, key, list] of [
   ['/auth_clientid', 'clientid', 'auth_clientid'],
 ] as const) {
   describe(path, () => {
-    test('creates, shows, changes and takes away what counts for the next client', async () => {
+    test('creates, shows, changes and deletes credentials, with effect on the next CONNECT', async () => {
       const broker = await sharedBroker()
-      const comesIn = (password: string): Promise<number> => {
+      const reasonCodeWith = (password: string): Promise<number> => {
         return outcomeOf(broker, key === 'username' ? { username: 'alice', password } : { clientId: 'alice', password })
       }
       const before = Date.now()
       const created = await broker.request(path, { method: 'POST', body: { [key]: 'alice', password: 'first' } })
       assert.deepEqual(promised(`create_${list}`, created), { code: 0 })
-      assert.deepEqual([await comesIn('first'), await comesIn('other')], [0, wrongPassword])
+      assert.deepEqual([await reasonCodeWith('first'), await reasonCodeWith('other')], [0, wrongPassword])
 
       const one = promised(`lookup_${list}`, await broker.request(`${path}/alice`))
       assert.ok(one.data.created_at >= before && one.data.created_at <= Date.now())
@@ -58,22 +58,26 @@ for (const [path, key, list] of [
         body: { [key]: 'bob', password: 'second' },
       })
       assert.deepEqual(promised(`update_${list}`, changed), { code: 0 })
-      assert.deepEqual([await comesIn('first'), await comesIn('second')], [wrongPassword, 0])
+      assert.deepEqual([await reasonCodeWith('first'), await reasonCodeWith('second')], [wrongPassword, 0])
       assert.deepEqual(
         promised(`lookup_${list}`, await broker.request(`${path}/alice`)),
         one,
-        'created when it was created',
+        'a change keeps the time of creation',
       )
       refused(await broker.request(`${path}/bob`), 'userNotFound')
 
       promised(`delete_${list}`, await broker.request(`${path}/alice`, { method: 'DELETE' }))
-      assert.equal(await comesIn('anything'), 0, 'no user is configured any more, and clients on loopback connect')
+      assert.equal(
+        await reasonCodeWith('anything'),
+        0,
+        'no user is configured any more, and clients on loopback connect',
+      )
     })
   })
 }
 
-describe('what cannot be created', () => {
-  test('is refused with the code of what is wrong', async () => {
+describe('invalid credentials', () => {
+  test('are refused with the code of the error', async () => {
     const broker = await sharedBroker()
     const create = (body: unknown) => broker.request('/auth_username', { method: 'POST', body })
     refused(await create({ username: 'alice' }), 'missingParameter')
@@ -106,7 +110,7 @@ describe('what cannot be created', () => {
     refused(await broker.request('/auth_clientid/alice'), 'userNotFound')
   })
 
-  test('is refused with a key that the list does not have, whether it means rights or not', async () => {
+  test('are refused with the name of an unknown key, whether it could mean permissions or not', async () => {
     const broker = await sharedBroker()
     for (const [path, entry, known] of [
       ['/auth_username', { username: 'eve', password: 'x' }, 'username, password'],
@@ -130,7 +134,7 @@ describe('what cannot be created', () => {
     }
   })
 
-  test('is told item by item in a batch, and the rest of it is created', async () => {
+  test('in a batch are reported for each item, and the valid items are created', async () => {
     const broker = await listBroker()
     const body = `[{"username":"a","password":"1"},{"username":"b"},{"username":"c","password":""},7,
       {"password":"x"},{"username":"a","password":"2"},{"username":"__proto__","password":"p"}]`
@@ -158,11 +162,11 @@ describe('what cannot be created', () => {
 
 const pathOf = (username: string): string => `/api/v4/auth_username/${encodeURIComponent(username)}`
 
-describe('names', () => {
+describe('user names', () => {
   const longest = ['a'.repeat(65_535), `${'💧'.repeat(16_383)}abc`]
   const names = ['a/b', 'what?', '#', 'a%2Fb', '%', '%25', 'ä ö', '..', '+', 'true', '💧', '\n', ...longest]
 
-  test('may hold any character, written in the path with percent signs', async () => {
+  test('may contain any character, percent-encoded in the path', async () => {
     const broker = await sharedBroker()
     const body = names.map((username) => ({ username, password: 'x' }))
     promised('create_auth_username', await broker.request('/auth_username', { method: 'POST', body }))
@@ -175,7 +179,7 @@ describe('names', () => {
     }
   })
 
-  test('of any length are reached at the control socket, and over HTTP as far as the header limit goes', async () => {
+  test('of maximum length are accepted in paths at the control socket; over HTTP the header limit applies', async () => {
     const broker = await sharedBroker()
     const body = longest.map((username) => ({ username, password: 'x' }))
     promised('create_auth_username', await broker.request('/auth_username', { method: 'POST', body }))
@@ -195,9 +199,9 @@ const list = async (broker: BrokerWithApi, query: string) =>
   promised('list_auth_username', await broker.request(`/auth_username${query}`))
 const idsOf = ({ data }: { data: { username: string }[] }): string[] => data.map(({ username }) => username)
 
-describe('the list', () => {
+describe('the list of users', () => {
   const ids = Array.from({ length: 25 }, (_, index) => `user-${index}`)
-  test('has pages, the newest first, and says how many there are', async () => {
+  test('has pages, the newest user first, and the total number', async () => {
     const broker = await listBroker()
     const body = ids.map((username) => ({ username, password: 'x' }))
     promised('create_auth_username', await broker.request('/auth_username', { method: 'POST', body }))
@@ -222,14 +226,14 @@ describe('the list', () => {
     assert.deepEqual([idsOf(neither), neither.meta.count], [[], 0])
     for (const query of ['_page=0', '_page=x', '_limit=-1', 'limit=1.5', 'page=', '_limit=10001']) {
       const response = await broker.request(`/auth_username?${query}`)
-      if (query === 'page=') assert.equal(response.status, 200, 'an empty value counts as none')
+      if (query === 'page=') assert.equal(response.status, 200, 'an empty value is ignored')
       else refused(response, 'invalidParameter')
     }
     for (const username of ids)
       promised('delete_auth_username', await broker.request(`/auth_username/${username}`, { method: 'DELETE' }))
   })
 
-  test('is as it was after a restart, and so are the passwords', async (t) => {
+  test('is unchanged after a kill and a restart, as are the passwords', async (t) => {
     const broker = await startBrokerWithApi(t)
     const body = ids.map((username) => ({ username, password: `of ${username}` }))
     promised('create_auth_username', await broker.request('/auth_username', { method: 'POST', body }))
@@ -257,7 +261,7 @@ test('ten thousand credentials are created at once, and no response or file show
   }
 })
 
-test('a stored password counts instead of the one in the configuration, and the log says so once', async (t) => {
+test('a stored password replaces the one in the configuration, which is logged once', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['auth.password.alice="from the file"', 'log.level=warn'] })
   assert.equal(await outcomeOf(broker, { username: 'alice', password: 'from the file' }), 0)
   const body = { username: 'alice', password: 'from the API' }

@@ -56,8 +56,8 @@ function connectAs(broker: BrokerWithApi, clientId: string, options: object = {}
 
 const configuredBroker = shareConfigurableBroker(['node.shards=2'])
 
-describe('MQTT for the page of the dashboard', () => {
-  test('clients of it have sessions on any shard, with the address of the browser', async (t) => {
+describe('MQTT clients of the dashboard', () => {
+  test('have sessions on any shard, with the address of the browser', async (t) => {
     const clients = await Promise.all(
       Array.from({ length: 6 }, async (_, number) => connectAs(await configuredBroker(), `page-${number}`)),
     )
@@ -78,7 +78,7 @@ describe('MQTT for the page of the dashboard', () => {
     assert.equal(json.data[0].listener ?? 'mqtt:ws:dashboard', 'mqtt:ws:dashboard')
   })
 
-  test('only pages of the same origin come in', async () => {
+  test('are accepted only from pages of the same origin', async () => {
     const { url } = await configuredBroker()
     const { port } = new URL(url)
     const wanted: readonly (readonly [Upgrade, number])[] = [
@@ -88,7 +88,7 @@ describe('MQTT for the page of the dashboard', () => {
       [{ origin: 'null' }, 403],
       // DNS rebinding: the page and the request name the same foreign host.
       [{ origin: `http://evil.example:${port}`, headers: { host: `evil.example:${port}` } }, 403],
-      // A reverse proxy of this machine that no setting names.
+      // A reverse proxy on this machine that is not configured.
       [{ origin: url, headers: { 'x-forwarded-for': '198.51.100.7' } }, 403],
       [{ origin: url, path: '/dashboard/other' }, 401],
     ]
@@ -103,12 +103,12 @@ describe('MQTT for the page of the dashboard', () => {
     assert.equal(await statusOf(await configuredBroker(), { path: '/api/v4/nodes', headers }), 200)
   })
 
-  test('its socket is for the account of the broker alone', async () => {
+  test('connect through a socket that only the system user of the broker can open', async () => {
     const { mode } = statSync(join((await configuredBroker()).dataDirectory, 'dashboard.sock'))
     assert.equal(mode & 0o077, 0)
   })
 
-  test('it is a listener like others: it can be stopped and started', async () => {
+  test('are refused while their listener is stopped', async () => {
     const started = await configuredBroker()
     const listed = await started.request('/api/v4/listeners')
     const { listeners } = listed.json.data[0]
@@ -125,7 +125,7 @@ describe('MQTT for the page of the dashboard', () => {
   })
 })
 
-test('clients of the page need credentials where others do', async () => {
+test('clients of the dashboard need credentials if anonymous clients are not allowed', async () => {
   const broker = await configuredBroker(['auth.allow_anonymous=false'])
   await broker.request('/api/v4/auth_username', {
     method: 'POST',
@@ -137,10 +137,10 @@ test('clients of the page need credentials where others do', async () => {
   await client.endAsync()
 })
 
-test('with `dashboard.allow_origins` clients of the page are not local ones, and with `enable = false` there are none', async () => {
+test('clients of the dashboard do not count as local with `dashboard.allow_origins`, and are refused if the dashboard is disabled', async () => {
   const broker = await configuredBroker(['dashboard.allow_origins=["https://broker.example"]'])
   assert.equal(await statusOf(broker, { origin: 'https://broker.example', headers: { 'x-forwarded-for': '::1' } }), 101)
-  await assert.rejects(connectAs(broker, 'page'), /Not authorized/i, 'anonymous clients come from this machine only')
+  await assert.rejects(connectAs(broker, 'page'), /Not authorized/i, 'anonymous clients are accepted only on loopback')
   const change = (enable: boolean): ReturnType<BrokerWithApi['request']> =>
     broker.request('/api/v4/configuration/', { method: 'POST', body: { data: { dashboard: { enable } } } })
   assert.equal((await change(false)).status, 200)

@@ -1,4 +1,4 @@
-// GET /explain, GET /dropped and GET /clients/:clientid/timeline: why, where messages went, and what happened to clients.
+// GET /explain, GET /dropped, GET /clients/:clientid/timeline and /queue: access decisions, dropped messages, events and queues of clients.
 
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
@@ -16,7 +16,7 @@ async function connect(t: TestContext, { port }: BrokerWithApi, options: IClient
   return client
 }
 
-/** The response has the form that the contract gives for the endpoint. */
+/** Checks the response against the schema of the endpoint. */
 function assertReply(name: keyof typeof diagnosticsEndpoints, { status, json }: ApiResponse): void {
   assert.equal(status, 200, JSON.stringify(json))
   assert.equal(shapeOf(diagnosticsEndpoints[name].reply as TSchema).faultOf(json), undefined)
@@ -29,7 +29,7 @@ const denying = ['auth.no_match=allow', 'auth.acl.rules=[{permit=deny,action=pub
 describe('GET /clients/:clientid/queue', () => {
   const session = { clientId: 'reader', clean: false, protocolVersion: 5 } as const
 
-  test('shows what is in flight and what waits, in the order of delivery, in memory and on disk', async (t) => {
+  test('lists messages in flight and queued messages in the order of delivery, from memory and from disk', async (t) => {
     const broker = await configuredBroker()
     const queue = async (
       query = '',
@@ -39,7 +39,7 @@ describe('GET /clients/:clientid/queue', () => {
       return response.json.data
     }
     const properties = { sessionExpiryInterval: 600, receiveMaximum: 2 }
-    // It takes messages and acknowledges none.
+    // This client receives messages and does not acknowledge them.
     const reader = await connect(t, broker, { ...session, properties, customHandleAcks: () => {} })
     await reader.subscribeAsync('q/#', { qos: 1 })
     const publisher = await connect(t, broker, { clientId: 'publisher' })
@@ -58,11 +58,11 @@ describe('GET /clients/:clientid/queue', () => {
       [1, 2, 3, 4, 5].map((number) => [`q/${number}`, number, 1]),
     )
     await reader.endAsync(true)
-    // More than stays in memory for a session without a client.
+    // More messages than stay in memory for a disconnected session.
     await publish(6, 300)
-    const away = await queue('?limit=1000')
+    const disconnected = await queue('?limit=1000')
     assert.deepEqual(
-      away.map(({ topic }) => topic),
+      disconnected.map(({ topic }) => topic),
       Array.from({ length: 300 }, (_, index) => `q/${index + 1}`),
     )
     assert.deepEqual(
@@ -71,7 +71,7 @@ describe('GET /clients/:clientid/queue', () => {
     )
   })
 
-  test('is empty for a client that has acknowledged everything, and 404 where there is no session', async (t) => {
+  test('is empty for a client that has acknowledged all messages, and 404 without a session', async (t) => {
     const broker = await configuredBroker()
     await connect(t, broker, { ...session, clientId: 'idle' })
     assert.deepEqual((await broker.request('/api/v4/clients/idle/queue')).json, { code: 0, data: [] })
@@ -82,7 +82,7 @@ describe('GET /clients/:clientid/queue', () => {
 })
 
 describe('GET /dropped', () => {
-  test('says of each message that was dropped when, where, why and whose it was', async (t) => {
+  test('lists each dropped message with time, topic, reason and publisher', async (t) => {
     const broker = await startBrokerWithApi(t, { set: [...denying, 'node.shards=2'] })
     const empty = await broker.request('/api/v4/dropped')
     assertReply('list_dropped', empty)
@@ -105,7 +105,7 @@ describe('GET /dropped', () => {
     assert.ok(ts > beganMs && ts <= Date.now() + 1_000)
   })
 
-  test('is narrowed by topic, filter, reason, client and time, and comes in pages', async (t) => {
+  test('filters by topic, topic filter, reason, client and time, and has pages', async (t) => {
     const broker = await configuredBroker(denying)
     const client = await connect(t, broker, { clientId: 'me' })
     for (const topic of ['shut/n/a', 'shut/n/b', 'shut/n/a/b']) await client.publishAsync(topic, 'x', { qos: 1 })
@@ -131,7 +131,7 @@ describe('GET /dropped', () => {
 })
 
 describe('GET /clients/:clientid/timeline', () => {
-  test('tells what happened to a client, also to one that has gone', async (t) => {
+  test('lists the events of a client, also after it has disconnected', async (t) => {
     const broker = await configuredBroker(denying)
     const clientId = 'odd/id?#%'
     const path = `/api/v4/clients/${encodeURIComponent(clientId)}/timeline`
@@ -167,7 +167,7 @@ describe('GET /clients/:clientid/timeline', () => {
     assert.equal(response.json.data[5].text, 'not-allowed')
   })
 
-  test('tells of refusals, without saying more than the log', async (t) => {
+  test('counts refused CONNECT packets, without the password', async (t) => {
     const broker = await configuredBroker(['auth.allow_anonymous=false'])
     for (let times = 0; times < 2; times++) {
       const password = 'a-secret-word'
@@ -183,7 +183,7 @@ describe('GET /clients/:clientid/timeline', () => {
 })
 
 describe('GET /explain', () => {
-  test('shows the identity of a client, the rule that decides with its place, and the subscribers', async (t) => {
+  test('shows the identity of a client, the rule that decides with its file and line, and the subscribers', async (t) => {
     const rules = await aclFile(t, ['{deny, {user, "eve"}, publish, ["a/#"]}.', '', '{allow, all}.'])
     const broker = await configuredBroker(['auth.no_match=deny', `auth.acl.file="${rules}"`, 'mqtt.max_awaiting_rel=7'])
     await connect(t, broker, { clientId: 'eve-1', username: 'eve' })
@@ -212,7 +212,7 @@ describe('GET /explain', () => {
     assert.match(data.decision.place, /acl\.conf:1$/)
     assert.deepEqual(data.quotas.max_awaiting_rel, { used: 0, limit: 7, left: 7 })
     type Subscription = Record<'clientid' | 'topic' | 'outcome', string> & { qos: number; delivered_qos: number }
-    // The session of the sleeper may be on another shard than its connection was.
+    // The owner shard may not be the shard of the connection, so it may notice the end of the connection later.
     await eventually(async () => {
       const subscriptions = (await explain()).subscriptions.map(
         ({ clientid, topic, qos, delivered_qos: delivered, outcome }: Subscription) =>
@@ -230,7 +230,7 @@ describe('GET /explain', () => {
     assert.match(json.data.decision.place, /acl\.conf:3$/)
   })
 
-  test('assumes what it is told of a client that is not there, and changes nothing', async () => {
+  test('uses the given user name and address for a client without a session, and changes nothing', async () => {
     const broker = await configuredBroker([
       'auth.no_match=allow',
       'auth.acl.rules=[{permit=deny,action=publish,topics=["a"],username="eve"}]',

@@ -1,4 +1,4 @@
-// Checks that responses have the form that the contract gives for their endpoints.
+// Checks of responses against the schemas of their endpoints.
 
 import assert from 'node:assert/strict'
 import {
@@ -22,7 +22,7 @@ export function promised(name: EndpointName, response: ApiResponse): any {
   return response.json
 }
 
-/** The response is this refusal, with a message. */
+/** Checks that the response is this error, with a message. */
 export function refused(response: ApiResponse, code: ResultCodeName, status: number = resultCodes[code].status): void {
   assert.deepEqual([response.status, response.json?.code], [status, resultCodes[code].code], response.text)
   assert.equal(shapeOfFailure.faultOf(response.json), undefined)

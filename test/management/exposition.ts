@@ -1,4 +1,4 @@
-// The text format of Prometheus (0.0.4), read as strictly as its own tools do, so that a test fails where a scrape would.
+// A parser of the text format of Prometheus (0.0.4), as strict as Prometheus itself, so that a test fails if a scrape would.
 
 export interface ReadSample {
   readonly name: string
@@ -16,7 +16,7 @@ const sampleLine = /^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)$/s
 const labelPair = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"(,|$)/y
 const number = /^(?:[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|[+-]?Inf|NaN)$/
 
-/** By name. Throws an Error that names the line where the text is not what the format says. */
+/** Returns metric families by name. Throws an Error with the invalid line if the text does not have the format. */
 export function readExposition(text: string): ReadonlyMap<string, ReadFamily> {
   if (!text.endsWith('\n')) throw new Error('the last line has no end')
   const families = new Map<string, ReadFamily>()

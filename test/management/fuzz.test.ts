@@ -1,4 +1,4 @@
-// A short run of what `npm run fuzz:api` does for as long as one likes.
+// A short run of `npm run fuzz:api`.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -8,7 +8,7 @@ import { fuzzApi, fuzzedSettings } from './fuzz/fuzz-api.ts'
 
 test('no request makes the API fail, ends the broker or delays a healthy client', async (t) => {
   const broker = await startBrokerWithApi(t, { set: [...fuzzedSettings, 'node.shards=2'] })
-  // The heaps that the start has left are released in the middle of the run, so only memory at rest can be compared.
+  // V8 returns memory of the start during the run, so only the memory of an idle broker is compared.
   const options = {
     broker,
     administrator,
@@ -18,6 +18,6 @@ test('no request makes the API fail, ends the broker or delays a healthy client'
   }
   const { faults, statuses } = await fuzzApi({ ...options, tell: (line) => t.diagnostic(line) })
   assert.deepEqual(faults, [])
-  assert.ok((statuses.get(200) ?? 0) > 150, 'only few requests got anywhere: they prove little')
+  assert.ok((statuses.get(200) ?? 0) > 150, 'too few requests succeeded for this test to be meaningful')
   assert.equal(await broker.process.stop(), 0)
 })

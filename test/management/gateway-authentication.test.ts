@@ -1,4 +1,4 @@
-// Authentication of gateways and listeners over the API, with devices that come in by it [F2 of the gateway contract].
+// Authentication of gateways and listeners over the API, with devices that connect: section F2 of the gateway contract.
 
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
@@ -10,7 +10,7 @@ import { startBrokerWithApi } from './api.ts'
 
 const builtIn = { mechanism: 'password_based', backend: 'built_in_database' }
 
-test('[F2] a gateway and a listener have users of their own, which stay over a restart and are in archives', async (t) => {
+test('[F2] gateways and listeners have separate users, which remain after a restart and are in archives', async (t) => {
   const port = await reservePort(t)
   const other = await reservePort(t)
   const set = [
@@ -108,7 +108,7 @@ test('[F2] a gateway and a listener have users of their own, which stay over a r
   assert.doesNotMatch(`${audit}${entries}`, /of lamp/)
 })
 
-test('[F2] a secret of an authentication is masked, and stays when the mask is sent back', async (t) => {
+test('[F2] secrets of an authentication are masked, and a PUT with the mask keeps the stored secret', async (t) => {
   const port = await reservePort(t)
   const broker = await startBrokerWithApi(t, {
     set: [`gateway.coap.listeners.udp.default.bind="127.0.0.1:${port}"`],

@@ -1,4 +1,4 @@
-// Clients, listeners and devices of gateways over the API: contract F2.
+// Clients, listeners and devices of gateways over the API: section F2 of the gateway contract.
 
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
@@ -18,7 +18,7 @@ async function brokerWith(t: TestContext, gateway: string): Promise<{ broker: Br
   return { broker: await configuredBroker([bind]), port }
 }
 
-test('[F2] clients of a gateway are listed by all conditions, subscribed, unsubscribed and kicked', async (t) => {
+test('[F2] clients of a gateway are listed with each query parameter, subscribed, unsubscribed and disconnected', async (t) => {
   const { broker, port } = await brokerWith(t, 'mqttsn')
   const names = async (query: string): Promise<readonly string[]> => {
     const { json, text, status } = await broker.request(`/api/v5/gateways/mqttsn/clients?${query}`)
@@ -34,7 +34,7 @@ test('[F2] clients of a gateway are listed by all conditions, subscribed, unsubs
   sleeper.send(0x18, [0, 60])
   await sleeper.expect('disconnect')
 
-  // The session of a device may be on another shard than its socket.
+  // The owner shard of a device may not be the shard of its socket.
   await eventually(async () => assert.equal((await record('meter-2')).sleeping, true))
   assert.deepEqual(await names(''), ['meter-1', 'meter-2'])
   assert.deepEqual(await names('limit=1&page=3'), [])
@@ -153,7 +153,7 @@ test('[F2] a CoAP client responds to a request of the API; without a response, t
     assert.equal((await broker.request(path, { method: 'POST', body })).status, 400, JSON.stringify(body))
 })
 
-test('[F2] a device of LwM2M is read, written and observed over the API, and found by its endpoint and lifetime', async (t) => {
+test('[F2] an LwM2M device is read, written and observed over the API, and found by endpoint name and lifetime', async (t) => {
   const { broker, port } = await brokerWith(t, 'lwm2m')
   const client = await UdpCoapDevice.at(t, port)
   client.device.request(post, 'rd', 'ep=meter&lt=70000&lwm2m=1.1', '</3/0>')

@@ -1,4 +1,4 @@
-// Gateways over the API: contract F2.
+// Gateways over the API: section F2 of the gateway contract.
 
 import assert from 'node:assert/strict'
 import { createSocket } from 'node:dgram'
@@ -15,7 +15,7 @@ interface Shown {
   readonly listeners: readonly { readonly id: string; readonly running: boolean }[]
 }
 
-test('[F2] a gateway is loaded, shown, disabled and enabled while the broker runs, and keeps that over a restart', async (t) => {
+test('[F2] a gateway is loaded, shown, disabled and enabled while the broker runs, and keeps its state over a restart', async (t) => {
   const broker = await startBrokerWithApi(t)
   const list = async (query = ''): Promise<readonly Shown[]> =>
     (await broker.request(`/api/v5/gateways${query}`)).json as readonly Shown[]
@@ -85,7 +85,7 @@ test('[F2] a gateway is loaded, shown, disabled and enabled while the broker run
   assert.equal(after.status, 'running')
 })
 
-test('a gateway is shown with its settings, can be sent back as it is shown, and takes listeners as a list', async (t) => {
+test('GET shows the settings of a gateway, PUT accepts them unchanged, and listeners may be a list', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
   const path = '/api/v5/gateways/coap'
   const put = (body: unknown) => broker.request(path, { method: 'PUT', body })

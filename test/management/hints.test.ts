@@ -1,4 +1,4 @@
-// Requests that are almost right: the response names the likely intention, and each client can read it.
+// Requests with small mistakes: the error suggests the correct path, method or key, and each client can read it.
 
 import assert from 'node:assert/strict'
 import { request } from 'node:http'
@@ -17,7 +17,7 @@ async function messageOf(
   return [response.status, response.json?.message ?? '']
 }
 
-describe('a path or method that is not served', () => {
+describe('the error for an unknown path or method suggests the correct one:', () => {
   const cases = [
     ['GET', '/api/v4/mqtt/publish', /; use POST$/],
     ['POST', '/api/v4/brokers', /; use GET$/],
@@ -36,7 +36,7 @@ describe('a path or method that is not served', () => {
   }
 })
 
-test('GET / names the broker: to programs that are logged in, and to browsers if there is no dashboard', async () => {
+test('GET / names the broker to authenticated programs, and to browsers if the dashboard is disabled', async () => {
   const broker = await configuredBroker()
   const unknown = await broker.request('/', { as: null })
   assert.deepEqual([unknown.status, unknown.json.code], [401, 104])
@@ -47,7 +47,7 @@ test('GET / names the broker: to programs that are logged in, and to browsers if
   assert.match(await response.text(), /Godwit MQTT broker[^]*\/api\/docs/)
 })
 
-test('a key that differs from a known one by case or by one letter is refused, in an object and in a batch', async () => {
+test('a key that differs from a known key only by case or by one letter is refused, also in a batch', async () => {
   const message = { topic: 'a', payload: 'x', Qos: 1 }
   assert.deepEqual(await messageOf('/api/v4/mqtt/publish', 'POST', message), [
     400,
@@ -75,7 +75,7 @@ test('a key that differs from a known one by case or by one letter is refused, i
   }
 })
 
-test('a lone surrogate in a payload is refused as in a topic', async () => {
+test('a lone surrogate is refused in payloads and in topics', async () => {
   assert.match(
     (await messageOf('/api/v4/mqtt/publish', 'POST', { topic: 'a', payload: '\ud800' }))[1],
     /lone surrogate/,
@@ -83,13 +83,13 @@ test('a lone surrogate in a payload is refused as in a topic', async () => {
   assert.equal((await messageOf('/api/v4/mqtt/publish', 'POST', { topic: '\ud800', payload: 'x' }))[0], 400)
 })
 
-test('a long value is shortened in the message', async () => {
+test('error messages shorten long values', async () => {
   const [status, message] = await messageOf('/api/v4/mqtt/publish', 'POST', { topic: '#'.repeat(60_000), payload: 'x' })
   assert.equal(status, 400)
   assert.ok(message.length < 200)
 })
 
-test('a user that exists has code 113 in both versions', async () => {
+test('creating an existing user has code 113 in version 5, as in version 4', async () => {
   const broker = await configuredBroker()
   const body = { username: 'twice', password: 'a-password-1', role: 'viewer' }
   await broker.request('/api/v5/users', { method: 'POST', body })
@@ -97,7 +97,7 @@ test('a user that exists has code 113 in both versions', async () => {
   assert.deepEqual([again.status, again.json.code, again.json.reason], [400, 113, 'BAD_REQUEST'])
 })
 
-/** As most HTTP libraries do: reads nothing before everything is sent. */
+/** Like most HTTP libraries, reads nothing before everything is sent. */
 function sendAllFirst(broker: BrokerWithApi, bytes: number): Promise<number | string | undefined> {
   return new Promise((resolve) => {
     const headers = { authorization: `Basic ${btoa(administrator)}`, 'content-length': bytes }
@@ -121,7 +121,7 @@ function sendAllFirst(broker: BrokerWithApi, bytes: number): Promise<number | st
   })
 }
 
-test('a client that first sends a whole body that is too large gets 400', async () => {
+test('a client that sends a whole oversized body before it reads gets 400', async () => {
   const broker = await configuredBroker()
   for (let time = 0; time < 5; time++) assert.equal(await sendAllFirst(broker, 20_000_000), 400)
 })

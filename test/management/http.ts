@@ -1,4 +1,4 @@
-// HTTP as `fetch` does not let it be spoken: over a Unix socket, and byte by byte.
+// HTTP requests that `fetch` cannot send: over a Unix socket, or as given bytes.
 
 import { request } from 'node:http'
 import { connect } from 'node:net'
@@ -7,7 +7,7 @@ export interface RawResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly text: string
-  /** Of a JSON body. */
+  /** The parsed body, which is JSON. */
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly json: any
 }
@@ -32,7 +32,7 @@ export function requestOverSocket(
   })
 }
 
-/** Sends bytes and gives all that comes back until the other side closes. */
+/** Sends bytes and returns everything that arrives until the server closes the connection. */
 export function sendBytes(url: string, bytes: string | Buffer): Promise<string> {
   const { hostname, port } = new URL(url)
   return new Promise((resolve) => {
@@ -44,7 +44,7 @@ export function sendBytes(url: string, bytes: string | Buffer): Promise<string> 
   })
 }
 
-/** The status of the first response in `text`; 0: there is none. */
+/** The status of the first response in `text`; 0 if there is none. */
 export function statusIn(text: string): number {
   return Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1] ?? 0)
 }

@@ -1,4 +1,4 @@
-// What the API does with requests that are odd, foreign, slow or too many.
+// Requests that are unusual, from other sites, slow or too many.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -10,7 +10,7 @@ import { sendBytes, statusIn } from './http.ts'
 
 const authorization = `Basic ${Buffer.from(administrator).toString('base64')}`
 
-/** The bytes of a request by the administrator, and that nothing follows. */
+/** The bytes of a request by the administrator that is the last one of its connection. */
 function written(line: string, headers: readonly string[] = []): string {
   const all = [`${line} HTTP/1.1`, 'host: a', `authorization: ${authorization}`, 'connection: close', ...headers]
   return `${all.join('\r\n')}\r\n\r\n`
@@ -22,11 +22,11 @@ async function statusOf(broker: BrokerWithApi, bytes: string): Promise<number> {
 
 const sharedBroker = shareBrokerWithApi()
 const limitedBroker = shareBrokerWithApi({ set: ['http_server.max_body=2KB', 'http_server.limit_conn=2'] })
-/** Of a request whose headers never end. It begins with the file: others need not wait while its time runs out. */
+/** Resolves when a request with incomplete headers is closed. It starts before all tests, so that they run during its timeout. */
 let slowIsClosed: Promise<unknown>
 
 before(async () => {
-  const slow = await opened({ after }, await sharedBroker())
+  const slow = await openConnection({ after }, await sharedBroker())
   slowIsClosed = once(slow, 'close')
   slow.resume()
   slow.write('GET /api/v4/brokers HTTP/1.1\r\nhost: a\r\n')
@@ -92,10 +92,10 @@ test('a page of another site changes nothing, whatever headers its browser adds'
   const stop = { method: 'POST', headers: { origin: 'https://evil.example' } } as const
   assert.equal((await broker.request('/api/v4/ctrl/stop', stop)).status, 403)
   assert.equal((await broker.request('/api/v4/users')).json.data.length, 1, 'no account was created')
-  assert.equal(await statusFrom({ origin: broker.url }), 200, 'its own page may')
+  assert.equal(await statusFrom({ origin: broker.url }), 200, 'a page of the same origin may')
 })
 
-test('JSON is read whatever the content type says of it', async () => {
+test('JSON is accepted with any content type', async () => {
   const broker = await sharedBroker()
   for (const [number, type] of [
     'text/plain',
@@ -110,7 +110,7 @@ test('JSON is read whatever the content type says of it', async () => {
   }
 })
 
-test('a response is for the calling program only: not for caches, frames or content sniffing', async () => {
+test('response headers forbid caches, frames, content sniffing and other origins', async () => {
   const broker = await sharedBroker()
   for (const options of [{}, { as: null }] as const) {
     const { headers } = await broker.request('/api/v4/brokers', options)
@@ -148,7 +148,7 @@ test('a request with two lengths is refused, and its body is not read as a secon
   assert.equal((await broker.request('/api/v4/apps/eve')).status, 404)
 })
 
-async function opened(t: Scope, broker: BrokerWithApi): Promise<Socket> {
+async function openConnection(t: Scope, broker: BrokerWithApi): Promise<Socket> {
   const { hostname, port } = new URL(broker.url)
   const socket = connect(Number(port), hostname)
   socket.on('error', () => {})
@@ -159,9 +159,9 @@ async function opened(t: Scope, broker: BrokerWithApi): Promise<Socket> {
 
 test('idle connections do not block new ones: the oldest is closed', async (t) => {
   const broker = await limitedBroker()
-  const first = await opened(t, broker)
+  const first = await openConnection(t, broker)
   const firstIsClosed = once(first, 'close')
-  for (let number = 0; number < 300; number++) await opened(t, broker)
+  for (let number = 0; number < 300; number++) await openConnection(t, broker)
   await firstIsClosed
   assert.equal((await broker.request('/api/v4/brokers')).status, 200)
 })
@@ -175,21 +175,21 @@ test('a client that sends requests without reading responses is closed', async (
   assert.equal((await broker.request('/api/v4/brokers')).status, 200)
 })
 
-test('requests whose body does not arrive occupy a few places, and others are served by the rest', async (t) => {
+test('a request whose body does not arrive occupies one of the permitted requests, and others are served', async (t) => {
   const broker = await limitedBroker()
-  const slow = await opened(t, broker)
+  const slow = await openConnection(t, broker)
   slow.write(written('POST /api/v4/apps', ['content-length: 100']))
   const many = await Promise.all(Array.from({ length: 40 }, () => broker.request('/api/v4/brokers')))
   assert.ok(many.every(({ status }) => status === 200))
 })
 
-test('a request whose headers do not end is closed after a timeout', async () => {
+test('a request with incomplete headers is closed after a timeout', async () => {
   const broker = await sharedBroker()
   await slowIsClosed
   assert.equal((await broker.request('/api/v4/brokers')).status, 200)
 })
 
-test('a body that is no JSON is told where it ends to be some, and nothing of it: it may hold a password', async () => {
+test('the error for a body that is not JSON has no part of the body, which may contain a password', async () => {
   const broker = await sharedBroker()
   for (const body of ['{"username":"ann","password":"hunter2" x}', 'hunter2', '{"password":"hunter2']) {
     const response = await broker.request('/api/v4/auth_username', { method: 'POST', body })

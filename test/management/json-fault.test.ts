@@ -3,7 +3,7 @@ import { suite, test } from 'node:test'
 import { jsonFaultOf } from '../../src/management/json-fault.ts'
 import { fc } from '../properties.ts'
 
-suite('a text that is not JSON is refused with the field where it ends', () => {
+suite('the error for text that is not JSON names the field with the error', () => {
   const cases: readonly (readonly [string, string, number])[] = [
     ['', '', 1],
     ['nonsense', '', 1],
@@ -28,7 +28,7 @@ suite('a text that is not JSON is refused with the field where it ends', () => {
   }
 })
 
-test('JSON is read to its end, and a cut of it ends in the line where it was cut', () => {
+test('complete JSON has no error, and truncated JSON has an error in the line where it was truncated', () => {
   fc.assert(
     fc.property(fc.json({ maxDepth: 5 }), fc.nat(), (text, cut) => {
       const spread = JSON.stringify(JSON.parse(text), undefined, 1)
@@ -41,7 +41,7 @@ test('JSON is read to its end, and a cut of it ends in the line where it was cut
   )
 })
 
-test('a deep or long text takes linear time and no stack', () => {
+test('deeply nested or long text takes linear time and does not overflow the stack', () => {
   assert.equal(jsonFaultOf('['.repeat(1_000_000)).path.length, 200)
   assert.deepEqual(jsonFaultOf(`{"a":"${'x'.repeat(1_000_000)}`), { path: 'a', line: 1 })
 })

@@ -12,8 +12,8 @@ import { promised, refused } from './documented-responses.ts'
 
 const key = '00112233445566778899aabbccddeeff'
 
-/** Whether the handshake goes well. */
-async function opens(port: number, identity: string, hex: string): Promise<boolean> {
+/** Whether the TLS handshake with this key succeeds. */
+async function canConnect(port: number, identity: string, hex: string): Promise<boolean> {
   const socket = connect({
     port,
     host: '127.0.0.1',
@@ -32,7 +32,7 @@ async function opens(port: number, identity: string, hex: string): Promise<boole
   }
 }
 
-/** With a listener that takes stored keys, and one that has `pump-1` in a file as well. */
+/** A broker with a listener that accepts stored keys, and one that also has a file with a key for `pump-1`. */
 const sharedBroker = shared(async (scope) => {
   const file = join(await temporaryFolder(scope), 'psk.txt')
   await writeFile(file, `pump-1:${key}\n`)
@@ -40,14 +40,14 @@ const sharedBroker = shared(async (scope) => {
   return startBrokerWithApi(scope, { set: listeners.map((setting) => `listeners.ssl.${setting}`) })
 })
 
-test('a listener that is told to takes stored keys without a file of its own', async () => {
+test('a listener with `psk = true` and without a key file accepts stored keys', async () => {
   const broker = await sharedBroker()
   const port = portOf(broker, 'ssl')
-  assert.equal(await opens(port, 'pump-9', key), false)
+  assert.equal(await canConnect(port, 'pump-9', key), false)
   const body = { identity: 'pump-9', key }
   promised('create_auth_psk', await broker.request('/api/v4/auth_psk', { method: 'POST', body }))
-  assert.equal(await opens(port, 'pump-9', key), true)
-  assert.equal(await opens(port, 'pump-9', key.replace('00', 'ff')), false)
+  assert.equal(await canConnect(port, 'pump-9', key), true)
+  assert.equal(await canConnect(port, 'pump-9', key.replace('00', 'ff')), false)
   promised('delete_auth_psk', await broker.request('/auth_psk/pump-9', { method: 'DELETE' }))
 })
 
@@ -70,43 +70,55 @@ test('a key of a namespace authenticates where the listener or the identity sele
   await make('plant', 'plant/pump', key)
   await make('plant', 'pump', key)
   await make('plant', 'shop/pump', key)
-  assert.equal(await opens(port, 'plant/pump', key), true)
-  // What an administrator of the plant says of a client of the shop, or of a client without namespace, has no effect there.
-  assert.equal(await opens(port, 'shop/pump', key), false)
-  assert.equal(await opens(port, 'pump', key), false)
+  assert.equal(await canConnect(port, 'plant/pump', key), true)
+  // A key that the administrator of `plant` stores for an identity of another namespace, or of none, has no effect.
+  assert.equal(await canConnect(port, 'shop/pump', key), false)
+  assert.equal(await canConnect(port, 'pump', key), false)
   await make('', 'plant/pump', other)
-  assert.deepEqual([await opens(port, 'plant/pump', other), await opens(port, 'plant/pump', key)], [false, true])
+  assert.deepEqual(
+    [await canConnect(port, 'plant/pump', other), await canConnect(port, 'plant/pump', key)],
+    [false, true],
+  )
   await make('', 'plant/valve', other)
-  assert.equal(await opens(port, 'plant/valve', other), true)
+  assert.equal(await canConnect(port, 'plant/valve', other), true)
   assert.deepEqual((await broker.request('/api/v4/auth_psk')).json.data, [
     { identity: 'plant/valve' },
     { identity: 'plant/pump' },
   ])
   const removed = await broker.request('/api/v5/namespaces/plant', { method: 'DELETE' })
   assert.equal(removed.status, 200, removed.text)
-  assert.deepEqual([await opens(port, 'plant/pump', other), await opens(port, 'plant/pump', key)], [true, false])
+  assert.deepEqual(
+    [await canConnect(port, 'plant/pump', other), await canConnect(port, 'plant/pump', key)],
+    [true, false],
+  )
 })
 
-test('a stored key opens a listener that takes keys, at once and instead of the one in its file', async () => {
+test('a stored key is accepted at once, and replaces the key of the same identity in the file', async () => {
   const broker = await sharedBroker()
   const port = portOf(broker, 'ssl', 'filed')
-  assert.deepEqual([await opens(port, 'pump-1', key), await opens(port, 'pump-2', key)], [true, false])
+  assert.deepEqual([await canConnect(port, 'pump-1', key), await canConnect(port, 'pump-2', key)], [true, false])
   const body = [
     { identity: 'pump-2', key },
     { identity: 'pump-1', key: key.replace('00', 'ff') },
   ]
   promised('create_auth_psk', await broker.request('/api/v4/auth_psk', { method: 'POST', body }))
-  assert.deepEqual([await opens(port, 'pump-1', key), await opens(port, 'pump-2', key)], [false, true])
+  assert.deepEqual([await canConnect(port, 'pump-1', key), await canConnect(port, 'pump-2', key)], [false, true])
   const listed = await broker.request('/api/v4/auth_psk')
   assert.deepEqual(promised('list_auth_psk', listed).data, [{ identity: 'pump-1' }, { identity: 'pump-2' }])
   assert.deepEqual(promised('lookup_auth_psk', await broker.request('/auth_psk/pump-2')).data, { identity: 'pump-2' })
   const another = { key: key.replace('00', '77') }
   promised('update_auth_psk', await broker.request('/auth_psk/pump-2', { method: 'PUT', body: another }))
-  assert.deepEqual([await opens(port, 'pump-2', key), await opens(port, 'pump-2', another.key)], [false, true])
+  assert.deepEqual(
+    [await canConnect(port, 'pump-2', key), await canConnect(port, 'pump-2', another.key)],
+    [false, true],
+  )
   for (const { identity } of body) {
     promised('delete_auth_psk', await broker.request(`/auth_psk/${identity}`, { method: 'DELETE' }))
   }
-  assert.deepEqual([await opens(port, 'pump-1', key), await opens(port, 'pump-2', another.key)], [true, false])
+  assert.deepEqual(
+    [await canConnect(port, 'pump-1', key), await canConnect(port, 'pump-2', another.key)],
+    [true, false],
+  )
 })
 
 test('an invalid key is refused, and the error does not show it', async () => {
@@ -123,7 +135,7 @@ test('an invalid key is refused, and the error does not show it', async () => {
   refused(await create({ identity: 'a' }), 'missingParameter')
 })
 
-test('a SCRAM user is stored under one name, however it is spelled, and told with its algorithm only', async () => {
+test('the name of a SCRAM user is normalized, and responses contain its algorithm but no key', async () => {
   const broker = await sharedBroker()
   const body = { username: 'ａlice', password: 'secret', algorithm: 'SCRAM-SHA-512' }
   promised('create_auth_scram', await broker.request('/auth_scram', { method: 'POST', body }))

@@ -8,7 +8,7 @@ import { eventually } from '../e2e/eventually.ts'
 import { portOf } from '../e2e/godwit-process.ts'
 import { type BrokerWithApi, startBrokerWithApi } from './api.ts'
 
-interface Listed {
+interface ListedListener {
   readonly protocol: string
   readonly listen_on: string
   readonly identifier: string
@@ -18,32 +18,36 @@ interface Listed {
   readonly shutdown_count: Record<string, number>
 }
 
-async function listed(broker: BrokerWithApi, identifier: string): Promise<Listed> {
+async function listenerOf(broker: BrokerWithApi, identifier: string): Promise<ListedListener> {
   const response = await broker.request('/api/v4/listeners')
   assert.equal(shapeOf(endpoints.list_listeners.reply).faultOf(response.json), undefined)
-  const found = response.json.data[0].listeners.find((one: Listed) => one.identifier === identifier)
+  const found = response.json.data[0].listeners.find((one: ListedListener) => one.identifier === identifier)
   assert.ok(found, `${identifier} in ${response.text}`)
   return found
 }
 
-/** Requests repeatedly: the broker notices a closed socket, and counts a refused one, a moment later. */
-function until(broker: BrokerWithApi, identifier: string, isSo: (one: Listed) => boolean): Promise<Listed> {
+/** Repeats the request: the broker notices a closed socket and counts a refused one after a short time. */
+function waitUntil(
+  broker: BrokerWithApi,
+  identifier: string,
+  condition: (one: ListedListener) => boolean,
+): Promise<ListedListener> {
   return eventually(async () => {
-    const found = await listed(broker, identifier)
-    assert.ok(isSo(found), JSON.stringify(found))
+    const found = await listenerOf(broker, identifier)
+    assert.ok(condition(found), JSON.stringify(found))
     return found
   })
 }
 
-async function untilConnections(broker: BrokerWithApi, identifier: string, connections: number): Promise<void> {
-  await until(broker, identifier, ({ current_conns }) => current_conns === connections)
+async function waitForConnections(broker: BrokerWithApi, identifier: string, connections: number): Promise<void> {
+  await waitUntil(broker, identifier, ({ current_conns }) => current_conns === connections)
 }
 
-const hasRefused = ({ shutdown_count }: Listed): boolean => Object.keys(shutdown_count).length > 0
+const hasRefused = ({ shutdown_count }: ListedListener): boolean => Object.keys(shutdown_count).length > 0
 
 const twoShards = ['node.shards=2']
 
-test('listeners are listed with their connections, on however many threads they were accepted', async (t) => {
+test('listeners are listed with the number of their connections on all shards', async (t) => {
   const ws = [
     'listeners.ws.bind="127.0.0.1:0/mqtt"',
     'listeners.ws.max_connections=7',
@@ -52,20 +56,20 @@ test('listeners are listed with their connections, on however many threads they 
   const broker = await startBrokerWithApi(t, { set: [...twoShards, ...ws] })
   const url = `mqtt://127.0.0.1:${broker.port}`
   const clients = await Promise.all(Array.from({ length: 9 }, () => connectAsync(url)))
-  const tcp = await listed(broker, 'mqtt:tcp:default')
+  const tcp = await listenerOf(broker, 'mqtt:tcp:default')
   const expected = { protocol: 'mqtt:tcp', listen_on: `127.0.0.1:${broker.port}`, acceptors: 2, current_conns: 9 }
   assert.deepEqual({ ...tcp, ...expected }, tcp)
-  assert.ok(tcp.max_conns > 100, 'without a limit of its own it is that of the machine')
+  assert.ok(tcp.max_conns > 100, 'the default limit is that of the machine')
   await clients[0]?.endAsync()
-  await untilConnections(broker, 'mqtt:tcp:default', 8)
+  await waitForConnections(broker, 'mqtt:tcp:default', 8)
   for (const client of clients.slice(1)) await client.endAsync()
   const refused = createConnection(portOf(broker, 'ws'), '127.0.0.1')
   await once(refused, 'close')
-  const { max_conns, shutdown_count } = await until(broker, 'mqtt:ws:default', hasRefused)
+  const { max_conns, shutdown_count } = await waitUntil(broker, 'mqtt:ws:default', hasRefused)
   assert.deepEqual({ max_conns, shutdown_count }, { max_conns: 7, shutdown_count: { refused: 1 } })
 })
 
-test('the listeners of a node are those of the node, and of an unknown one 404', async (t) => {
+test('the path of the node lists its listeners, and an unknown node is 404', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['node.name="godwit@here"'] })
   const here = await broker.request('/api/v4/nodes/godwit%40here/listeners')
   assert.equal(shapeOf(endpoints.list_node_listeners.reply).faultOf(here.json), undefined)
@@ -79,7 +83,7 @@ test('the listeners of a node are those of the node, and of an unknown one 404',
   }
 })
 
-test('a listener that is restarted sends its clients away with 0x8B, lets them in again, and leaves the others', async (t) => {
+test('a restart of a listener disconnects its clients with 0x8B, accepts new connections, and does not affect other listeners', async (t) => {
   const ws = ['listeners.ws.bind="127.0.0.1:0/mqtt"']
   const broker = await startBrokerWithApi(t, { set: [...twoShards, ...ws] })
   const options = { protocolVersion: 5, reconnectPeriod: 0 } as const
@@ -89,23 +93,23 @@ test('a listener that is restarted sends its clients away with 0x8B, lets them i
   t.after(() => staying.endAsync(true))
   let hasStayed = true
   staying.on('close', () => (hasStayed = false))
-  const told = leaving.map(
+  const reasonCodes = leaving.map(
     (client) => new Promise((resolve) => client.on('disconnect', ({ reasonCode }) => resolve(reasonCode))),
   )
   const response = await broker.request('/api/v4/listeners/mqtt%3Atcp%3Adefault/restart', { method: 'PUT' })
   assert.deepEqual([response.status, response.json], [200, { code: 0 }])
   assert.deepEqual(
-    await Promise.all(told),
+    await Promise.all(reasonCodes),
     leaving.map(() => 0x8b),
   )
   const again = await connectAsync(url, options)
-  await untilConnections(broker, 'mqtt:tcp:default', 1)
+  await waitForConnections(broker, 'mqtt:tcp:default', 1)
   await staying.publishAsync('a', 'b', { qos: 1 })
   assert.ok(hasStayed)
   await again.endAsync()
 })
 
-test('a listener that is not there cannot be restarted: 404 with 108, and which there are', async (t) => {
+test('a restart of an unknown listener is 404 with 108, and the error lists the existing listeners', async (t) => {
   const broker = await startBrokerWithApi(t)
   for (const identifier of ['mqtt:tcp:nobody', 'default', 'mqtt:tcp', '%00', '..%2f', 'mqtt:__proto__:default']) {
     const response = await broker.request(`/api/v4/listeners/${identifier}/restart`, { method: 'PUT' })

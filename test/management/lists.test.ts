@@ -68,7 +68,7 @@ function anyClient(clientId: string): ClientView {
   return viewOf(session, defaultCoreSettings)
 }
 
-test('a list that is too long to be held is sent in pieces that come to the same', async () => {
+test('a list that is too long for memory is streamed, with the same content', async () => {
   const response = await replyWithList(numbers(30_000), { part: 'whole' })
   assert.ok(response instanceof JsonText)
   const { body } = response
@@ -81,29 +81,29 @@ test('a list that is too long to be held is sent in pieces that come to the same
   )
 })
 
-test('a shard that fails during a long list ends the response early: the client does not take a part for the whole list', async () => {
+test('if a shard fails during a long list, the response is aborted: the client cannot mistake a part for the whole list', async () => {
   const response = await replyWithList(numbers(30_000, 20_000), { part: 'whole' })
   assert.ok(response instanceof JsonText && response.body instanceof Readable)
   await assert.rejects(text(response.body), /shard 3 is restarting/)
 })
 
-/** Of everything else there is a name only: the test does not request it. */
+/** Operations on clients; all others have only the name of the node, because the test does not use them. */
 function onlyClients(clients: ClientOperations): Operations {
   const others = { nodeName: 'here', describe: () => ({ nodeName: 'here' }) }
   return new Proxy({}, { get: (_, subject) => (subject === 'clients' ? clients : others) }) as Operations
 }
 
-/** 250 clients in each, and then no response. */
-const slicesUntilSilence: ClientOperations['clients'] = async (_filter, { from }) => {
+/** Slices of 250 clients each; after 20,000 clients the shard is unavailable. */
+const slicesUntilFailure: ClientOperations['clients'] = async (_filter, { from }) => {
   if (from.place > 20_000) return { unavailableShard: 1 }
   const rows = Array.from({ length: 250 }, (_, index) => anyClient(`c-${from.place + index}`))
   return { rows, passed: 250, next: { shard: 0, place: from.place + 250, offset: 0 } }
 }
 
-test('a response that ends early closes its connection, and other connections are served', async (t) => {
+test('an aborted response closes its connection, and other connections are served', async (t) => {
   const operations = {
     ...clientOperations({ size: 1, query: async () => undefined }, 'here'),
-    clients: slicesUntilSilence,
+    clients: slicesUntilFailure,
   }
   const events: string[] = []
   const note = (event: string): void => void events.push(event)
@@ -172,7 +172,7 @@ test('while a shard is unavailable, each response that needs it has code 101 and
   assert.ok(queried.length >= outcomes.length)
 })
 
-test('a query is decoded once, what has no value is not there, and a plus sign is a wildcard where it can be one', () => {
+test('a query string is decoded once, empty values are ignored, and a plus sign is a wildcard if it is a whole topic level', () => {
   const cases: readonly [string, Record<string, unknown>][] = [
     ['', {}],
     ['a=b&c&d=&=e&=&&', { a: 'b' }],

@@ -8,15 +8,17 @@ import { temporaryFolder } from '../e2e/godwit-process.ts'
 import { administrator, type ApiResponse, startBrokerWithApi } from './api.ts'
 import { dataOf, get, keysOf, post, refused } from './configuration-requests.ts'
 
-test('a change of limits and of the log holds at once, without disconnecting a client', async (t) => {
+test('changed limits and log settings apply at once, and no client is disconnected', async (t) => {
   const folder = await temporaryFolder(t)
   const config = join(folder, 'my.conf')
   await writeFile(config, 'node.shards = 2\n')
   const broker = await startBrokerWithApi(t, { config })
   const address = `mqtt://127.0.0.1:${broker.port}`
   const plain = { reconnectPeriod: 0 } as const
-  const inside = await Promise.all(['a', 'b'].map((clientId) => connectAsync(address, { ...plain, clientId })))
-  t.after(() => Promise.all(inside.map((client) => client.endAsync(true))))
+  const connectedClients = await Promise.all(
+    ['a', 'b'].map((clientId) => connectAsync(address, { ...plain, clientId })),
+  )
+  t.after(() => Promise.all(connectedClients.map((client) => client.endAsync(true))))
   const change = async (section: string, settings: object): Promise<string[]> => {
     const outcome = dataOf(
       'set_configuration_section',
@@ -33,14 +35,14 @@ test('a change of limits and of the log holds at once, without disconnecting a c
     'limits.max_connections',
   ])
   assert.equal(await maxOf(), 1)
-  const turnedAway = connect(address, { ...plain, clientId: 'c' })
-  await new Promise((resolve) => turnedAway.once('close', () => resolve(undefined)))
-  assert.equal(turnedAway.reconnecting || turnedAway.connected, false)
-  await turnedAway.endAsync(true)
-  assert.ok(inside.every((client) => client.connected))
+  const refusedClient = connect(address, { ...plain, clientId: 'c' })
+  await new Promise((resolve) => refusedClient.once('close', () => resolve(undefined)))
+  assert.equal(refusedClient.reconnecting || refusedClient.connected, false)
+  await refusedClient.endAsync(true)
+  assert.ok(connectedClients.every((client) => client.connected))
   await change('limits', { max_connections: null, max_connection_rate: null, messages_rate: 100 })
   assert.equal(await maxOf(), before)
-  inside.push(await connectAsync(address, { ...plain, clientId: 'c' }))
+  connectedClients.push(await connectAsync(address, { ...plain, clientId: 'c' }))
   const dir = join(broker.dataDirectory, 'lines')
   assert.deepEqual(await change('log', { to: ['file'], dir, file: 'mine.log', rotation: { count: 2 } }), [
     'log.dir',
@@ -57,7 +59,7 @@ test('a change of limits and of the log holds at once, without disconnecting a c
   assert.equal((await get(broker, '/configuration/log')).json.data.log.dir, dir)
 })
 
-test('a configuration with another security profile is written whole and in force at the next start, not by halves before', async (t) => {
+test('a configuration with another security profile is written to the file, and none of its settings applies before the restart', async (t) => {
   const folder = await temporaryFolder(t)
   const config = join(folder, 'my.conf')
   await writeFile(config, 'mqtt.max_mqueue_len = 5\n')
@@ -78,8 +80,8 @@ test('a configuration with another security profile is written whole and in forc
   const back = dataOf('update_config', await post(broker, '/config_update', running))
   assert.deepEqual([keysOf(back.changed), back.needs_restart], [['mqtt.retry_interval'], []])
   const legacy = { data: { node: { security_profile: 'legacy' } } }
-  const begun = dataOf('set_configuration_section', await post(broker, '/configuration/node', legacy))
-  assert.deepEqual([begun.changed, keysOf(begun.needs_restart)], [[], ['node.security_profile']])
+  const requested = dataOf('set_configuration_section', await post(broker, '/configuration/node', legacy))
+  assert.deepEqual([requested.changed, keysOf(requested.needs_restart)], [[], ['node.security_profile']])
   await post(broker, '/ctrl/restart', undefined)
   const [, port] = await broker.process.until(/profile legacy[^]*management API +http:\/\/\S+:(\d+)\/api\/v4/)
   const headers = { authorization: `Basic ${Buffer.from(administrator).toString('base64')}` }
@@ -89,7 +91,7 @@ test('a configuration with another security profile is written whole and in forc
   assert.equal(nodes.data[0]?.security_profile, 'legacy')
 })
 
-test('sections are known by the names that NanoMQ has for them, and changed is what /reload has as well', async (t) => {
+test('/configuration accepts the section names of NanoMQ, and in them only settings of /reload can be changed', async (t) => {
   const set = [
     'listeners.ws.bind="127.0.0.1:0/mqtt"',
     'system.parallel=7',
@@ -99,8 +101,8 @@ test('sections are known by the names that NanoMQ has for them, and changed is w
   const section = async (name: string): Promise<Record<string, unknown>> =>
     dataOf('get_configuration_section', await get(broker, `/configuration/${name}`))[name]
   const basic = await section('basic')
-  const hot = dataOf('get_reload', await get(broker, '/reload'))
-  assert.deepEqual({ ...basic, ...hot }, basic)
+  const reloadable = dataOf('get_reload', await get(broker, '/reload'))
+  assert.deepEqual({ ...basic, ...reloadable }, basic)
   assert.deepEqual([basic['parallel'], basic['url']], [7, 'mqtt-tcp://127.0.0.1:0'])
   assert.deepEqual(await section('websocket'), { enable: true, url: 'mqtt-ws://127.0.0.1:0/mqtt', tls_url: null })
   const tls = await section('tls')
@@ -119,7 +121,7 @@ test('sections are known by the names that NanoMQ has for them, and changed is w
   refused(await post(broker, '/configuration/basic', { data: {} }), [400, 107], /data\.basic/)
 })
 
-test('a setting of the file that a change over the API or --set overrules is named at a reload and at a start', async (t) => {
+test('a reload and a start warn about settings of the file that a change over the API or --set overrides', async (t) => {
   const [folder, dataDirectory] = [await temporaryFolder(t), await temporaryFolder(t)]
   const config = join(folder, 'my.conf')
   await writeFile(config, 'mqtt.max_mqueue_len = 5\nauth.password.anna = first\n')
@@ -135,23 +137,23 @@ test('a setting of the file that a change over the API or --set overrules is nam
     await post(broker, '/configuration_reload', undefined),
   )
   assert.deepEqual([changed, pinned], [[], ['mqtt.retry_interval']])
-  const said = warnings.filter((text: string) => text.includes('has priority over this file'))
-  assert.equal(said.length, 2)
+  const overridden = warnings.filter((text: string) => text.includes('has priority over this file'))
+  assert.equal(overridden.length, 2)
   assert.match(
-    said[0] ?? '',
+    overridden[0] ?? '',
     /my\.conf:1:\d+: mqtt\.max_mqueue_len: a change over the API has priority over this file: 6 instead of 7; /,
   )
   assert.match(
-    said[1] ?? '',
+    overridden[1] ?? '',
     /my\.conf:2:\d+: auth\.password\.anna: a change over the API has priority over this file; /,
   )
-  assert.doesNotMatch(said.join(), /first|second|third/)
+  assert.doesNotMatch(overridden.join(), /first|second|third/)
   await broker.process.stop()
   const again = await startBrokerWithApi(t, { config, dataDirectory, set })
   await again.process.until(/mqtt\.max_mqueue_len.*a change over the API has priority over this file: 6 instead of 7/)
 })
 
-test('what was changed of a bridge or a listener goes with it when it is taken out of the file', async (t) => {
+test('changes over the API to a bridge or listener are discarded when it is removed from the file', async (t) => {
   const [folder, dataDirectory] = [await temporaryFolder(t), await temporaryFolder(t)]
   const config = join(folder, 'my.conf')
   const things = `bridges.mqtt.far { server = "mqtt-tcp://127.0.0.1:1", enable = false }
@@ -172,7 +174,7 @@ test('what was changed of a bridge or a listener goes with it when it is taken o
     /bridges\.mqtt\.far: it is not in the file any more[^]*bridges\.aws\.iot: it is not[^]*listeners\.tcp\.two: it is not/,
   )
   assert.deepEqual((await get(broker, '/bridges')).json.data.bridge.nodes, [])
-  // While the broker is stopped the same can be done.
+  // The same applies if the file is changed while the broker is stopped.
   await writeFile(config, things)
   dataOf('reload_configuration', await post(broker, '/configuration_reload', undefined))
   assert.equal((await broker.request('/api/v4/bridges/far', put)).status, 200)

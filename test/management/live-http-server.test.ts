@@ -1,4 +1,4 @@
-// Settings of the API itself, changed while it serves: connected clients notice only the change.
+// Settings of the API itself are changed while it serves requests: open connections stay open.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -19,17 +19,17 @@ interface RequestOptions {
   readonly as?: string
 }
 
-interface Seen {
+interface ReceivedResponse {
   readonly status: number
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly json: any
 }
 
-/** A client with one connection that it keeps. */
-class OneConnection {
+/** An HTTP client with one connection, which it keeps open. */
+class SingleConnectionClient {
   readonly #at: { readonly socketPath: string } | { readonly port: number; readonly host: string }
   readonly #agent: Agent
-  /** Connections that it has needed so far. */
+  /** The number of connections that it has opened. */
   connections: number
 
   constructor(t: TestContext, at: string | URL) {
@@ -43,8 +43,8 @@ class OneConnection {
     this.#agent.destroy()
   }
 
-  request({ method = 'GET', path, body, as = administrator }: RequestOptions): Promise<Seen> {
-    const { promise, resolve, reject } = Promise.withResolvers<Seen>()
+  request({ method = 'GET', path, body, as = administrator }: RequestOptions): Promise<ReceivedResponse> {
+    const { promise, resolve, reject } = Promise.withResolvers<ReceivedResponse>()
     const authorization = `Basic ${Buffer.from(as).toString('base64')}`
     const options = { ...this.#at, agent: this.#agent, method, path: `/api/v4${path}`, headers: { authorization } }
     const clientRequest = request(options, (response) => {
@@ -58,8 +58,8 @@ class OneConnection {
     return promise
   }
 
-  /** Of `http_server`. */
-  change(settings: unknown, as?: string): Promise<Seen> {
+  /** Changes settings of `http_server`. */
+  change(settings: unknown, as?: string): Promise<ReceivedResponse> {
     const body = { data: { http_server: settings } }
     return this.request({
       method: 'POST',
@@ -70,7 +70,7 @@ class OneConnection {
   }
 }
 
-/** A broker whose file says where its API is, and nothing else does. */
+/** A broker whose API is configured only in its file, so that the API can change the settings. */
 async function startWithFile(t: Scope): Promise<{ readonly url: URL; readonly socket: string }> {
   const folder = await temporaryFolder(t)
   const [name, password] = administrator.split(':')
@@ -83,84 +83,86 @@ async function startWithFile(t: Scope): Promise<{ readonly url: URL; readonly so
   return { url: new URL(url), socket: join(data, 'ctl.sock') }
 }
 
-test('what is no matter of the place holds for the next request, on the connections that are open', async (t) => {
+test('changes of accounts and limits apply to the next request, also on open connections', async (t) => {
   const { url, socket } = await startWithFile(t)
-  const [over, at] = [new OneConnection(t, url), new OneConnection(t, socket)]
-  assert.equal((await at.request({ path: '/brokers' })).status, 200)
-  const { status, json } = await over.change({ password: 'quite another one', max_body: '2KB', limit_conn: 1 })
+  const [tcp, local] = [new SingleConnectionClient(t, url), new SingleConnectionClient(t, socket)]
+  assert.equal((await local.request({ path: '/brokers' })).status, 200)
+  const { status, json } = await tcp.change({ password: 'quite another one', max_body: '2KB', limit_conn: 1 })
   assert.deepEqual(
     [status, json.data.changed.map(({ key }: { key: string }) => key).toSorted(), json.data.needs_restart],
     [200, ['http_server.limit_conn', 'http_server.max_body', 'http_server.password'], []],
   )
-  assert.equal((await over.request({ path: '/brokers' })).status, 401)
+  assert.equal((await tcp.request({ path: '/brokers' })).status, 401)
   const as = 'admin:quite another one'
-  assert.equal((await over.request({ path: '/brokers', as })).status, 200)
-  assert.equal((await over.change({ username: 'root' }, as)).status, 200)
-  assert.deepEqual([(await over.request({ path: '/brokers', as })).status, over.connections], [401, 1])
+  assert.equal((await tcp.request({ path: '/brokers', as })).status, 200)
+  assert.equal((await tcp.change({ username: 'root' }, as)).status, 200)
+  assert.deepEqual([(await tcp.request({ path: '/brokers', as })).status, tcp.connections], [401, 1])
   const large = { method: 'POST', path: '/config_update', body: `# ${'x'.repeat(4_000)}`, as: 'root:quite another one' }
-  const tooLarge = await over.request(large)
+  const tooLarge = await tcp.request(large)
   assert.deepEqual([tooLarge.status, tooLarge.json.code], [400, 108])
   assert.match(tooLarge.json.message, /too large/)
-  assert.equal((await at.request({ path: '/brokers' })).status, 200)
-  assert.equal(at.connections, 1, 'the socket of the data directory is as it was')
+  assert.equal((await local.request({ path: '/brokers' })).status, 200)
+  assert.equal(local.connections, 1, 'the control socket is not closed')
 })
 
-/** For the tests that change its address and limits only. */
+/** For tests that change only the address and the limits of the API. */
 const sharedBroker = shared(startWithFile)
 
-test('no request is refused while settings change, and a listener on any free port keeps its port', async (t) => {
+test('no request is refused while settings change, and an API with port 0 keeps its port', async (t) => {
   const { url } = await sharedBroker()
   const changes = new AbortController()
   const requestRepeatedly = async (): Promise<number> => {
     let count = 0
     for (; !changes.signal.aborted; count++) {
-      const client = new OneConnection(t, url)
+      const client = new SingleConnectionClient(t, url)
       assert.equal((await client.request({ path: '/nowhere' })).status, 404)
       client.close()
     }
     return count
   }
   const others = [requestRepeatedly(), requestRepeatedly()]
-  const operator = new OneConnection(t, url)
+  const adminClient = new SingleConnectionClient(t, url)
   for (let round = 1; round <= 8; round++) {
-    assert.equal((await operator.change({ max_body: `${round}KB`, limit_conn: round, port: 0 })).status, 200)
+    assert.equal((await adminClient.change({ max_body: `${round}KB`, limit_conn: round, port: 0 })).status, 200)
   }
   changes.abort()
   for (const count of await Promise.all(others)) assert.ok(count > 0)
 })
 
-test('the new port is open before the old one sends the response and closes', async (t) => {
+test('a change of the port opens the new port before the old one sends the response and closes', async (t) => {
   const { url } = await sharedBroker()
-  const operator = new OneConnection(t, url)
+  const adminClient = new SingleConnectionClient(t, url)
   const taken = createServer().listen(0, '127.0.0.1')
   t.after(() => taken.close())
   await once(taken, 'listening')
-  const inUse = await operator.change({ port: (taken.address() as AddressInfo).port, password: 'not to hold' })
+  const inUse = await adminClient.change({ port: (taken.address() as AddressInfo).port, password: 'not to hold' })
   assert.deepEqual([inUse.status, inUse.json.code], [400, 108])
   assert.match(inUse.json.message, /http_server\.port: port \d+ on 127\.0\.0\.1 is in use by another program/)
-  assert.equal((await operator.request({ path: '/brokers' })).status, 200, 'and nothing of it holds')
+  assert.equal((await adminClient.request({ path: '/brokers' })).status, 200, 'the password is not changed either')
 
   const port = await reservePort(t)
-  assert.equal((await operator.change({ port })).status, 200)
+  assert.equal((await adminClient.change({ port })).status, 200)
   const moved = new URL(`http://127.0.0.1:${port}`)
-  assert.equal((await new OneConnection(t, moved).request({ path: '/brokers' })).status, 200)
-  await eventually(() => assert.rejects(new OneConnection(t, url).request({ path: '/brokers' }), /ECONNREFUSED/))
+  assert.equal((await new SingleConnectionClient(t, moved).request({ path: '/brokers' })).status, 200)
+  await eventually(() =>
+    assert.rejects(new SingleConnectionClient(t, url).request({ path: '/brokers' }), /ECONNREFUSED/),
+  )
 })
 
 test('a change that would open the API to all clients, or to none, is refused before anything changes', async (t) => {
   const broker = await startBrokerWithApi(t)
-  const operator = new OneConnection(t, new URL(broker.url))
+  const adminClient = new SingleConnectionClient(t, new URL(broker.url))
   const wrong: readonly [settings: unknown, message: RegExp][] = [
     [{ auth_type: 'no_auth', ip_addr: '0.0.0.0' }, /no_auth is for loopback only/],
     [{ auth_type: 'jwt' }, /http_server\.jwt\.public\.keyfile/],
     [{ port: 1 }, /http_server\.port.*--set/],
   ]
   for (const [settings, message] of wrong) {
-    const { status, json } = await operator.change(settings)
+    const { status, json } = await adminClient.change(settings)
     assert.deepEqual([status, json.code], [400, 108], json.message)
     assert.match(json.message, message)
   }
-  assert.deepEqual([(await operator.request({ path: '/brokers' })).status, operator.connections], [200, 1])
-  assert.equal((await operator.change({ auth_type: 'no_auth' })).status, 200)
-  assert.equal((await operator.request({ path: '/brokers', as: 'absent:at all' })).status, 200)
+  assert.deepEqual([(await adminClient.request({ path: '/brokers' })).status, adminClient.connections], [200, 1])
+  assert.equal((await adminClient.change({ auth_type: 'no_auth' })).status, 200)
+  assert.equal((await adminClient.request({ path: '/brokers', as: 'absent:at all' })).status, 200)
 })

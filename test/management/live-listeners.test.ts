@@ -1,4 +1,4 @@
-// Listeners that change while clients are connected: what another configuration makes of them, seen from outside.
+// Changes of listeners while clients are connected.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -13,34 +13,34 @@ import { shared, temporaryFolder } from '../e2e/godwit-process.ts'
 import { Authority, type Named } from '../transports/certificates.ts'
 import { type ApiResponse, type BrokerWithApi, startBrokerWithApi } from './api.ts'
 
-/** What became of a client that only watches. */
-interface Watched {
+/** A connected client, with the reason why the broker disconnected it. */
+interface ConnectedClient {
   readonly client: MqttClient
-  /** Reason code of a DISCONNECT. */
+  /** The reason code of DISCONNECT. */
   readonly told: Promise<number | undefined>
-  isThere: boolean
+  isOpen: boolean
 }
 
-async function watched(t: TestContext, url: string, options: IClientOptions = {}): Promise<Watched> {
+async function connectWatched(t: TestContext, url: string, options: IClientOptions = {}): Promise<ConnectedClient> {
   const client = await connectAsync(url, { protocolVersion: 5, reconnectPeriod: 0, connectTimeout: 60_000, ...options })
   t.after(() => client.endAsync(true))
   const told = new Promise<number | undefined>((resolve) =>
     client.on('disconnect', ({ reasonCode }) => resolve(reasonCode)),
   )
-  const found = { client, told, isThere: true }
-  client.on('close', () => (found.isThere = false))
+  const found = { client, told, isOpen: true }
+  client.on('close', () => (found.isOpen = false))
   return found
 }
 
-/** Still served, and not only not closed yet. */
-async function isServed({ client, isThere }: Watched): Promise<boolean> {
-  if (!isThere) return false
+/** Whether the broker still serves the client: an open socket alone does not show it. */
+async function isServed({ client, isOpen }: ConnectedClient): Promise<boolean> {
+  if (!isOpen) return false
   await client.publishAsync('still/here', 'x', { qos: 1 })
   return true
 }
 
-/** Whether a new client is accepted. */
-async function letsIn(url: string): Promise<boolean> {
+/** Whether a new client can connect. */
+async function acceptsClients(url: string): Promise<boolean> {
   try {
     const client = await connectAsync(url, { reconnectPeriod: 0, connectTimeout: 60_000 }, false)
     await client.endAsync()
@@ -50,7 +50,7 @@ async function letsIn(url: string): Promise<boolean> {
   }
 }
 
-async function placeOf(broker: BrokerWithApi, identifier: string): Promise<string | undefined> {
+async function addressOf(broker: BrokerWithApi, identifier: string): Promise<string | undefined> {
   const { json } = await broker.request('/api/v4/listeners')
   const found = json.data[0].listeners.find((one: { identifier: string }) => one.identifier === identifier)
   return found?.listen_on
@@ -71,11 +71,11 @@ async function updated(broker: BrokerWithApi, text: string): Promise<void> {
 
 interface BrokerWithFolder {
   readonly broker: BrokerWithApi
-  /** The API may name files there. */
+  /** Settings over the API may name files in this folder. */
   readonly folder: string
 }
 
-/** One broker for all tests: `updated` puts a whole configuration in force. Each test has names of files of its own. */
+/** One broker for all tests: `updated` replaces the whole configuration. Each test uses other file names. */
 const sharedBroker = shared(async (scope): Promise<BrokerWithFolder> => {
   const folder = await temporaryFolder(scope)
   const set = ['node.shards=2', `node.allowed_directories=["${folder}"]`]
@@ -84,49 +84,50 @@ const sharedBroker = shared(async (scope): Promise<BrokerWithFolder> => {
 
 test('listeners are added, changed and removed; only clients of the removed one are disconnected', async (t) => {
   const { broker } = await sharedBroker()
-  const staying = await watched(t, `mqtt://127.0.0.1:${broker.port}`)
+  const staying = await connectWatched(t, `mqtt://127.0.0.1:${broker.port}`)
   await updated(broker, 'listeners.tcp.plant.bind = "127.0.0.1:0"')
-  const plant = `mqtt://${await placeOf(broker, 'mqtt:tcp:plant')}`
-  const connectedClients = await Promise.all(Array.from({ length: 4 }, () => watched(t, plant)))
+  const plant = `mqtt://${await addressOf(broker, 'mqtt:tcp:plant')}`
+  const connectedClients = await Promise.all(Array.from({ length: 4 }, () => connectWatched(t, plant)))
   await updated(broker, 'listeners.tcp.plant { bind = "127.0.0.1:0", access_rules = ["deny all"] }')
-  assert.equal(`mqtt://${await placeOf(broker, 'mqtt:tcp:plant')}`, plant, 'the socket is the same')
-  assert.equal(await letsIn(plant), false, 'the new rule holds for those who come')
-  for (const client of connectedClients) assert.ok(await isServed(client), 'and not for those who are in')
+  assert.equal(`mqtt://${await addressOf(broker, 'mqtt:tcp:plant')}`, plant, 'the socket is the same')
+  assert.equal(await acceptsClients(plant), false, 'the new rule applies to new connections')
+  for (const client of connectedClients)
+    assert.ok(await isServed(client), 'the new rule does not apply to open connections')
   await updated(broker, 'listeners.tcp.plant { bind = "127.0.0.1:0", max_connections = 5 }')
-  assert.equal(await letsIn(plant), true, 'four are in')
+  assert.equal(await acceptsClients(plant), true, 'four clients are connected')
   await updated(broker, 'listeners.tcp.plant { bind = "127.0.0.1:0", max_connections = 4 }')
-  assert.equal(await letsIn(plant), false, 'those who were in before count')
+  assert.equal(await acceptsClients(plant), false, 'connections that were open before the change count')
   await updated(broker, 'mqtt.max_qos_allowed = 2')
   assert.deepEqual(await Promise.all(connectedClients.map(({ told }) => told)), [0x8b, 0x8b, 0x8b, 0x8b])
-  assert.equal(await placeOf(broker, 'mqtt:tcp:plant'), undefined)
-  assert.equal(await letsIn(plant), false)
+  assert.equal(await addressOf(broker, 'mqtt:tcp:plant'), undefined)
+  assert.equal(await acceptsClients(plant), false)
   assert.ok(await isServed(staying))
 })
 
-test('a listener that moves is there, and no longer here; one that is renamed keeps its port', async (t) => {
+test('a listener with a new address is closed at the old one; a renamed listener keeps its port', async (t) => {
   const { broker } = await sharedBroker()
   await updated(broker, 'listeners.tcp.a.bind = "127.0.0.1:0"')
-  const old = await placeOf(broker, 'mqtt:tcp:a')
-  const client = await watched(t, `mqtt://${old}`)
+  const old = await addressOf(broker, 'mqtt:tcp:a')
+  const client = await connectWatched(t, `mqtt://${old}`)
   await updated(broker, `listeners.tcp.b { bind = "${old}", mountpoint = "b/" }`)
   assert.equal(await client.told, 0x8b)
-  assert.deepEqual([await placeOf(broker, 'mqtt:tcp:a'), await placeOf(broker, 'mqtt:tcp:b')], [undefined, old])
-  assert.equal(await letsIn(`mqtt://${old}`), true)
+  assert.deepEqual([await addressOf(broker, 'mqtt:tcp:a'), await addressOf(broker, 'mqtt:tcp:b')], [undefined, old])
+  assert.equal(await acceptsClients(`mqtt://${old}`), true)
   await updated(broker, 'listeners.tcp.b.bind = "127.0.0.1:0"')
-  const now = await placeOf(broker, 'mqtt:tcp:b')
+  const now = await addressOf(broker, 'mqtt:tcp:b')
   assert.notEqual(now, old)
-  assert.deepEqual([await letsIn(`mqtt://${now}`), await letsIn(`mqtt://${old}`)], [true, false])
+  assert.deepEqual([await acceptsClients(`mqtt://${now}`), await acceptsClients(`mqtt://${old}`)], [true, false])
 })
 
-test('a port in use changes nothing, and the listeners before and behind it are as they were', async (t) => {
+test('a configuration with a port that is in use is refused, and all listeners stay unchanged', async (t) => {
   const other = createServer()
   await new Promise<void>((open) => other.listen(0, '127.0.0.1', open))
   t.after(() => other.close())
   const { port } = other.address() as AddressInfo
   const { broker } = await sharedBroker()
   await updated(broker, 'listeners.tcp.kept.bind = "127.0.0.1:0"')
-  const kept = `mqtt://${await placeOf(broker, 'mqtt:tcp:kept')}`
-  const client = await watched(t, kept)
+  const keptUrl = `mqtt://${await addressOf(broker, 'mqtt:tcp:kept')}`
+  const client = await connectWatched(t, keptUrl)
   const response = await update(
     broker,
     `listeners.tcp { first.bind = "127.0.0.1:0", taken.bind = "127.0.0.1:${port}" }\nlisteners.ws.bind = "127.0.0.1:0/x"`,
@@ -137,10 +138,10 @@ test('a port in use changes nothing, and the listeners before and behind it are 
   const identifiers = json.data[0].listeners.map((one: { identifier: string }) => one.identifier)
   assert.deepEqual(identifiers, ['mqtt:tcp:default', 'mqtt:tcp:kept', 'mqtt:ws:dashboard'])
   assert.ok(await isServed(client))
-  assert.equal(await letsIn(kept), true)
+  assert.equal(await acceptsClients(keptUrl), true)
 })
 
-test('certificates and paths change where the listener is, and connected clients notice nothing', async (t) => {
+test('certificates and WebSocket paths change without reopening the listener, and clients stay connected', async (t) => {
   const { broker, folder } = await sharedBroker()
   const authority = new Authority('ours')
   for (const name of ['old', 'new']) {
@@ -152,13 +153,13 @@ test('certificates and paths change where the listener is, and connected clients
     listeners.ssl { bind = "127.0.0.1:0", certfile = "${folder}/${name}.cert", keyfile = "${folder}/${name}.key" }
     listeners.ws.bind = "127.0.0.1:0/${name}"`
   await updated(broker, configOf('old'))
-  const [ssl, ws] = [await placeOf(broker, 'mqtt:ssl:default'), await placeOf(broker, 'mqtt:ws:default')]
-  const secure = await watched(t, `mqtts://${ssl}`, { rejectUnauthorized: false })
-  const overWebSocket = await watched(t, `ws://${ws}/old`)
+  const [ssl, ws] = [await addressOf(broker, 'mqtt:ssl:default'), await addressOf(broker, 'mqtt:ws:default')]
+  const secure = await connectWatched(t, `mqtts://${ssl}`, { rejectUnauthorized: false })
+  const overWebSocket = await connectWatched(t, `ws://${ws}/old`)
   await updated(broker, configOf('new'))
-  assert.deepEqual([await placeOf(broker, 'mqtt:ssl:default'), await placeOf(broker, 'mqtt:ws:default')], [ssl, ws])
+  assert.deepEqual([await addressOf(broker, 'mqtt:ssl:default'), await addressOf(broker, 'mqtt:ws:default')], [ssl, ws])
   assert.equal(await commonNameAt(Number(ssl?.split(':')[1])), 'new')
-  assert.deepEqual([await letsIn(`ws://${ws}/new`), await letsIn(`ws://${ws}/old`)], [true, false])
+  assert.deepEqual([await acceptsClients(`ws://${ws}/new`), await acceptsClients(`ws://${ws}/old`)], [true, false])
   assert.ok(await isServed(secure))
   assert.ok(await isServed(overWebSocket))
 })
@@ -180,9 +181,9 @@ test('a connection that is being accepted when its listener is closed is closed'
     `listeners.ws.a.bind = "127.0.0.1:0/mqtt"
      listeners.tcp.b { bind = "127.0.0.1:0", proxy_protocol = true, proxy_protocol_timeout = 60s }`,
   )
-  const upgrading = await begun(t, await placeOf(broker, 'mqtt:ws:a'), upgradeRequest.slice(0, -2))
-  const named = await begun(t, await placeOf(broker, 'mqtt:tcp:b'), 'PROXY TCP4 198.51.100.7 ')
-  await Promise.all(['mqtt:ws:a', 'mqtt:tcp:b'].map((identifier) => untilConnected(broker, identifier)))
+  const upgrading = await connectPartially(t, await addressOf(broker, 'mqtt:ws:a'), upgradeRequest.slice(0, -2))
+  const named = await connectPartially(t, await addressOf(broker, 'mqtt:tcp:b'), 'PROXY TCP4 198.51.100.7 ')
+  await Promise.all(['mqtt:ws:a', 'mqtt:tcp:b'].map((identifier) => waitForConnection(broker, identifier)))
   await updated(broker, 'mqtt.max_qos_allowed = 2')
   upgrading.write(upgradeRequest.slice(-2))
   named.write(Buffer.concat([Buffer.from('10.0.0.1 40123 1883\r\n'), connectPacket]))
@@ -203,8 +204,8 @@ const upgradeRequest = [
 
 const connectPacket = Buffer.from([0x10, 13, 0, 4, 0x4d, 0x51, 0x54, 0x54, 4, 2, 0, 0, 0, 1, 0x61])
 
-/** A connection that has said `text`, and nothing more yet. */
-async function begun(t: TestContext, place: string | undefined, text: string): Promise<Socket> {
+/** A connection that has sent only `text`. */
+async function connectPartially(t: TestContext, place: string | undefined, text: string): Promise<Socket> {
   const socket = connect(Number(place?.split(':')[1]?.split('/')[0]), '127.0.0.1')
   t.after(() => socket.destroy())
   socket.on('error', () => {})
@@ -213,17 +214,17 @@ async function begun(t: TestContext, place: string | undefined, text: string): P
   return socket.resume()
 }
 
-async function untilConnected(broker: BrokerWithApi, identifier: string): Promise<void> {
-  let isIn: boolean
+async function waitForConnection(broker: BrokerWithApi, identifier: string): Promise<void> {
+  let isConnected: boolean
   do {
     const { json } = await broker.request('/api/v4/listeners')
-    isIn = json.data[0].listeners.some(
+    isConnected = json.data[0].listeners.some(
       (one: { identifier: string; current_conns: number }) => one.identifier === identifier && one.current_conns === 1,
     )
-  } while (!isIn)
+  } while (!isConnected)
 }
 
-test('what was said of files is over when the listener has others, is opened again or goes', async () => {
+test('alarms about certificate files end when the listener gets other files, is reopened or is removed', async () => {
   const { broker, folder } = await sharedBroker()
   const authority = new Authority('ours')
   const write = async (name: string, { certificate, key }: Named): Promise<void> => {
@@ -238,16 +239,16 @@ test('what was said of files is over when the listener has others, is opened aga
   await writeFile(join(folder, 'one.cert'), 'damaged')
   await write('three', authority.issue('three'))
   broker.process.child.kill('SIGHUP')
-  await untilAlarms(broker, ['certificates:quic:opened', 'certificates:ssl:changed', 'certificates:ssl:gone'])
-  assert.equal((await restarted(broker, 'mqtt:quic:opened')).status, 200)
-  await untilAlarms(broker, ['certificates:ssl:changed', 'certificates:ssl:gone'])
+  await waitForAlarms(broker, ['certificates:quic:opened', 'certificates:ssl:changed', 'certificates:ssl:gone'])
+  assert.equal((await restart(broker, 'mqtt:quic:opened')).status, 200)
+  await waitForAlarms(broker, ['certificates:ssl:changed', 'certificates:ssl:gone'])
   await updated(broker, [staying, listenerOf('ssl', 'changed', 'two')].join('\n'))
-  await untilAlarms(broker, [])
+  await waitForAlarms(broker, [])
   await updated(broker, staying.replace(' }', ', max_connections = 5 }'))
-  assert.notEqual(await placeOf(broker, 'mqtt:quic:opened'), undefined, 'over QUIC any change reopens it')
+  assert.notEqual(await addressOf(broker, 'mqtt:quic:opened'), undefined, 'each change of a QUIC listener reopens it')
 })
 
-test('a listener is not restarted with files that it could not be opened with', async (t) => {
+test('a restart of a listener with damaged certificate files is refused, and the listener stays open', async (t) => {
   const { broker, folder } = await sharedBroker()
   const { certificate, key } = new Authority('ours').issue('broker')
   await writeFile(join(folder, 'cert'), certificate)
@@ -256,22 +257,22 @@ test('a listener is not restarted with files that it could not be opened with', 
     broker,
     `listeners.ssl { bind = "127.0.0.1:0", certfile = "${folder}/cert", keyfile = "${folder}/key" }`,
   )
-  const url = `mqtts://${await placeOf(broker, 'mqtt:ssl:default')}`
-  const client = await watched(t, url, { rejectUnauthorized: false })
+  const url = `mqtts://${await addressOf(broker, 'mqtt:ssl:default')}`
+  const client = await connectWatched(t, url, { rejectUnauthorized: false })
   await writeFile(join(folder, 'cert'), 'damaged')
-  const { json } = await restarted(broker, 'mqtt:ssl:default')
+  const { json } = await restart(broker, 'mqtt:ssl:default')
   assert.equal(json.code, 102)
   assert.match(json.message, /listeners\.ssl\.certfile: .*holds no whole PEM block/)
   assert.ok(await isServed(client))
-  await watched(t, url, { rejectUnauthorized: false })
+  await connectWatched(t, url, { rejectUnauthorized: false })
 })
 
-function restarted(broker: BrokerWithApi, identifier: string): Promise<ApiResponse> {
+function restart(broker: BrokerWithApi, identifier: string): Promise<ApiResponse> {
   return broker.request(`/api/v4/listeners/${identifier}/restart`, { method: 'PUT' })
 }
 
-/** Files are looked at, and what is found is told, a moment later. That certificates end soon is another matter. */
-async function untilAlarms(broker: BrokerWithApi, names: readonly string[]): Promise<void> {
+/** Waits, because the broker checks files after the response. Other alarms, such as that of expiring certificates, are ignored. */
+async function waitForAlarms(broker: BrokerWithApi, names: readonly string[]): Promise<void> {
   let found: string[]
   do {
     const { json } = await broker.request('/api/v4/alarms/activated')

@@ -1,4 +1,4 @@
-// Messages as they come, for a page.
+// GET /live streams messages as they arrive, for the dashboard.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -50,7 +50,7 @@ async function watch(broker: BrokerWithApi, query: string): Promise<Live> {
 describe('live messages', () => {
   const shared = shareBrokerWithApi()
 
-  test('come with what they say, the retained ones first, from clients of every shard', async (t) => {
+  test('contain retained messages first, then messages of clients on all shards, with truncated payloads', async (t) => {
     const broker = await shared()
     const clients = await Promise.all(
       ['a', 'b', 'c', 'd'].map((clientId) => connectAsync({ port: broker.port, clientId: `live-${clientId}` })),
@@ -78,7 +78,7 @@ describe('live messages', () => {
     }
   })
 
-  test('what goes beyond the rate is left out and counted, and the publisher does not wait', async (t) => {
+  test('above `max_rate` are omitted and counted, and the publisher does not wait', async (t) => {
     const broker = await shared()
     const client = await connectAsync({ port: broker.port })
     t.after(() => client.endAsync(true))
@@ -94,12 +94,12 @@ describe('live messages', () => {
       else leftOut += line.left_out
     }
     assert.equal(shown + leftOut, 500)
-    // As many as the rate allows in this time, and in the seconds that it begins and ends in.
-    const most = 10 * ((performance.now() - begunMs) / 1_000 + 2)
-    assert.ok(shown >= 10 && shown <= most, `${shown} of at most ${most} shown, ${leftOut} left out`)
+    // The rate applies to whole seconds, so the first and the last second count in full.
+    const max = 10 * ((performance.now() - begunMs) / 1_000 + 2)
+    assert.ok(shown >= 10 && shown <= max, `${shown} of at most ${max} shown, ${leftOut} left out`)
   })
 
-  test('eight at a time; one that ends frees a slot', async (t) => {
+  test('are limited to eight simultaneous streams; the end of a stream frees a slot', async (t) => {
     const broker = await startBrokerWithApi(t)
     const open = await Promise.all(Array.from({ length: 8 }, () => watch(broker, 'topic=x')))
     t.after(() => open.forEach((live) => live.end()))
@@ -113,7 +113,7 @@ describe('live messages', () => {
     }
   })
 
-  test('viewers and filters that are none are refused', async () => {
+  test('are refused to viewers, and with an invalid filter', async () => {
     const broker = await shared()
     await broker.request('/api/v5/users', {
       method: 'POST',

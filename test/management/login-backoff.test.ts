@@ -1,4 +1,4 @@
-// Who is wrong waits longer each time; who is right never does.
+// Failed logins are delayed, with increasing delay; successful logins are not.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -11,7 +11,7 @@ const here = '192.0.2.1'
 const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 const basic = (text: string): string => Buffer.from(text).toString('base64')
 
-/** No account has this one. */
+/** No account has a second factor. */
 const secondFactors = { check: async () => 'not-needed' as const }
 
 describe('the delay of a failed login', () => {
@@ -43,14 +43,14 @@ describe('the delay of a failed login', () => {
     assert.deepEqual(waits.slice(19), [0, 100, 300, 700])
   })
 
-  test('is one for a whole network of IPv6', () => {
+  test('is shared by the addresses of an IPv6 network', () => {
     const delays = new LoginBackoff(() => 0)
     for (let host = 1; host <= 3; host++) delays.recordFailure(`2001:db8::${host}`, 'admin')
     assert.equal(delays.recordFailure('2001:db8:0:0:ffff::1', 'admin'), 100)
     assert.equal(delays.recordFailure('2001:db8:0:1::1', 'admin'), 0)
   })
 
-  test('is remembered of so many only, the newest', () => {
+  test('is stored for a limited number of addresses and names, the most recent', () => {
     const delays = new LoginBackoff(() => 0)
     for (let guess = 0; guess < 4; guess++) delays.recordFailure(here, 'admin')
     for (let number = 0; number < 9_000; number++) delays.recordFailure(`10.0.${number >> 8}.${number & 255}`, 'admin')
@@ -83,7 +83,7 @@ describe('at login', () => {
     for (const refused of await Promise.all(wrong)) assert.ok('code' in refused && refused.code === 103)
   })
 
-  test('a header is read as people write it, and what is too long is not looked at', async () => {
+  test('the case and spaces of an Authorization header do not matter, and an overlong one is refused', async () => {
     const authQueue = new AuthQueue(silent, () => 0)
     const authenticator = createAuthenticator(
       { accounts, tokens: undefined, logins, secondFactors, singleSignOn, isOpen: false },
@@ -108,13 +108,13 @@ describe('at login', () => {
   })
 })
 
-interface Notebook {
+interface RecordedLog {
   readonly lines: Record<string, unknown>[]
   readonly clock: { nowMs: number }
   readonly failures: FailedLogins
 }
 
-function notebook(): Notebook {
+function recordLog(): RecordedLog {
   const lines: Record<string, unknown>[] = []
   const clock = { nowMs: 0 }
   const log: Log = { ...silent, warn: (_event, facts = {}) => void lines.push(facts) }
@@ -123,7 +123,7 @@ function notebook(): Notebook {
 
 describe('a failed login', () => {
   test('is logged with account and address, and beyond a limit only counted', () => {
-    const { lines, clock, failures } = notebook()
+    const { lines, clock, failures } = recordLog()
     for (let time = 0; time < 1_000; time++) failures.note({ name: 'admin', address: here })
     assert.equal(lines.length, 5)
     assert.deepEqual(lines[0], { by: 'password', name: 'admin', address: here, suppressedBefore: 0 })
@@ -140,8 +140,8 @@ describe('a failed login', () => {
   })
 
   test('is logged without the password or token', async () => {
-    const said: unknown[] = []
-    const authQueue = new AuthQueue({ ...silent, warn: (...line) => void said.push(line) }, () => 0)
+    const logged: unknown[] = []
+    const authQueue = new AuthQueue({ ...silent, warn: (...line) => void logged.push(line) }, () => 0)
     const accounts = { signIn: async () => undefined }
     const off = { kind: 'off', message: 'off' } as const
     const singleSignOn = { isOn: () => false, begin: async () => off, finish: async () => off }
@@ -152,8 +152,8 @@ describe('a failed login', () => {
     )
     await authenticator.authenticate(`Basic ${basic('ann:a password')}`, here)
     await authenticator.authenticate('Bearer something-secret', here)
-    assert.equal(said.length, 2)
-    assert.match(JSON.stringify(said), /"ann"/)
-    assert.doesNotMatch(JSON.stringify(said), /a password|something-secret/)
+    assert.equal(logged.length, 2)
+    assert.match(JSON.stringify(logged), /"ann"/)
+    assert.doesNotMatch(JSON.stringify(logged), /a password|something-secret/)
   })
 })

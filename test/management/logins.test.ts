@@ -1,4 +1,4 @@
-// Signing in once, and what a token of it is good for.
+// Logins of administrators, and what their tokens allow.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -8,9 +8,9 @@ import { PasswordHasher } from '../../src/node/admins/password-hashing.ts'
 import { loginIdleMs, maxLoginsOfAccount, adminLogins } from '../../src/node/admins/logins.ts'
 import { administrator, type ApiResponse, type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
 
-type Said = readonly [status: number, code: number, reason: string | undefined]
+type Outcome = readonly [status: number, code: number, reason: string | undefined]
 
-const said = ({ status, json }: ApiResponse): Said => [status, json.code, json.reason]
+const outcomeOf = ({ status, json }: ApiResponse): Outcome => [status, json.code, json.reason]
 
 const [, adminPassword = ''] = administrator.split(':')
 
@@ -44,11 +44,11 @@ test('a login returns a token for both versions, valid until logout', async () =
   assert.equal((await broker.request('/api/v4/brokers', bearer(token))).status, 200)
   const logOut = (username: string): Promise<ApiResponse> =>
     broker.request('/api/v5/logout', { ...bearer(token), method: 'POST', body: { username } })
-  assert.deepEqual(said(await logOut('ann')), [401, 103, 'WRONG_TOKEN_OR_USERNAME'])
-  assert.deepEqual(said(await logOut('admin')), [200, 0, undefined])
-  assert.deepEqual(said(await broker.request('/api/v5/users', bearer(token))), [401, 103, 'BAD_TOKEN'])
+  assert.deepEqual(outcomeOf(await logOut('ann')), [401, 103, 'WRONG_TOKEN_OR_USERNAME'])
+  assert.deepEqual(outcomeOf(await logOut('admin')), [200, 0, undefined])
+  assert.deepEqual(outcomeOf(await broker.request('/api/v5/users', bearer(token))), [401, 103, 'BAD_TOKEN'])
   const withoutLogin = await broker.request('/api/v5/logout', { method: 'POST', body: { username: 'admin' } })
-  assert.deepEqual(said(withoutLogin), [401, 103, 'WRONG_TOKEN_OR_USERNAME'])
+  assert.deepEqual(outcomeOf(withoutLogin), [401, 103, 'WRONG_TOKEN_OR_USERNAME'])
 })
 
 test('each refused login has its own error, and none shows which names exist', async () => {
@@ -56,30 +56,30 @@ test('each refused login has its own error, and none shows which names exist', a
   const request = async (authorization?: string): Promise<ApiResponse> =>
     broker.request('/api/v5/users', { as: null, headers: authorization === undefined ? {} : { authorization } })
   const without = await request()
-  assert.deepEqual(said(without), [401, 104, 'AUTHORIZATION_HEADER_ERROR'])
+  assert.deepEqual(outcomeOf(without), [401, 104, 'AUTHORIZATION_HEADER_ERROR'])
   assert.match(without.headers.get('www-authenticate') ?? '', /^Basic realm=/)
-  assert.deepEqual(said(await request('Digest a=b')), [401, 104, 'AUTHORIZATION_HEADER_ERROR'])
-  assert.deepEqual(said(await request(basic('admin:wrong'))), [401, 103, 'BAD_API_KEY_OR_SECRET'])
+  assert.deepEqual(outcomeOf(await request('Digest a=b')), [401, 104, 'AUTHORIZATION_HEADER_ERROR'])
+  assert.deepEqual(outcomeOf(await request(basic('admin:wrong'))), [401, 103, 'BAD_API_KEY_OR_SECRET'])
   const wrong = await request(basic('nobody:wrong'))
-  assert.deepEqual(said(wrong), [401, 103, 'BAD_API_KEY_OR_SECRET'])
+  assert.deepEqual(outcomeOf(wrong), [401, 103, 'BAD_API_KEY_OR_SECRET'])
   assert.match(wrong.headers.get('www-authenticate') ?? '', /^Basic realm=/)
   const badToken = await request('Bearer abc')
-  assert.deepEqual(said(badToken), [401, 103, 'BAD_TOKEN'])
+  assert.deepEqual(outcomeOf(badToken), [401, 103, 'BAD_TOKEN'])
   assert.match(badToken.headers.get('www-authenticate') ?? '', /^Bearer/)
-  assert.deepEqual(said(await request('Bearer a.b.c')), [401, 104, 'BAD_TOKEN'])
+  assert.deepEqual(outcomeOf(await request('Bearer a.b.c')), [401, 104, 'BAD_TOKEN'])
   const [one, other] = [await logIn(broker, 'admin', 'wrong'), await logIn(broker, 'nobody', 'wrong')]
-  assert.deepEqual(said(one), [401, 103, 'BAD_USERNAME_OR_PWD'])
+  assert.deepEqual(outcomeOf(one), [401, 103, 'BAD_USERNAME_OR_PWD'])
   assert.equal(one.text, other.text)
-  assert.deepEqual(said(await logIn(broker, 'admin', '')), [401, 103, 'BAD_USERNAME_OR_PWD'])
+  assert.deepEqual(outcomeOf(await logIn(broker, 'admin', '')), [401, 103, 'BAD_USERNAME_OR_PWD'])
   const half = await broker.request('/api/v5/login', { as: null, method: 'POST', body: { username: 'admin' } })
-  assert.deepEqual(said(half), [400, 107, 'BAD_REQUEST'])
-  assert.deepEqual(said(await broker.request('/api/v5/nothing')), [404, 102, 'NOT_FOUND'])
+  assert.deepEqual(outcomeOf(half), [400, 107, 'BAD_REQUEST'])
+  assert.deepEqual(outcomeOf(await broker.request('/api/v5/nothing')), [404, 102, 'NOT_FOUND'])
 })
 
 test('an API key cannot log in, and a password change ends the tokens of the account', async () => {
   const broker = await sharedBroker()
   await broker.request('/api/v4/apps', { method: 'POST', body: { app_id: 'reports', secret: 'a secret of my own' } })
-  assert.deepEqual(said(await logIn(broker, 'reports', 'a secret of my own')), [401, 103, 'BAD_USERNAME_OR_PWD'])
+  assert.deepEqual(outcomeOf(await logIn(broker, 'reports', 'a secret of my own')), [401, 103, 'BAD_USERNAME_OR_PWD'])
   await broker.request('/api/v5/users', {
     method: 'POST',
     body: { username: 'ann', password: 'a long password', role: 'viewer' },
@@ -92,8 +92,8 @@ test('an API key cannot log in, and a password change ends the tokens of the acc
     method: 'POST',
     body: change,
   })
-  assert.deepEqual(said(changed), [200, 0, undefined])
-  assert.deepEqual(said(await broker.request('/api/v4/brokers', bearer(token))), [401, 103, undefined])
+  assert.deepEqual(outcomeOf(changed), [200, 0, undefined])
+  assert.deepEqual(outcomeOf(await broker.request('/api/v4/brokers', bearer(token))), [401, 103, undefined])
   assert.equal((await logIn(broker, 'ann', 'another password')).status, 200)
 })
 
@@ -106,11 +106,11 @@ test('a login with a well-known password returns an explanation instead of a tok
   await before.process.stop()
   const hardened = await startBrokerWithApi(t, { dataDirectory: before.dataDirectory })
   const refused = await logIn(hardened, 'ann', 'changeme')
-  assert.deepEqual(said(refused), [401, 103, 'BAD_USERNAME_OR_PWD'])
+  assert.deepEqual(outcomeOf(refused), [401, 103, 'BAD_USERNAME_OR_PWD'])
   assert.match(refused.json.message, /this is a well-known password: set another one/)
 })
 
-const kept = async (name: string, password: string) =>
+const accountRecord = async (name: string, password: string) =>
   ({
     kind: 'account',
     name,
@@ -123,7 +123,7 @@ const kept = async (name: string, password: string) =>
 
 test('a login ends an hour after its last use, and with its account', async () => {
   const records = await openAccessRecords({ store: openMemoryStore(), tell: async () => {} })
-  const ann = await kept('ann', 'a long password')
+  const ann = await accountRecord('ann', 'a long password')
   await records.change({ put: [ann], delete: [] })
   let nowMs = 0
   const logins = adminLogins({
@@ -142,7 +142,7 @@ test('a login ends an hour after its last use, and with its account', async () =
     assert.equal(found(), 'viewer')
   }
   await records.change({ put: [{ ...ann, role: 'administrator' }], delete: [] })
-  assert.equal(found(), 'administrator', 'a change of the role holds at once')
+  assert.equal(found(), 'administrator', 'a change of the role applies at once')
   nowMs += loginIdleMs - 1
   assert.notEqual(typeof logins.callerOf(token, true), 'string', 'a page may send requests by itself')
   nowMs += 1
@@ -157,7 +157,7 @@ test('a login ends an hour after its last use, and with its account', async () =
 test('the logins of one account are limited, and end no login of another account', async () => {
   const records = await openAccessRecords({ store: openMemoryStore(), tell: async () => {} })
   const own = { username: 'admin', password: 'configured' }
-  await records.change({ put: [await kept('ann', 'a long password')], delete: [] })
+  await records.change({ put: [await accountRecord('ann', 'a long password')], delete: [] })
   const logins = adminLogins({ records, own: () => own, canSignIn: () => true, nowMs: () => 0 })
   const ofAdmin = logins.begin('admin') ?? ''
   const first = logins.begin('ann') ?? ''

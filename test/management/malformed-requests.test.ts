@@ -25,7 +25,7 @@ test('input that is not HTTP gets an error response like other invalid requests'
   assert.equal(JSON.parse(body).reason, 'BAD_REQUEST', 'where its path is known, in the words of its version')
 })
 
-test('an unknown method is 405, as are those that HTTP has and the API does not', async () => {
+test('a method that HTTP or the API does not know is 405', async () => {
   const broker = await sharedBroker()
   const { head, body } = await responseTo(broker, 'METHOD /api/v4/brokers HTTP/1.1\r\nHost: a\r\n\r\n')
   assert.match(head, /^HTTP\/1\.1 405 [^]*Allow: GET, POST, PUT, DELETE/)
@@ -34,7 +34,7 @@ test('an unknown method is 405, as are those that HTTP has and the API does not'
   assert.deepEqual([known.status, known.json.code], [405, 102])
 })
 
-test('a path is the same however its letters are written, and what it names is decoded once', async () => {
+test('percent-encoded letters in a path are equivalent to the letters, and parameters are decoded once', async () => {
   const broker = await sharedBroker()
   for (const path of ['/api/v4/%62rokers', '/%61pi/v4/acl/%24all', '/api/v4/clients?%63lientid=a']) {
     const response = await broker.request(path)
@@ -46,7 +46,7 @@ test('a path is the same however its letters are written, and what it names is d
   assert.equal(found.json.data.username, name.username)
 })
 
-test('a path that is escaped wrongly is refused in the same form', async () => {
+test('a path with an invalid escape is refused with 400 and code 108', async () => {
   const broker = await sharedBroker()
   const response = await broker.request('/api/v4/ctrl/%zz', { method: 'POST' })
   assert.deepEqual([response.status, response.json.code], [400, 108])
@@ -54,7 +54,7 @@ test('a path that is escaped wrongly is refused in the same form', async () => {
 
 const path = (letters: number): string => `/api/v4/ctrl/${'%C3%A9'.repeat(letters)}`
 
-test('over HTTP, address and headers have at most 16 KiB; at the control socket, client IDs may have the length of MQTT', async () => {
+test('over HTTP, address and headers have at most 16 KiB; at the control socket, paths may contain client IDs of maximum length', async () => {
   const broker = await sharedBroker()
   const read = await broker.request(path(2_500), { method: 'POST' })
   assert.deepEqual([read.status, read.json.code], [404, 101])
@@ -69,7 +69,7 @@ async function responseTo({ url }: BrokerWithApi, bytes: string): Promise<{ head
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   let text = ''
   socket.on('data', (chunk) => (text += chunk.toString()))
-  // It may hang up before it has read everything.
+  // The broker may close the connection before it has read everything.
   socket.on('error', () => {})
   socket.write(bytes, 'latin1')
   await new Promise((resolve) => socket.on('close', resolve))

@@ -21,7 +21,7 @@ function assertShape(schema: TSchema | 'text', value: unknown): void {
   assert.equal(shapeOf(schema as TSchema).faultOf(value), undefined)
 }
 
-/** By name with labels. */
+/** Values by metric name with labels. */
 async function scrape(broker: BrokerWithApi): Promise<Map<string, number>> {
   const { text } = await broker.request('/api/v4/prometheus')
   const values = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
@@ -39,7 +39,7 @@ function scrapeUntil(broker: BrokerWithApi, holds: (values: Map<string, number>)
 
 const sharedBroker = shareBrokerWithApi(named)
 
-test('prometheus tells the fifteen numbers of the specification first, in its order, each with type, help and value', async () => {
+test('/prometheus starts with the fifteen metrics of NanoMQ, in its order, each with type, help and value', async () => {
   const broker = await sharedBroker()
   const { status, headers, text } = await broker.request('/api/v4/prometheus')
   assert.equal(status, 200)
@@ -68,10 +68,10 @@ test('prometheus tells the fifteen numbers of the specification first, in its or
     const value = name.startsWith('cpu') ? '\\d+\\.\\d\\d' : '\\d+'
     assert.match(lines[3 * place + 2], new RegExp(`^svc_${name} ${value}$`))
   }
-  assert.match(text, /[^\n]\n$/, 'it ends with one line end')
+  assert.match(text, /[^\n]\n$/, 'the text ends with exactly one line feed')
 })
 
-test('what clients do is in the numbers: connections, sessions, subscribers, topics and messages', async (t) => {
+test('metrics count connections, sessions, subscribers, topics and messages of clients', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['node.shards=1', 'sys_topics.interval=0'] })
   const url = `mqtt://127.0.0.1:${broker.port}`
   const subscriber = await connectAsync(url, { clientId: 'reader', clean: false })
@@ -102,7 +102,7 @@ test('what clients do is in the numbers: connections, sessions, subscribers, top
   )
 })
 
-test('metrics are processor and memory, and nothing around them', async () => {
+test('/metrics returns only processor and memory usage, without `code` and `data`', async () => {
   const broker = await sharedBroker()
   const { json } = await broker.request('/api/v4/metrics')
   assertShape(metricEndpoints.get_metrics.reply, json)
@@ -112,7 +112,7 @@ test('metrics are processor and memory, and nothing around them', async () => {
   assert.match(json.memory, /^\d+$/)
 })
 
-test('stats and metrics of the node are numbers by name; of another node there are none', async () => {
+test('stats and metrics of the node are numbers by name, and an unknown node is 404', async () => {
   const broker = await sharedBroker()
   const stats = await broker.request('/api/v4/stats')
   assertShape(metricEndpoints.get_stats.reply, stats.json)
@@ -138,17 +138,17 @@ test('stats and metrics of the node are numbers by name; of another node there a
   }
 })
 
-test('readiness is shown outside the prefix, without authentication, in two lines', async () => {
+test('/status shows that the broker is ready, in two lines, without prefix and authentication', async () => {
   const broker = await sharedBroker()
   const { status, text, headers } = await broker.request('/status', { as: null })
   assert.equal(status, 200)
   assert.match(headers.get('content-type') ?? '', /^text\/plain/)
   assert.equal(text, 'Node godwit@plant is started\ngodwit is running\n')
   assert.equal((await broker.request('/api/v4/status')).status, 404)
-  assert.equal((await broker.request('/api/v4/prometheus', { as: null })).status, 401, 'a scrape needs an account')
+  assert.equal((await broker.request('/api/v4/prometheus', { as: null })).status, 401, '/prometheus needs an account')
 })
 
-test('a broker with everything in it has a value for every metric, in the format as it is written down', async (t) => {
+test('a broker that uses all features has a value for each metric, in the text format of Prometheus', async (t) => {
   const folder = await temporaryFolder(t)
   const { certificate, key } = new Authority('plant').issue('broker', { until: new Date(Date.now() + 86_400_000) })
   const files = { certfile: join(folder, 'a"b\\c.pem'), keyfile: join(folder, 'key.pem') }
@@ -169,8 +169,8 @@ test('a broker with everything in it has a value for every metric, in the format
   const broker = await startBrokerWithApi(t, { set })
   await assert.rejects(connectAsync(`mqtt://127.0.0.1:${broker.port}`, { username: 'eve', password: 'x' }))
   let families = readExposition((await broker.request('/api/v4/prometheus')).text)
-  // Bridges say once a second how they are.
-  while (lacking(families).length > 0 || !hasAlarm(families, 'bridge:north'))
+  // Bridges report their state once a second.
+  while (metricsWithoutValue(families).length > 0 || !hasAlarm(families, 'bridge:north'))
     families = readExposition((await broker.request('/api/v4/prometheus')).text)
   assert.deepEqual([...families.keys()], Object.keys(metrics))
   assert.ok(hasAlarm(families, 'certificate-ends'))
@@ -187,12 +187,12 @@ test('a broker with everything in it has a value for every metric, in the format
   assert.equal(ends?.labels['file'], files.certfile.replaceAll('\\', '\\\\').replaceAll('"', '\\"'))
   for (const file of ['grafana/godwit.json', 'prometheus/alerts.yml']) {
     const text = readFileSync(fileURLToPath(new URL(`../../deploy/${file}`, import.meta.url)), 'utf8')
-    assert.deepEqual(labelsThatAreNot(text, families), [], file)
+    assert.deepEqual(unknownLabels(text, families), [], file)
   }
 })
 
 /** Metrics without a value. */
-function lacking(families: ReadonlyMap<string, ReadFamily>): string[] {
+function metricsWithoutValue(families: ReadonlyMap<string, ReadFamily>): string[] {
   return Object.keys(metrics).filter((name) => families.get(name)?.samples.length === 0)
 }
 
@@ -200,8 +200,8 @@ function hasAlarm(families: ReadonlyMap<string, ReadFamily>, name: string): bool
   return families.get('svc_alarm_active')?.samples.some(({ labels }) => labels['name'] === name) === true
 }
 
-/** Labels that a query, a legend or a description uses and no metric has; Prometheus adds two of its own. */
-function labelsThatAreNot(text: string, families: ReadonlyMap<string, ReadFamily>): string[] {
+/** Labels that a query, a legend or a description uses and no metric has. Prometheus itself adds `instance` and `job`. */
+function unknownLabels(text: string, families: ReadonlyMap<string, ReadFamily>): string[] {
   const known = new Set(['instance', 'job'])
   for (const { samples } of families.values())
     for (const { labels } of samples) for (const one of Object.keys(labels)) known.add(one)

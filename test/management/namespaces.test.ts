@@ -1,4 +1,4 @@
-// Accounts of a namespace see and change only what belongs to it, whatever they request.
+// Accounts of a namespace can read and change only objects of this namespace, whatever they request.
 
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
@@ -21,10 +21,10 @@ import {
 
 const alone = ['namespaces.enable=true', 'namespaces.username="${namespace}/*"', 'node.shards=1']
 const set = [...alone, 'node.shards=3']
-/** Clients of its listener are in the namespace `hall`. */
+/** A broker with a listener whose clients are in the namespace `hall`. */
 const hallBroker = shareBrokerWithApi({ set: [...alone, 'listeners.tcp.namespace=hall'] })
 const password = 'a long password'
-/** Kept to the namespace `plant`. */
+/** An administrator of the namespace `plant`. */
 const plantAdministrator = `plant-administrator:${password}`
 const watcher = `watcher:${password}`
 
@@ -40,7 +40,7 @@ async function makeUsers(broker: BrokerWithApi): Promise<void> {
 
 const shared = shareBrokerWithApi({ set })
 let ready: Promise<BrokerWithApi> | undefined
-/** One broker with both users for all tests that look. */
+/** One broker with both users, for all tests that change no settings. */
 const brokerWithUsers = (): Promise<BrokerWithApi> =>
   (ready ??= shared().then(async (broker) => {
     await makeUsers(broker)
@@ -62,7 +62,7 @@ async function connect(t: Scope, broker: BrokerWithApi, name: string, more: ICli
 
 const post = (body: unknown, as = plantAdministrator): RequestOptions => ({ method: 'POST', body, as })
 
-/** Of a list, what one key has. */
+/** The values of one key in a list. */
 async function column(broker: BrokerWithApi, path: string, key: string, as = plantAdministrator): Promise<string[]> {
   const { status, json, text } = await broker.request(path, { as })
   assert.equal(status, 200, `${path}: ${text}`)
@@ -90,7 +90,7 @@ async function assertDone(request: Promise<ApiResponse>): Promise<void> {
 }
 
 describe('the administrator of a namespace', () => {
-  test('sees the clients and subscriptions of the namespace, under their own names', async (t) => {
+  test('sees the clients and subscriptions of the namespace, with client IDs and topics without prefix', async (t) => {
     const broker = await brokerWithUsers()
     const plant = await connect(t, broker, 'plant/same')
     const shop = await connect(t, broker, 'shop/same')
@@ -110,7 +110,7 @@ describe('the administrator of a namespace', () => {
     assert.doesNotMatch(tree.text, /ns|plant|shop/)
     const meta = (await broker.request('/api/v4/clients?page=1&limit=1', { as: plantAdministrator })).json.meta
     assert.deepEqual(meta, { page: 1, limit: 1, count: 1, hasnext: false })
-    // From above there are three of that name.
+    // A global administrator sees three clients with this client ID.
     assert.deepEqual(await column(broker, '/api/v4/clients', 'clientid', administrator), ['same', 'same', 'same'])
     assert.deepEqual(await column(broker, '/api/v4/clients/same', 'username', administrator), [''])
     assert.deepEqual(await column(broker, '/api/v4/clients/same?namespace=shop', 'username', administrator), [
@@ -118,11 +118,11 @@ describe('the administrator of a namespace', () => {
     ])
     assert.deepEqual(await column(broker, '/api/v4/clients?namespace=nowhere', 'clientid', administrator), [])
     assert.equal(await ctlDone(broker, ['clients', 'list', '--namespace', 'shop', '--json']).then(userOf), 'shop/same')
-    // Who is kept to one means that one.
+    // For an administrator of one namespace the parameter is ignored.
     assert.deepEqual(await column(broker, '/api/v4/clients/same?namespace=shop', 'username'), ['plant/same'])
   })
 
-  test('publishes, subscribes and disconnects within it', async (t) => {
+  test('publishes, subscribes and disconnects only clients of the namespace', async (t) => {
     const broker = await brokerWithUsers()
     const plant = await connect(t, broker, 'plant/p1')
     const shop = await connect(t, broker, 'shop/p1')
@@ -152,7 +152,7 @@ describe('the administrator of a namespace', () => {
     assert.deepEqual(heard, [])
   })
 
-  test('keeps retained messages, and finds out why and where messages went', async (t) => {
+  test('reads and deletes retained messages, and reads access decisions, queues and dropped messages of the namespace', async (t) => {
     const broker = await brokerWithUsers()
     const body = { topic: 'kept', payload: 'x', qos: 1, retain: true }
     await broker.request('/api/v4/mqtt/publish', post(body))
@@ -176,7 +176,7 @@ describe('the administrator of a namespace', () => {
     assert.deepEqual(await column(broker, '/api/v4/slow_subscriptions?threshold=0', 'clientid'), [])
   })
 
-  test('has traces of its own', async (t) => {
+  test('sees only traces that the namespace created', async (t) => {
     const broker = await brokerWithUsers()
     const trace = { name: 'mine', type: 'topic', topic: 'traced/#' }
     await assertDone(broker.request('/api/v4/trace', post(trace)))
@@ -217,7 +217,7 @@ describe('the administrator of a namespace', () => {
     assert.deepEqual(await column(broker, others, 'username', administrator), ['plant/ann', 'shop/bob'])
     await assert.rejects(connect(t, broker, 'plant/ann', { password: 'wrong' }))
     await connect(t, broker, 'plant/ann', { password: 'secret' })
-    // What the administrator of the plant says of a client of the shop has no effect there.
+    // Rules of the administrator of `plant` have no effect on clients of `shop`.
     await connect(t, broker, 'shop/bob', { password: 'whatever' })
     const rule = { topic: 'closed', action: 'pub', access: 'deny' }
     await assertDone(broker.request('/api/v4/acl', post([rule])))
@@ -256,7 +256,7 @@ describe('an administrator of one namespace', () => {
     }
   })
 
-  test('and may only look, changes nothing', async () => {
+  test('with the role viewer changes nothing', async () => {
     const broker = await brokerWithUsers()
     for (const [name, endpoint] of known) {
       if (endpoint.access === 'read' || endpoint.atRoot === 'only') continue
@@ -265,7 +265,7 @@ describe('an administrator of one namespace', () => {
     assert.equal((await broker.request('/api/v4/clients', { as: watcher })).status, 200)
   })
 
-  test('sees what its namespace has and may have, and of no other', async () => {
+  test('sees limits and usage of its own namespace, and not of others', async () => {
     const broker = await brokerWithUsers()
     await broker.request('/api/v5/namespaces', post({ namespace: 'shop' }, administrator))
     for (const as of [plantAdministrator, watcher, administrator])
@@ -286,7 +286,7 @@ describe('an administrator of one namespace', () => {
   })
 })
 
-/** An archive made by hand. `members`: by name. */
+/** Builds an archive. `members`: contents by name. */
 async function archiveOf(
   folder: string,
   namespace: string | undefined,
@@ -337,10 +337,10 @@ describe('the administrator of a namespace and archives', () => {
   for (const [what, namespace, members] of [
     ['of the whole broker', undefined, { 'tables/rules.jsonl': rule }],
     ['of another namespace', 'shop', { 'ns/shop/cluster.hocon': '{}' }],
-    ['that says it is of its own and holds rules of all', 'plant', { 'tables/rules.jsonl': rule }],
-    ['that says so and holds a configuration', 'plant', { 'cluster.hocon': 'mqtt.max_mqueue_len = 7' }],
+    ['that claims to be of the namespace and contains global rules', 'plant', { 'tables/rules.jsonl': rule }],
+    ['that claims it and contains a global configuration', 'plant', { 'cluster.hocon': 'mqtt.max_mqueue_len = 7' }],
     [
-      'that hides one where that of the namespace is',
+      'that contains global settings at the path of the settings of the namespace',
       'plant',
       { 'ns/plant/cluster.hocon': 'mqtt { max_mqueue_len = 7 }' },
     ],
@@ -353,7 +353,7 @@ describe('the administrator of a namespace and archives', () => {
       assert.deepEqual([refused.status, refused.json.reason], [403, 'FORBIDDEN'], refused.text)
       assert.deepEqual(await column(broker, '/api/v4/acl/$all', 'topic', administrator), [])
       assert.match((await broker.request('/api/v4/configuration')).text, /"max_mqueue_len":1024/)
-      // It is in the folder of the namespace only: who is kept to none neither sees it nor restores it by mistake.
+      // The archive is only in the folder of the namespace: a global administrator neither sees it nor imports it by mistake.
       assert.deepEqual(await column(broker, '/api/v5/data/files', 'filename', administrator), [])
       assert.equal((await broker.request('/api/v5/data/import', post({ filename }, administrator))).status, 404)
       await broker.request(`/api/v5/data/files/${filename}`, { method: 'DELETE', as: plantAdministrator })
@@ -380,7 +380,7 @@ describe('the administrator of a namespace and archives', () => {
 })
 
 describe('namespaces themselves', () => {
-  test('are created, listed and deleted with their data by an account that is bound to none', async () => {
+  test('are created, listed and deleted with their data by a global administrator', async () => {
     const broker = await hallBroker()
     await makeUsers(broker)
     const path = '/api/v5/namespaces'
@@ -416,7 +416,7 @@ describe('namespaces themselves', () => {
     assert.doesNotMatch(await ctlDone(broker, ['namespaces', 'list']), /^field/m)
   })
 
-  test('go with their clients, sessions and retained messages, and with no others', async (t) => {
+  test('are deleted with their clients, sessions and retained messages, and without those of other namespaces', async (t) => {
     const broker = await brokerWithUsers()
     const durable = { clean: false, properties: { sessionExpiryInterval: 3_600 } }
     const will = { topic: 'gone', payload: Buffer.from('x'), retain: true }
@@ -453,7 +453,7 @@ describe('namespaces themselves', () => {
     assert.equal((await broker.request('/api/v5/namespaces/doomed', remove)).json.sessions, 1)
   })
 
-  test('have limits of their own, which hold at once and after a restart', async (t) => {
+  test('have separate limits, which apply at once and after a restart', async (t) => {
     const broker = await startBrokerWithApi(t, { set: [...set, 'namespaces.max_clients=2'] })
     const path = '/api/v5/namespaces/plant'
     assert.equal((await broker.request(path)).status, 404)
@@ -486,7 +486,7 @@ describe('namespaces themselves', () => {
     await assert.rejects(connect(t, again, 'plant/2'), /Quota exceeded/)
   })
 
-  test('can be said by a listener, whatever a client calls itself', async (t) => {
+  test('can be set by a listener, whatever client ID and user name a client sends', async (t) => {
     const broker = await hallBroker()
     const client = await connect(t, broker, 'plant/c')
     assert.deepEqual(await column(broker, '/api/v4/clients', 'namespace', administrator), ['hall'])

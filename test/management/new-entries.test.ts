@@ -1,4 +1,4 @@
-// What the schema says of entries that do not exist yet, held against what the broker takes.
+// The schema of new entries agrees with what the broker accepts.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -16,7 +16,7 @@ interface Entries {
   [key: string]: unknown
 }
 
-/** By the last part of the key; all others are texts. */
+/** Valid values by the last part of the key. All other keys accept any string. */
 const values: Readonly<Record<string, unknown>> = {
   url: 'http://127.0.0.1:1',
   server: '127.0.0.1:1',
@@ -31,7 +31,7 @@ const values: Readonly<Record<string, unknown>> = {
   value: '1',
 }
 
-/** One of several settings is needed: the schema marks none of them. */
+/** Types that need one of several settings: the schema cannot mark such a setting as required. */
 const alternatives: Readonly<Record<string, Entries>> = {
   'connectors influxdb': { parameters: { bucket: 'readings', org: 'plant', token: 'a-secret-word' } },
   'connectors mongodb': { parameters: { server: '127.0.0.1:1' } },
@@ -63,7 +63,7 @@ function merged(entry: Entries, more: Entries = {}): Entries {
   return Object.keys(parameters).length === 0 ? entry : { ...entry, parameters }
 }
 
-test('an entry with the settings that the schema calls required is taken, and without any of them it is refused', async () => {
+test('an entry with the required settings of the schema is accepted, and without one of them it is refused', async () => {
   const broker = await sharedBroker()
   let refused = 0
   for (const section of ['connectors', 'actions', 'sources']) {
@@ -88,7 +88,7 @@ test('an entry with the settings that the schema calls required is taken, and wi
   assert.ok(refused > 50, `${refused} refusals`)
 })
 
-test('listeners of gateways are described before they exist, and a section without entries is refused', async () => {
+test('the schema describes new listeners of gateways, and a section without named entries is refused', async () => {
   const broker = await sharedBroker()
   const rows = await rowsOf(broker, 'gateway.stomp.listeners')
   assert.deepEqual([...new Set(rows.map(({ path }) => path.slice(0, 5).join('.')))].slice(0, 2), [
@@ -102,7 +102,7 @@ test('listeners of gateways are described before they exist, and a section witho
   }
 })
 
-test('an administrator of a namespace is told what it can set in new entries, and nothing of the configuration', async () => {
+test('an administrator of a namespace gets only schemas of its own entries, without settings of global administrators', async () => {
   const broker = await sharedBroker()
   const account = { username: 'planter', password: 'a-planters-password', role: 'ns:plant::administrator' }
   assert.equal((await broker.request('/api/v5/users', { method: 'POST', body: account })).status, 200)

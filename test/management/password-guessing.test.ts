@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { administrator, type ApiResponse, type BrokerWithApi, startBrokerWithApi } from './api.ts'
 
 const guessers = 200
-/** Maximum guesses that get a response before a login that was sent after them. Before the limit, all of them did. */
+/** The maximum number of guesses that get a response before a login that was sent after them. Without the queue limit, all do. */
 const maxGuessesBefore = 20
 
 interface Guesses {
@@ -50,7 +50,7 @@ test('200 clients that guess passwords share the address of an account with the 
   const signIn = (as: string): Promise<ApiResponse> => broker.request('/api/v4/brokers', { as })
   await guessesBefore('right for the first time', signIn('ann:the password of ann'), 200)
   const headers = { authorization: `Bearer ${json.token}` }
-  // A viewer, and known as one.
+  // The login as a viewer makes this account one that logged in recently.
   await guessesBefore('by token', broker.request('/api/v5/users', { as: null, headers }), 403)
   await guessesBefore('configured', signIn(administrator), 200)
   // Another round of guesses, with unknown names: accounts that logged in recently are not delayed by it.

@@ -8,14 +8,14 @@ const nothing = Object.fromEntries(Object.keys(metrics).map((name) => [name, 0])
   MetricValue
 >
 
-test('a label is one line between its quotation marks, whatever it holds', () => {
+test('label values are escaped to one line, whatever they contain', () => {
   assert.equal(escapeLabel('a"b\\c\nd\re'), 'a\\"b\\\\c\\nd\\\\re')
   const text = writePrometheus({ ...nothing, svc_alarm_active: [{ labels: { name: 'x"} 1\nforged 2' }, value: 1 }] })
   assert.ok(text.includes('svc_alarm_active{name="x\\"} 1\\nforged 2"} 1\n'))
   assert.ok(!text.split('\n').includes('forged 2"} 1'))
 })
 
-test('a histogram tells its buckets added up, then the sum and the number', () => {
+test('a histogram has cumulative buckets, then the sum and the count', () => {
   const value = { counts: [1, 2, ...Array.from({ length: 14 }, () => 0), 4], sumSeconds: 0.5, count: 7 }
   const text = writePrometheus({ ...nothing, svc_turn_seconds: [{ labels: { shard: '0' }, value }] })
   assert.ok(text.includes('svc_turn_seconds_bucket{shard="0",le="0.0001"} 1\n'))

@@ -1,4 +1,4 @@
-// POST /mqtt/...: what is done in the name of clients, seen by real ones.
+// POST /mqtt/...: messages and subscriptions that the API makes for clients, checked with real clients.
 
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
@@ -7,7 +7,7 @@ import { publishingEndpoints, shapeOf, type TSchema } from '../../src/contract/i
 import { eventually } from '../e2e/eventually.ts'
 import { type ApiResponse, type BrokerWithApi, shareConfigurableBroker, startBrokerWithApi } from './api.ts'
 
-interface Heard {
+interface ReceivedMessage {
   readonly topic: string
   readonly payload: Buffer
   readonly packet: IPublishPacket
@@ -15,20 +15,20 @@ interface Heard {
 
 class Listener {
   readonly client: MqttClient
-  readonly heard: Heard[] = []
+  readonly received: ReceivedMessage[] = []
   #wake = (): void => {}
 
   constructor(client: MqttClient) {
     this.client = client
     client.on('message', (topic, payload, packet) => {
-      this.heard.push({ topic, payload, packet })
+      this.received.push({ topic, payload, packet })
       this.#wake()
     })
   }
 
-  readonly hear = async (count: number): Promise<readonly Heard[]> => {
-    while (this.heard.length < count) await new Promise<void>((resolve) => (this.#wake = resolve))
-    return this.heard
+  readonly waitForMessages = async (count: number): Promise<readonly ReceivedMessage[]> => {
+    while (this.received.length < count) await new Promise<void>((resolve) => (this.#wake = resolve))
+    return this.received
   }
 }
 
@@ -46,8 +46,8 @@ async function listen(
   return listener
 }
 
-/** A client with a session that lasts, which is away: its session may be on another shard than its connection was. */
-async function asleep(
+/** Makes a persistent session and disconnects its client. Waits, because the owner shard may notice the end of the connection later. */
+async function makeDisconnectedSession(
   t: TestContext,
   broker: BrokerWithApi,
   { clientId, filters }: { readonly clientId: string; readonly filters: string[] },
@@ -64,12 +64,12 @@ function post(broker: BrokerWithApi, what: string, body: unknown): Promise<ApiRe
   return broker.request(`/api/v4/mqtt/${what}`, { method: 'POST', body })
 }
 
-/** Of the entries of a batch. */
+/** The codes of the entries of a batch. */
 function codes(response: ApiResponse): unknown {
   return response.json.data.map((entry: { code: number }) => entry.code)
 }
 
-/** The response has the form that the contract gives for the endpoint. */
+/** Checks the response against the schema of the endpoint. */
 function assertReply(name: keyof typeof publishingEndpoints, { status, json }: ApiResponse): void {
   assert.equal(status, 200, JSON.stringify(json))
   assert.equal(shapeOf(publishingEndpoints[name].reply as TSchema).faultOf(json), undefined)
@@ -81,7 +81,7 @@ const configuredBroker = shareConfigurableBroker(['node.shards=3'])
 describe('POST /mqtt/publish', () => {
   test('delivers the message with every property to the subscribers', async (t) => {
     const broker = await configuredBroker()
-    const { hear } = await listen(t, broker, { protocolVersion: 5, filters: ['a/#'] })
+    const { waitForMessages } = await listen(t, broker, { protocolVersion: 5, filters: ['a/#'] })
     const response = await post(broker, 'publish', {
       topic: 'a/b',
       payload: 'hällo',
@@ -98,7 +98,7 @@ describe('POST /mqtt/publish', () => {
       },
     })
     assertReply('mqtt_publish', response)
-    const [{ topic, payload, packet }] = await hear(1)
+    const [{ topic, payload, packet }] = await waitForMessages(1)
     assert.deepEqual([topic, payload.toString(), packet.qos, packet.retain], ['a/b', 'hällo', 1, false])
     const { properties } = packet
     assert.equal(properties?.payloadFormatIndicator, true)
@@ -110,30 +110,30 @@ describe('POST /mqtt/publish', () => {
     assert.equal(properties?.subscriptionIdentifier, undefined)
   })
 
-  test('takes base64 for what it stands for, under both names of the key', async (t) => {
+  test('decodes base64 payloads, with the key `encoding` and with `decoding`', async (t) => {
     const broker = await configuredBroker()
-    const { hear } = await listen(t, broker, { filters: ['a'] })
+    const { waitForMessages } = await listen(t, broker, { filters: ['a'] })
     for (const key of ['encoding', 'decoding'])
       assertReply('mqtt_publish', await post(broker, 'publish', { topic: 'a', payload: 'AAH/', [key]: 'base64' }))
-    for (const { payload } of await hear(2)) assert.deepEqual([...payload], [0, 1, 255])
+    for (const { payload } of await waitForMessages(2)) assert.deepEqual([...payload], [0, 1, 255])
     const wrong = await post(broker, 'publish', { topic: 'a', payload: '!', encoding: 'base64' })
     assert.deepEqual([wrong.status, wrong.json.code], [400, 108])
   })
 
-  test('goes to each of several topics, each once, or to none where one can not be', async (t) => {
+  test('publishes to each topic of `topics` once, or to none if one of them is invalid', async (t) => {
     const broker = await configuredBroker()
-    const { hear, heard } = await listen(t, broker, { filters: ['#'] })
+    const { waitForMessages, received } = await listen(t, broker, { filters: ['#'] })
     const bad = await post(broker, 'publish', { topics: 'a,b/#,c', payload: 'x' })
     assert.deepEqual([bad.status, bad.json.code], [400, 115])
     assertReply('mqtt_publish', await post(broker, 'publish', { topic: 'a', topics: 'a,,b, c', payload: 'y' }))
-    await hear(3)
+    await waitForMessages(3)
     assert.deepEqual(
-      heard.map(({ topic, payload }) => `${topic}=${payload.toString()}`),
+      received.map(({ topic, payload }) => `${topic}=${payload.toString()}`),
       ['a=y', 'b=y', ' c=y'],
     )
   })
 
-  test('keeps what is retained, takes it away with an empty payload, and is not held to what its client id may do', async (t) => {
+  test('stores a retained message, deletes it with an empty payload, and does not apply access rules for the given client ID', async (t) => {
     const broker = await configuredBroker([
       'auth.no_match=allow',
       'auth.acl.rules=[{permit=deny,action=publish,topics=["a"],clientid="locked"}]',
@@ -143,33 +143,33 @@ describe('POST /mqtt/publish', () => {
       await post(broker, 'publish', { topic: 'a', payload: 'kept', retain: true, clientid: 'locked' }),
     )
     const first = await listen(t, broker, { filters: ['a'] })
-    const [{ packet }] = await first.hear(1)
+    const [{ packet }] = await first.waitForMessages(1)
     assert.equal(packet.retain, true)
     assertReply('mqtt_publish', await post(broker, 'publish', { topic: 'a', payload: '', retain: true }))
     const second = await listen(t, broker, { filters: ['a', 'end'] })
     await post(broker, 'publish', { topic: 'end', payload: 'x' })
-    assert.equal((await second.hear(1))[0].topic, 'end')
+    assert.equal((await second.waitForMessages(1))[0].topic, 'end')
   })
 
-  test('of QoS 1 gets its response when it is durable: the disconnected client receives it after the broker was killed', async (t) => {
+  test('with QoS 1 responds when the message is durable: disconnected clients receive it after the broker was killed', async (t) => {
     const set = ['node.shards=2']
     const broker = await startBrokerWithApi(t, { set })
     const sleepers = ['sleeper-1', 'sleeper-2', 'sleeper-3', 'sleeper-4']
-    for (const clientId of sleepers) await asleep(t, broker, { clientId, filters: ['a'] })
+    for (const clientId of sleepers) await makeDisconnectedSession(t, broker, { clientId, filters: ['a'] })
     assertReply('mqtt_publish', await post(broker, 'publish', { topic: 'a', payload: 'safe', qos: 1 }))
     await broker.process.stop('SIGKILL')
     const again = await startBrokerWithApi(t, { set, dataDirectory: broker.dataDirectory })
     for (const clientId of sleepers) {
-      const { hear } = await listen(t, again, { clientId, clean: false })
-      assert.equal((await hear(1))[0].payload.toString(), 'safe')
+      const { waitForMessages } = await listen(t, again, { clientId, clean: false })
+      assert.equal((await waitForMessages(1))[0].payload.toString(), 'safe')
     }
   })
 
-  test('with a receipt says what became of it, on one shard and on three', async (t) => {
+  test('with `receipt` counts matched, sent, queued and dropped messages, on one shard and on three', async (t) => {
     for (const shards of [1, 3]) {
       const broker = await (shards === 1 ? startBrokerWithApi(t, { set: ['node.shards=1'] }) : configuredBroker())
       for (const clientId of ['s1', 's2', 's3']) {
-        await asleep(t, broker, { clientId, filters: ['received'] })
+        await makeDisconnectedSession(t, broker, { clientId, filters: ['received'] })
       }
       for (const clientId of ['l1', 'l2']) await listen(t, broker, { clientId, filters: ['received'] })
       const response = await post(broker, 'publish', { topic: 'received', payload: 'x', qos: 1, receipt: true })
@@ -183,11 +183,12 @@ describe('POST /mqtt/publish', () => {
     }
   })
 
-  test('with a receipt counts one member of each shared subscription, whichever shard it is on', async (t) => {
+  test('with `receipt` counts one member of each shared subscription, whichever shard it is on', async (t) => {
     const broker = await configuredBroker()
     for (const clientId of ['m1', 'm2', 'm3', 'm4', 'm5', 'm6'])
       await listen(t, broker, { clientId, filters: ['$share/g/dealt'] })
-    for (const clientId of ['h1', 'h2', 'h3', 'h4']) await asleep(t, broker, { clientId, filters: ['$share/h/dealt'] })
+    for (const clientId of ['h1', 'h2', 'h3', 'h4'])
+      await makeDisconnectedSession(t, broker, { clientId, filters: ['$share/h/dealt'] })
     for (let times = 0; times < 12; times++) {
       const response = await post(broker, 'publish', { topic: 'dealt', payload: 'x', qos: 1, receipt: true })
       const { elsewhere: _, ...receipt } = response.json.data.receipt
@@ -195,7 +196,7 @@ describe('POST /mqtt/publish', () => {
     }
   })
 
-  test('with anything wrong in it is refused by name, and publishes nothing', async () => {
+  test('refuses an invalid message with the code of the error, and publishes nothing', async () => {
     const broker = await configuredBroker()
     const good = { topic: 'a', payload: 'x' }
     const cases: readonly (readonly [body: unknown, code: number])[] = [
@@ -240,9 +241,9 @@ describe('POST /mqtt/publish', () => {
 })
 
 describe('POST /mqtt/publish_batch', () => {
-  test('has one entry for each message, in order, and the good ones are published in it', async (t) => {
+  test('returns one entry for each message, and publishes the valid ones in order', async (t) => {
     const broker = await configuredBroker()
-    const { hear, heard } = await listen(t, broker, { filters: ['a/#'] })
+    const { waitForMessages, received } = await listen(t, broker, { filters: ['a/#'] })
     const messages = Array.from({ length: 200 }, (_, number) => ({ topic: 'a/n', payload: String(number), qos: 1 }))
     const wrong = [{ topic: 'a/#', payload: 'x' }, 'text', { topics: 'a/1,a/2' }, { topics: 'a/1,a/2', payload: 'end' }]
     const response = await post(broker, 'publish_batch', [...messages, ...wrong])
@@ -258,14 +259,14 @@ describe('POST /mqtt/publish_batch', () => {
       ['a/1,a/2', 107],
       ['a/1,a/2', 0],
     ])
-    await hear(202)
+    await waitForMessages(202)
     assert.deepEqual(
-      heard.map(({ payload }) => payload.toString()),
+      received.map(({ payload }) => payload.toString()),
       [...messages.map(({ payload }) => payload), 'end', 'end'],
     )
   })
 
-  test('takes an array and nothing else', async () => {
+  test('accepts only an array', async () => {
     const broker = await configuredBroker()
     for (const body of [{}, '"x"', '[', { topic: 'a', payload: 'x' }]) {
       const response = await post(broker, 'publish_batch', body)
@@ -275,12 +276,12 @@ describe('POST /mqtt/publish_batch', () => {
 })
 
 describe('POST /mqtt/subscribe and /mqtt/unsubscribe', () => {
-  test('hold for a connected client as soon as the response is sent, whichever shard publishes', async (t) => {
+  test('take effect for a connected client before the response, whichever shard publishes', async (t) => {
     const broker = await configuredBroker()
     const clients = await Promise.all(
       ['c1', 'c2', 'c3', 'c4'].map(async (clientId) => ({
         clientId,
-        hear: (await listen(t, broker, { clientId })).hear,
+        waitForMessages: (await listen(t, broker, { clientId })).waitForMessages,
       })),
     )
     for (const { clientId } of clients) {
@@ -288,9 +289,9 @@ describe('POST /mqtt/subscribe and /mqtt/unsubscribe', () => {
       assertReply('mqtt_subscribe', response)
     }
     for (const topic of ['a', 'b/1']) await post(broker, 'publish', { topic, payload: 'x', qos: 2 })
-    for (const { hear } of clients)
+    for (const { waitForMessages } of clients)
       assert.deepEqual(
-        (await hear(2)).map(({ topic, packet }) => [topic, packet.qos]),
+        (await waitForMessages(2)).map(({ topic, packet }) => [topic, packet.qos]),
         [
           ['a', 1],
           ['b/1', 1],
@@ -299,12 +300,12 @@ describe('POST /mqtt/subscribe and /mqtt/unsubscribe', () => {
     for (const { clientId } of clients)
       assertReply('mqtt_unsubscribe', await post(broker, 'unsubscribe', { topic: 'a', clientid: clientId }))
     for (const topic of ['a', 'b/2']) await post(broker, 'publish', { topic, payload: 'x' })
-    for (const { hear } of clients) assert.equal((await hear(3))[2].topic, 'b/2')
+    for (const { waitForMessages } of clients) assert.equal((await waitForMessages(3))[2].topic, 'b/2')
   })
 
-  test('say 112 for a client that is not there, a sleeping one too, and 107, 108, 109, 115 for what is wrong', async (t) => {
+  test('return 112 for an unknown or disconnected client, and 107, 108, 109 or 115 for invalid requests', async (t) => {
     const broker = await configuredBroker()
-    await asleep(t, broker, { clientId: 'sleeper', filters: ['a'] })
+    await makeDisconnectedSession(t, broker, { clientId: 'sleeper', filters: ['a'] })
     await listen(t, broker, { clientId: 'there' })
     for (const what of ['subscribe', 'unsubscribe']) {
       for (const clientid of ['sleeper', 'nobody']) {
@@ -328,9 +329,9 @@ describe('POST /mqtt/subscribe and /mqtt/unsubscribe', () => {
     assert.deepEqual([badQoS.status, badQoS.json.code], [400, 108])
   })
 
-  test('in batches have one entry for each', async (t) => {
+  test('return one entry for each item of a batch', async (t) => {
     const broker = await configuredBroker()
-    const { hear } = await listen(t, broker, { clientId: 'c' })
+    const { waitForMessages } = await listen(t, broker, { clientId: 'c' })
     const entries = [
       { topic: 'a', clientid: 'c' },
       { topic: 'a', clientid: 'nobody' },
@@ -341,7 +342,7 @@ describe('POST /mqtt/subscribe and /mqtt/unsubscribe', () => {
     assertReply('mqtt_subscribe_batch', subscribed)
     assert.deepEqual(codes(subscribed), [0, 112, 115, 108])
     await post(broker, 'publish', { topic: 'a', payload: 'x' })
-    assert.equal((await hear(1))[0].topic, 'a')
+    assert.equal((await waitForMessages(1))[0].topic, 'a')
     const unsubscribed = await post(broker, 'unsubscribe_batch', entries.slice(0, 2))
     assertReply('mqtt_unsubscribe_batch', unsubscribed)
     assert.deepEqual(codes(unsubscribed), [0, 112])

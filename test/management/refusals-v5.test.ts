@@ -1,4 +1,4 @@
-// What the fifth version of the API says where something is not done.
+// Errors in version 5 of the API.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -16,7 +16,7 @@ const caller: Caller = {
   login: undefined,
 }
 
-test('of an import that failed in parts it names the parts, and that the rest holds', async () => {
+test('the error of a partly failed import names the parts that failed', async () => {
   const parts = { global: 'bans: the disk is full' }
   const message = 'some parts were not restored'
   const backup = { nodeName: 'here', import: async () => ({ symbol: 'BAD_REQUEST', message, parts }) as const }
@@ -28,7 +28,7 @@ test('of an import that failed in parts it names the parts, and that the rest ho
   assert.deepEqual(body, { code: 108, reason: 'BAD_REQUEST', message, parts })
 })
 
-test('the fourth version knows no reasons, the fifth has one for each refusal of the fourth', () => {
+test('errors of version 4 have no reason; in version 5 each error has one', () => {
   const one = refuse('userNotFound', 'nobody')
   assert.equal(bodyOfError(one, '/api/v4/users/x'), '{"code":105,"message":"nobody"}')
   assert.equal(bodyOfError(one, '/auth_username'), '{"code":105,"message":"nobody"}')

@@ -1,4 +1,4 @@
-// The ways to come in, and what keeps others out.
+// Authentication of API requests: passwords, API keys, tokens, `no_auth`.
 
 import assert from 'node:assert/strict'
 import { createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
@@ -94,7 +94,7 @@ test('a token of the issuer is accepted like names and passwords; any other toke
   )
 })
 
-test('with auth_type jwt the account of http_server is refused; tokens come in, and other people and programs as ever', async (t) => {
+test('with auth_type jwt, the account of http_server is refused, and tokens, other accounts and API keys are accepted', async (t) => {
   const key = await keyFile(await temporaryFolder(t))
   const settings = ['http_server.auth_type=jwt', `http_server.jwt.public.keyfile="${key}"`]
   const broker = await startBrokerWithApi(t, { set: settings })
@@ -111,7 +111,7 @@ test('with auth_type jwt the account of http_server is refused; tokens come in, 
   assert.equal((await broker.request('/api/v4/brokers')).status, 401)
 })
 
-test('a login of the account of http_server ends when auth_type becomes jwt, and others go on', async (t) => {
+test('a login of the account of http_server ends when auth_type becomes jwt, and logins of other accounts continue', async (t) => {
   const key = await keyFile(await temporaryFolder(t))
   const broker = await startBrokerWithApi(t, { set: [`http_server.jwt.public.keyfile="${key}"`] })
   const send = (path: string, body: object): Promise<ApiResponse> => broker.request(path, { method: 'POST', body })
@@ -135,7 +135,7 @@ test('a token is refused if no key is configured', async () => {
   assert.deepEqual(await requestWith(broker, `Bearer ${tokenOf({ exp: nowSeconds() + 600 })}`), [401, 104])
 })
 
-/** Resolves with what was said. */
+/** Resolves with the error output. */
 async function failToStart(t: Scope, settings: readonly string[]): Promise<string> {
   const own = ['listeners.tcp.bind="127.0.0.1:0"', 'http_server.port=0', ...settings]
   const words = own.flatMap((setting) => ['--set', setting])
@@ -144,7 +144,7 @@ async function failToStart(t: Scope, settings: readonly string[]): Promise<strin
   return errors
 }
 
-test('a key file that is missing, has no key or has the private one prevents the start, and the error names it', async (t) => {
+test('a key file that is missing, has no key or has a private key prevents the start, and the error names the setting', async (t) => {
   const folder = await temporaryFolder(t)
   const setting = 'http_server.jwt.public.keyfile'
   const missing = ['http_server.auth_type=jwt', `${setting}="${join(folder, 'none.pem')}"`]
@@ -154,9 +154,9 @@ test('a key file that is missing, has no key or has the private one prevents the
     /jwt\.public\.keyfile.*no public key/,
   )
   const secret = await keyFile(folder, privateKey.export({ type: 'pkcs8', format: 'pem' }))
-  const said = await failToStart(t, [`${setting}="${secret}"`])
-  assert.match(said, /jwt\.public\.keyfile.*private key/)
-  assert.doesNotMatch(said, /BEGIN/)
+  const errors = await failToStart(t, [`${setting}="${secret}"`])
+  assert.match(errors, /jwt\.public\.keyfile.*private key/)
+  assert.doesNotMatch(errors, /BEGIN/)
   assert.match(await failToStart(t, ['http_server.auth_type=jwt']), /needs the key that tokens are checked with/)
 })
 
@@ -168,11 +168,11 @@ test('a well-known password causes a warning on loopback and is refused on other
   const { data } = (await broker.request('/api/v4/reload', change)).json
   assert.match(data.warnings.join(), /http_server\.password: this is a well-known password; set one/)
   const open = ['http_server.password=public', 'http_server.ip_addr="0.0.0.0"']
-  const said = await failToStart(t, open)
-  assert.match(said, /http_server\.password.*not opened to others/)
+  const errors = await failToStart(t, open)
+  assert.match(errors, /http_server\.password.*not opened to others/)
 })
 
-test('legacy knows the documented password until another one is set', async (t) => {
+test('the legacy profile accepts the documented password until another one is set', async (t) => {
   const settings = ['node.security_profile=legacy', 'http_server.ip_addr="127.0.0.1"', 'http_server.password=null']
   const broker = await startBrokerWithApi(t, { set: settings })
   assert.equal((await broker.request('/api/v4/brokers', { as: 'admin:public' })).status, 200)

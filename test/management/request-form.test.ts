@@ -1,4 +1,4 @@
-// What the main thread does for a request before sign-in is small and linear in its bytes, and there is one way to read it.
+// Before authentication, a request costs the main thread little, linear in its size, and ambiguous requests are refused.
 
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
@@ -38,7 +38,7 @@ describe('60,000 query parameters without authentication', () => {
       assert.equal(status, 400)
       assert.match(message, /maximum 16384 bytes/)
     }
-    // It took 22 s for one of them.
+    // One such request took 22 s before the limit existed.
     assert.ok(performance.now() - startedAt < 5_000)
   })
 
@@ -109,7 +109,7 @@ describe('many or repeated headers', () => {
   })
 })
 
-/** Requests that cost the most before sign-in, at the limits of their size. */
+/** The most expensive requests before authentication, at the limits of their size. */
 const expensiveRequests: Readonly<Record<string, string>> = {
   'a long path': written(`GET /${'a/'.repeat(7_500)}`, ['Host: a']),
   'a path that is escaped throughout': written(`GET /${'%61'.repeat(5_000)}`, ['Host: a']),
@@ -137,7 +137,7 @@ const expensiveRequests: Readonly<Record<string, string>> = {
   'the description of the API': written('GET /api/docs/openapi.json', ['Host: a']),
 }
 
-/** Sends `bytes` on a connection of its own `times` times, one after the other. */
+/** Sends `bytes` `times` times in sequence, each time on a new connection. */
 async function send(url: string, bytes: string, times: number): Promise<void> {
   const { hostname, port } = new URL(url)
   for (let time = 0; time < times; time++) {
@@ -151,10 +151,10 @@ async function send(url: string, bytes: string, times: number): Promise<void> {
   }
 }
 
-/** What takes long by itself does so each time; a pause of the machine hits another attempt. */
+/** Repeats the measurement: an expensive request is slow each time, a pause of the machine affects only one attempt. */
 const attempts = 5
 
-/** The longest time that another request took while these bytes were sent. */
+/** The longest time that another request takes while these bytes are sent. */
 async function maxDelayMs(url: string, bytes: string): Promise<number> {
   const progress = { isSending: true }
   const sending = Promise.all(Array.from({ length: 8 }, () => send(url, bytes, 4))).then(() => {

@@ -1,4 +1,4 @@
-// Every number of the table: either a request here gets it, or the page of errors says why none does.
+// Each result code: a request here causes it, or the reference of errors states why no request can.
 
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
@@ -68,5 +68,5 @@ test('each code of the table is returned for a request, or the test states why n
   }
 })
 
-/** 118: test/management/configuration.test.ts has a disk that refuses. */
+/** Code 118 needs a failing disk: see test/management/configuration.test.ts. */
 const testedInOtherFiles = new Set(['configNotWritten'])

@@ -8,7 +8,7 @@ const sharedBroker = shareBrokerWithApi({ set: ['node.shards=3'] })
 
 const reply = shapeOf(retainedEndpoints.list_retained.reply)
 
-test('retained messages are listed by filter, from every shard, and it is said where there are more', async (t) => {
+test('retained messages of all shards are listed by filter, and `hasnext` shows that there are more', async (t) => {
   const broker = await sharedBroker()
   const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'gardener', protocolVersion: 5 })
   t.after(() => client.endAsync())
@@ -46,7 +46,7 @@ test('retained messages are listed by filter, from every shard, and it is said w
   assert.deepEqual([beyond.json.data, beyond.json.meta.hasnext], [[], false])
 })
 
-test('shared subscriptions are listed alone, on every shard and page', async (t) => {
+test('shared subscriptions of all shards are listed separately, in pages', async (t) => {
   const broker = await sharedBroker()
   for (let number = 0; number < 6; number++) {
     const client = await connectAsync({ port: broker.port, clientId: `reader-${number}` })
@@ -69,7 +69,7 @@ test('shared subscriptions are listed alone, on every shard and page', async (t)
   assert.equal((await topicsOf('')).length, 12)
 })
 
-test('a filter that is none is code 115, a limit that is none 108', async () => {
+test('an invalid filter is refused with 115, an invalid limit with 108', async () => {
   const broker = await sharedBroker()
   for (const [query, code] of [
     ['topic=a/%23/b', 115],
@@ -83,7 +83,7 @@ test('a filter that is none is code 115, a limit that is none 108', async () => 
   }
 })
 
-test('one retained message is told with what it says, small or large, and is deleted', async (t) => {
+test('a retained message is returned with its payload, small or large, and is deleted', async (t) => {
   const broker = await sharedBroker()
   const client = await connectAsync({ port: broker.port })
   t.after(() => client.endAsync(true))

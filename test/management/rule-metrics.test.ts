@@ -41,7 +41,7 @@ const action = {
   lastError: '',
 } satisfies ActionMetrics
 
-test('more than a thousand rules are one sum more, so that the output is bounded', () => {
+test('metrics of rules beyond the first thousand are added up, so that the output is limited', () => {
   const rules = new Map(Array.from({ length: 1_500 }, (_, number) => [`r${number}`, counts]))
   const found = ruleMetricsOf({ rules, actions: new Map(), connectors: new Map() })
   const matched = found.godwit_rule_matched_total
@@ -55,7 +55,7 @@ test('more than a thousand rules are one sum more, so that the output is bounded
   ])
 })
 
-test('a connector is connected if all of its actions are', () => {
+test('a connector counts as connected if all of its actions are connected', () => {
   const actions = new Map<string, ActionMetrics>([
     ['http:a', action],
     ['http:b', { ...action, status: 'disconnected' }],
@@ -77,7 +77,7 @@ test('a connector is connected if all of its actions are', () => {
 
 const configuredBroker = shareConfigurableBroker(['node.shards=2'])
 
-test('what rules of a broker do is in its metrics', async (t) => {
+test('rules of a broker are counted in its metrics', async (t) => {
   const set = [
     `rule_engine.rules.r1={sql="SELECT 1 AS x FROM \\"a\\"", actions=[{function=console}]}`,
     `rule_engine.rules.r2={sql="SELECT payload.x FROM \\"a\\"", actions=[]}`,
@@ -94,7 +94,7 @@ test('what rules of a broker do is in its metrics', async (t) => {
   })
 })
 
-test('numbers of counted topics are metrics, by topic, direction and QoS; of other topics there are none', async (t) => {
+test('registered topics have metrics by direction and QoS; other topics have none', async (t) => {
   const set = ['topic_metrics=[{topic="a/\\"b\\""},{topic="lonely"}]']
   const broker = await configuredBroker(set)
   const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'c' })

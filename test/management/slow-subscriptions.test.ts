@@ -9,7 +9,7 @@ const sharedBroker = shareBrokerWithApi({ set: ['node.shards=2'] })
 
 const path = '/api/v4/slow_subscriptions'
 
-test('a client that takes nothing is on the list of slow ones with its oldest message, and others are not', async (t) => {
+test('a client that acknowledges nothing is listed as slow with its oldest message, and other clients are not listed', async (t) => {
   const broker = await sharedBroker()
   const url = `mqtt://127.0.0.1:${broker.port}`
   const slow = await connectAsync(url, { clientId: 'slow one' })
@@ -23,15 +23,19 @@ test('a client that takes nothing is on the list of slow ones with its oldest me
   await eventually(async () => {
     const response = await broker.request(`${path}?threshold=1`)
     assert.equal(shapeOf(slowSubscriptionEndpoints.list_slow_subscriptions.reply).faultOf(response.json), undefined)
-    // The quick one is on the list until its acknowledgements have come.
+    // The quick client is listed until its acknowledgements have arrived.
     const [found, ...others] = response.json.data
     assert.deepEqual([found?.clientid, found?.topic, found?.mqueue_len], ['slow one', 'plant/first', 2])
     assert.deepEqual(others, [])
   })
-  assert.deepEqual((await broker.request(`${path}?threshold=86400000`)).json.data, [], 'not as slow as that')
+  assert.deepEqual(
+    (await broker.request(`${path}?threshold=86400000`)).json.data,
+    [],
+    'the delay is below this threshold',
+  )
 })
 
-test('a threshold or a limit that is no number is refused', async () => {
+test('an invalid threshold or limit is refused', async () => {
   const broker = await sharedBroker()
   for (const query of ['threshold=soon', 'threshold=-1', '_limit=0', '_limit=1001']) {
     const { status, json } = await broker.request(`${path}?${query}`)

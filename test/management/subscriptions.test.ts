@@ -14,7 +14,7 @@ async function list(broker: BrokerWithApi, path: string): Promise<ApiResponse['j
   return json
 }
 
-/** `client topic qos` */
+/** Rows as `client topic QoS`, sorted. */
 async function rowsOf(broker: BrokerWithApi, path: string): Promise<string[]> {
   const json = await list(broker, path)
   assert.equal(listShape.faultOf(json), undefined)
@@ -47,7 +47,7 @@ async function startWithTwo(t: Scope): Promise<BrokerWithApi> {
 
 const withTwo = shared(startWithTwo)
 
-test('every filter of subscriptions filters, alone and with others', async () => {
+test('each query parameter of /subscriptions filters, alone and combined with others', async () => {
   const broker = await withTwo()
   const ann = ['ann $share/g/a/b 2', 'ann a/+ 1', 'ann a/b 0']
   const bob = ['bob # 0', 'bob $share/h/a/b 1', 'bob a/b 1', 'bob x y 0']
@@ -78,7 +78,7 @@ test('every filter of subscriptions filters, alone and with others', async () =>
   assert.deepEqual(await rowsOf(broker, '/nodes/here/subscriptions?clientid=ann'), ann)
 })
 
-test('subscriptions are told page by page and by cursor, in the midst of a client as well', async () => {
+test('subscriptions are listed by page or by cursor, also if a page ends within the subscriptions of a client', async () => {
   const broker = await withTwo()
   const all = await rowsOf(broker, '/subscriptions')
   const paged: string[] = []
@@ -88,17 +88,17 @@ test('subscriptions are told page by page and by cursor, in the midst of a clien
     assert.deepEqual((await list(broker, path)).meta, { page, limit: 2, count: 7, hasnext: page < 4 })
   }
   assert.deepEqual(paged.toSorted(), all)
-  const told: string[] = []
+  const listed: string[] = []
   for (let cursor: string | undefined = 'first'; cursor !== undefined;) {
     const path: string = `/subscriptions?cursor=${cursor}&limit=1`
-    told.push(...(await rowsOf(broker, path)))
-    assert.ok(told.length <= all.length)
+    listed.push(...(await rowsOf(broker, path)))
+    assert.ok(listed.length <= all.length)
     cursor = (await list(broker, path)).meta.cursor
   }
-  assert.deepEqual(told.toSorted(), all)
+  assert.deepEqual(listed.toSorted(), all)
 })
 
-test('a filter of subscriptions that is none is refused with 108', async () => {
+test('an invalid or unknown query parameter of /subscriptions is refused with 108', async () => {
   const broker = await withTwo()
   for (const query of ['?qos=3', '?qos=-1', '?qos=x', '?username=x', '?_limit=0', '?_cursor=x', '?topic=a&topic=b']) {
     for (const path of ['/subscriptions', '/subscriptions/x']) {
@@ -147,7 +147,7 @@ async function walkRoutes(broker: BrokerWithApi): Promise<string[]> {
   return topicsOf(topics)
 }
 
-test('routes are the topics with a subscriber, each once', async (t) => {
+test('/routes lists each topic filter with a subscriber once, whatever shards have subscribers', async (t) => {
   const broker = await withTwo()
   const json = await list(broker, '/routes')
   assert.equal(shapeOf(subscriptionEndpoints.list_routes.reply).faultOf(json), undefined)
@@ -156,7 +156,7 @@ test('routes are the topics with a subscriber, each once', async (t) => {
   assert.deepEqual(topicsOf(pages.flatMap(({ data }) => data)), ['#', 'a/+', 'a/b', 'x y'])
   assert.deepEqual(pages[1].meta, { page: 2, limit: 3, count: 4, hasnext: false })
   assert.deepEqual(await walkRoutes(broker), ['#', 'a/+', 'a/b', 'x y'])
-  // On any shard, and whichever subscription ends: one of them stands for the topic.
+  // A topic with subscribers on several shards is listed once, also when some of the subscriptions end.
   const others = await Promise.all(['c1', 'c2', 'c3', 'c4', 'c5', 'c6'].map((id) => connect(t, broker, id)))
   for (const [index, client] of others.entries()) {
     const filters =

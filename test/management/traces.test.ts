@@ -16,22 +16,22 @@ async function post(broker: BrokerWithApi, body: unknown): Promise<[number, numb
   return [status, json.code]
 }
 
-/** The lines behind the first, when one of them is as it is wanted. */
-function linesUntil(broker: BrokerWithApi, name: string, isIt: (line: Line) => boolean): Promise<Line[]> {
+/** Waits for a line that meets the condition, and returns all lines except the first, which is the header. */
+function linesUntil(broker: BrokerWithApi, name: string, condition: (line: Line) => boolean): Promise<Line[]> {
   return eventually(async () => {
     const { text } = await broker.request(`${path}/${name}/download`)
     const lines = text
       .split('\n')
       .slice(1, -1)
       .map((line) => JSON.parse(line))
-    assert.ok(lines.some(isIt), text)
+    assert.ok(lines.some(condition), text)
     return lines
   })
 }
 
 const sharedBroker = shareBrokerWithApi({ set: ['node.shards=2'] })
 
-test('a trace by client has its packets and what becomes of it, of all shards, without payloads and passwords', async (t) => {
+test('a trace by client ID contains packets and events of the client from all shards, without payloads and passwords', async (t) => {
   const broker = await sharedBroker()
   const odd = 'odd\nclient \u001b[31m'
   assert.deepEqual(await post(broker, { name: 'by-client', type: 'clientid', clientid: odd }), [200, 0])
@@ -46,7 +46,7 @@ test('a trace by client has its packets and what becomes of it, of all shards, w
   const lines = await linesUntil(broker, 'by-client', ({ what }) => what === 'client-disconnected')
   assert.ok(
     lines.every(({ clientid }) => clientid === odd),
-    'and nothing of others',
+    'only lines of the traced client',
   )
   const steps = lines.map(({ what, packet, topic }) => [what, packet, topic].filter(Boolean).join(' '))
   for (const step of [
@@ -64,7 +64,7 @@ test('a trace by client has its packets and what becomes of it, of all shards, w
   assert.equal((await broker.request(`${path}/by-client`, { method: 'DELETE' })).status, 200)
 })
 
-test('traces by topic and by address are listed while they run, and their files go with them', async (t) => {
+test('traces by topic and by address are listed while they run, and deleted with their files', async (t) => {
   const broker = await sharedBroker()
   assert.deepEqual(await post(broker, { name: 'heat', type: 'topic', topic: 'plant/+/heat', duration: 60 }), [200, 0])
   assert.deepEqual(await post(broker, { name: 'here', type: 'ip_address', ip_address: '127.0.0.1' }), [200, 0])
@@ -95,14 +95,14 @@ test('traces by topic and by address are listed while they run, and their files 
   assert.deepEqual(await readdir(join(broker.dataDirectory, 'trace')), [])
 })
 
-test('a trace ends by itself, and its file stays', async () => {
+test('a trace stops after its duration, and its file remains', async () => {
   const broker = await sharedBroker()
   await post(broker, { name: 'short', type: 'clientid', clientid: 'nobody', duration: 1 })
   await eventually(async () => assert.equal((await broker.request(path)).json.data[0].status, 'stopped'))
   assert.equal((await broker.request(`${path}/short/download`)).status, 200)
 })
 
-test('a trace is ended by hand, and its file stays; when it ends may be said as a time', async () => {
+test('a trace is stopped by a request, and its file remains; the end may be given as a time', async () => {
   const broker = await sharedBroker()
   const endsAt = new Date(Date.now() + 3_600_000).toISOString()
   assert.deepEqual(await post(broker, { name: 'timed', type: 'topic', topic: 'a', end_at: endsAt }), [200, 0])
@@ -120,7 +120,7 @@ test('a trace is ended by hand, and its file stays; when it ends may be said as 
     assert.deepEqual(await post(broker, { name: 'never', type: 'topic', topic: 'a', ...when }), [400, 108])
 })
 
-test('what is no trace is refused: names that could be paths, missing values, filters that are none, a name twice', async () => {
+test('invalid traces are refused: names that could be paths, missing values, invalid filters, existing names', async () => {
   const broker = await sharedBroker()
   for (const name of ['', '../secrets', 'a/b', 'a.b', '%2e%2e', 'a\u0000', 'x'.repeat(65)])
     assert.deepEqual(await post(broker, { name, type: 'clientid', clientid: 'a' }), [400, 108], JSON.stringify(name))

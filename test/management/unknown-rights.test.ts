@@ -1,4 +1,4 @@
-// An account never has more rights than the request that made it says, in whatever words.
+// An account never has more permissions than its request says, whatever keys the request uses.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -37,7 +37,7 @@ test('an unknown key that could mean permissions is refused with its name and th
   assert.equal((await broker.request('/api/v4/users')).json.data.length, 1, 'no account was created')
 })
 
-test('role and tags mean the same in both versions of the API', async () => {
+test('`role` and `tags` have the same meaning in both versions of the API', async () => {
   const broker = await sharedBroker()
   for (const [number, spelled] of [
     { role: 'viewer' },
@@ -71,7 +71,7 @@ test('role and tags mean the same in both versions of the API', async () => {
   assert.equal((await broker.request('/api/v4/users/ann-v4-0', { method: 'PUT', body: {} })).json.code, 107)
 })
 
-test('a record that the API returned is accepted as it is: null limits nothing', async () => {
+test('a record that the API returned is accepted unchanged: null means no restriction', async () => {
   const broker = await sharedBroker()
   const body = { username: 'carl', password, role: 'viewer', scopes: null, namespace: null }
   assert.equal((await broker.request('/api/v5/users', { method: 'POST', body })).status, 200)

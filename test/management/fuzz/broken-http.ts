@@ -1,4 +1,4 @@
-// Bytes on a socket of the API that are no HTTP, or a bad kind of it.
+// Malformed HTTP, and bytes that are not HTTP.
 
 import { connect } from 'node:net'
 import type { Random } from '../../protocol/fuzz/random.ts'
@@ -36,7 +36,7 @@ const broken: readonly ((random: Random) => string | Buffer)[] = [
   (random) => Buffer.from(Array.from({ length: 1 + random.below(300) }, () => random.below(256))),
 ]
 
-/** How long the other side may look at it before we hang up. */
+/** Time after which the fuzzer closes the connection. */
 const timeoutMs = 50
 
 /** Sends malformed HTTP, whole or in two parts, and disconnects. Returns the part of the response that arrived. */
@@ -51,7 +51,7 @@ export function sendBroken(port: number, random: Random): Promise<string> {
   })
   const timer = setTimeout(() => socket.destroy(), timeoutMs)
   socket.on('data', (chunk) => (received += chunk.toString('latin1')))
-  // A reset is a valid response, too.
+  // The broker may also reset the connection.
   socket.on('error', () => {})
   socket.on('close', () => {
     clearTimeout(timer)

@@ -4,7 +4,7 @@
 // - no response is a 5xx; a refusal is JSON with a code and a message, other responses have the form of their endpoint;
 // - a healthy client is served throughout;
 // - at the end, memory is as at the beginning, if the broker has time to release it, or else as it was once it had
-//   warmed up.
+//   completed the first third of the requests.
 
 import { Agent, request as httpRequest } from 'node:http'
 import {
@@ -25,7 +25,7 @@ import { sendBroken } from './broken-http.ts'
 import { makeRequest, type MadeRequest } from './made-request.ts'
 import type { Archive } from './uploads.ts'
 
-/** What requests must not be able to change, or they would lock themselves out, or have each password take seconds. */
+/** Pinned settings: requests that changed them could lock out the fuzzer or make each password check take seconds. */
 export const fuzzedSettings = [
   'auth.allow_anonymous=true',
   'auth.scram.iterations=4096',
@@ -39,7 +39,7 @@ export interface ApiFuzzOptions {
   readonly administrator: string
   readonly seed: number
   readonly requests: number
-  /** What the broker has to give back what it does not need any more; unsaid: next to nothing. */
+  /** The time that the broker has to return unused memory. Default: none. */
   readonly restSeconds?: number
   readonly tell: (line: string) => void
 }
@@ -48,11 +48,11 @@ export interface ApiFuzzOutcome {
   readonly requests: number
   /** Number of responses with each status; 0: the connection closed without one. */
   readonly statuses: ReadonlyMap<number, number>
-  /** What must not have been, a sentence each; the first of a kind. */
+  /** One sentence for each kind of fault, for its first occurrence. */
   readonly faults: readonly string[]
   readonly roundTrips: number
   readonly maxRoundTripMs: number
-  /** `before` the first request; at the end of the first third; at the end. */
+  /** Memory before the first request, after the first third of the requests, and at the end. */
   readonly residentMib: { readonly before: number; readonly warm: number; readonly after: number }
 }
 
@@ -61,8 +61,8 @@ const maxFaults = 40
 const warmShare = 1 / 3
 const toleratedShare = 1.25
 const toleratedMib = 32
-/** Round trips of the healthy client until the broker is taken to be at rest. */
-const roundTripsOfRest = 40
+/** Round trips of the healthy client after which the broker counts as idle. */
+const roundTripsUntilIdle = 40
 
 export async function fuzzApi(options: ApiFuzzOptions): Promise<ApiFuzzOutcome> {
   const healthy = await HealthyClient.connect(options.broker.port, '$healthy/itself')
@@ -71,14 +71,14 @@ export async function fuzzApi(options: ApiFuzzOptions): Promise<ApiFuzzOutcome> 
   try {
     const warmRequests = Math.floor(options.requests * warmShare)
     await run.until(warmRequests)
-    const warm = await memoryAtRest(options, healthy, Infinity)
+    const warm = await idleMemory(options, healthy, Infinity)
     await run.until(options.requests)
-    // With time to give memory back, it is as before the first request; without, as when the broker had warmed up.
+    // With time to return memory, the base is the memory before the first request; otherwise that after the first third.
     const base = options.restSeconds === undefined ? warm : before
-    const most = base * toleratedShare + toleratedMib
-    const after = await memoryAtRest(options, healthy, most)
-    if (after > most) run.noteFault('memory', `${base.toFixed(1)} became ${after.toFixed(1)} MiB`)
-    noteWhatTheBrokerSaid(options.broker, run)
+    const maxMib = base * toleratedShare + toleratedMib
+    const after = await idleMemory(options, healthy, maxMib)
+    if (after > maxMib) run.noteFault('memory', `${base.toFixed(1)} became ${after.toFixed(1)} MiB`)
+    noteFaultsInLog(options.broker, run)
     const { statuses } = run
     return { requests: run.made, statuses, faults: run.faults, ...healthy.served, residentMib: { before, warm, after } }
   } finally {
@@ -87,19 +87,19 @@ export async function fuzzApi(options: ApiFuzzOptions): Promise<ApiFuzzOutcome> 
   }
 }
 
-/** In MiB. The rest ends early when no more than `enoughMib` are used. */
-async function memoryAtRest(
+/** Returns the memory of the idle broker in MiB. Stops waiting when at most `enoughMib` are used. */
+async function idleMemory(
   { broker, restSeconds = 0 }: ApiFuzzOptions,
   healthy: HealthyClient,
   enoughMib: number,
 ): Promise<number> {
   const untilMs = performance.now() + restSeconds * 1_000
-  for (let trip = 0; trip < roundTripsOfRest; trip++) await healthy.nextRoundTrip()
+  for (let trip = 0; trip < roundTripsUntilIdle; trip++) await healthy.nextRoundTrip()
   while (residentMib(broker.process) > enoughMib && performance.now() < untilMs) await healthy.nextRoundTrip()
   return residentMib(broker.process)
 }
 
-/** Made by the broker of itself: what is uploaded and carried out is mostly that. */
+/** Exports an archive of the broker. Most uploads and imports use it. */
 async function archiveOf({ broker: { url }, administrator }: ApiFuzzOptions): Promise<Archive> {
   const [name = '', password = ''] = administrator.split(':')
   const headers = { authorization: basicAuthorization(name, password) }
@@ -109,7 +109,7 @@ async function archiveOf({ broker: { url }, administrator }: ApiFuzzOptions): Pr
   return { filename, bytes: Buffer.from(await file.arrayBuffer()) }
 }
 
-function noteWhatTheBrokerSaid({ process: broker }: Broker, run: FuzzRun): void {
+function noteFaultsInLog({ process: broker }: Broker, run: FuzzRun): void {
   const bad = broker.soFar
     .split('\n')
     .filter((line) => /shard failed|shard did not start|uncaught|API request failed/i.test(line))
@@ -121,12 +121,12 @@ for (const [name, { reply }] of Object.entries<Endpoint>(endpoints)) {
   if (typeof reply === 'object') replyShapes.set(name, shapeOf(reply))
 }
 
-/** What each operation says of how it may fail: a status, and in the fourth version the code that comes with it. */
-const promisedFailures = new Map<string, ReadonlySet<string>>()
+/** The documented errors of each operation: status with code (version 4) or reason (version 5). */
+const documentedErrors = new Map<string, ReadonlySet<string>>()
 for (const [name, endpoint] of Object.entries<Endpoint>(endpoints)) {
   const ofCodes = possibleFailures(endpoint).map(({ status, code }) => `${status} ${code}`)
   const ofReasons = possibleReasons(endpoint).map((reason) => `${reasons[reason].status} ${reason}`)
-  promisedFailures.set(name, new Set([...ofCodes, ...ofReasons]))
+  documentedErrors.set(name, new Set([...ofCodes, ...ofReasons]))
 }
 
 interface ReceivedResponse {
@@ -165,7 +165,7 @@ class FuzzRun {
     this.#agent.destroy()
   }
 
-  /** Faults of one kind are told once. */
+  /** Notes only the first fault of a kind. */
   noteFault(kind: string, what: string): void {
     if (this.#faults.has(kind) || this.#faults.size >= maxFaults) return
     this.#faults.set(kind, `${kind}: ${what}`)
@@ -198,7 +198,7 @@ class FuzzRun {
 
   async #sendBroken(random: Random): Promise<void> {
     const response = await sendBroken(Number(new URL(this.#options.broker.url).port), random)
-    // That a version or an expectation is not served is for HTTP to say, as 505 and 417.
+    // 505 is a valid response to an unsupported HTTP version.
     const [, status = '0'] = /^HTTP\/1\.1 (\d+)/.exec(response) ?? []
     if (status.startsWith('5') && status !== '505') this.noteFault(`broken HTTP ${status}`, response.slice(0, 300))
   }
@@ -209,7 +209,7 @@ class FuzzRun {
     if (status >= 500) this.noteFault(`${status} ${kind}`, shown)
     if (made.method === 'HEAD' || status === 0) return
     if (status >= 400) this.#judgeRefusal(kind, shown, text)
-    // With a slash too many it may be another operation.
+    // With an additional slash, the path may be that of another operation.
     const isAsMeant = made.name !== undefined && !/\/\/(\?|$)/.test(made.path)
     if (status >= 400 && isAsMeant) this.#judgePromise(made.name, { status, shown, text })
     const shape = made.name === undefined ? undefined : replyShapes.get(made.name)
@@ -221,9 +221,9 @@ class FuzzRun {
 
   #judgePromise(name: string, { status, shown, text }: { status: number; shown: string; text: string }): void {
     const { code, reason = code } = (parsed(text) ?? {}) as { code?: number; reason?: unknown }
-    // A path that was made longer or a method that was exchanged may be no operation at all.
+    // A longer path or another method may not be an operation.
     const isAbsent = code === resultCodes.unknownError.code && (status === 404 || status === 405)
-    if (isAbsent || promisedFailures.get(name)?.has(`${status} ${String(reason)}`) === true) return
+    if (isAbsent || documentedErrors.get(name)?.has(`${status} ${String(reason)}`) === true) return
     this.noteFault(`${name} does not say ${status} ${String(reason)}`, shown)
   }
 
@@ -250,7 +250,7 @@ class FuzzRun {
         resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString(), type })
       })
     })
-    // A body that is too long gets a response, and the connection is closed; the client may see either of the two first.
+    // For a body that is too long the broker responds and closes the connection. The client may notice the close first.
     request.on('error', () => resolve(closed))
     request.on('upgrade', (_response, socket) => {
       socket.destroy()
@@ -270,7 +270,7 @@ class FuzzRun {
 
 const responseTimeoutMs = 20_000
 
-/** Who is wrong waits, by its address. So that the run does not, each comes from another one of this machine. */
+/** Failed logins are delayed for each address. To avoid the delays, each wrong request comes from another loopback address. */
 function unknownAddress(number: number): string {
   return `127.1.${(number >> 8) & 0xff}.${number & 0xff}`
 }

@@ -1,4 +1,4 @@
-// Requests for the API, made from its contract: most are nearly right, so that they get far; some are nothing at all.
+// Random API requests from the contract: most are almost valid, so that they pass the first checks; some are arbitrary.
 
 import { type Endpoint, endpoints, urlsOf } from '../../../src/contract/index.ts'
 import type { Random } from '../../protocol/fuzz/random.ts'
@@ -6,24 +6,24 @@ import { anyString, nastyString } from './strings.ts'
 import { type Archive, makeUpload } from './uploads.ts'
 import { junk, mutated, valueFor } from './values.ts'
 
-/** What requests are made with. */
+/** Values that requests use. */
 export interface Surroundings {
-  /** Of the administrator. */
+  /** The header of the administrator. */
   readonly authorization: string
   readonly archive: Archive
 }
 
 export interface MadeRequest {
   readonly method: string
-  /** With the query. */
+  /** The path with the query. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | Buffer | undefined
-  /** The endpoint it is for, where path and method are those of one. */
+  /** The endpoint, if path and method are those of one. */
   readonly name: string | undefined
 }
 
-/** A live stream has no end: its own tests read it. */
+/** All endpoints except the live stream, which has no end. */
 const all = Object.entries<Endpoint>(endpoints).filter(([name]) => name !== 'watch_messages')
 
 /** Endpoints that stop the broker. */
@@ -39,10 +39,10 @@ export function makeRequest(random: Random, surroundings: Surroundings): MadeReq
   const body = upload?.body ?? bodyFor(random, endpoint, archive)
   const headers = headersFor(random, authorization)
   if (upload !== undefined) headers['content-type'] = upload.contentType
-  // Where the last parameter is empty, the path is that of the list.
+  // If the last parameter is empty, the path is that of the list.
   const isOfList = /:\w+$/.test(endpoint.path) && /\/(\?|$)/.test(path)
-  const isHers = !isStrayed && method === endpoint.method && !isOfList
-  return { method, path, headers, body, name: isHers ? name : undefined }
+  const isOfEndpoint = !isStrayed && method === endpoint.method && !isOfList
+  return { method, path, headers, body, name: isOfEndpoint ? name : undefined }
 }
 
 const methods = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY']
@@ -71,7 +71,7 @@ function queryFor(random: Random, { query }: Endpoint): string {
   return pairs.length === 0 ? '' : `?${pairs.join('&')}`
 }
 
-/** As a browser would, or hardly at all. What HTTP itself forbids in a path is always escaped. */
+/** Encodes as a browser does, or only the characters that HTTP forbids in a path. */
 function encoded(text: string, random: Random): string {
   const whole = text.toWellFormed()
   if (!random.oneIn(8)) return encodeURIComponent(whole)
@@ -109,7 +109,7 @@ function bodyFor(random: Random, { method, body }: Endpoint, archive: Archive): 
 
 const keysOfFiles = ['filename', 'first', 'second']
 
-/** Names of files are mostly the one of a file that is there: otherwise nothing would ever be done with one. */
+/** Usually sets file names to that of an existing archive, because a random name never refers to a file. */
 function withFile(body: unknown, random: Random, { filename }: Archive): unknown {
   if (typeof body !== 'object' || body === null || Array.isArray(body) || random.oneIn(4)) return body
   const pairs = Object.entries(body).map(([key, value]) => [key, keysOfFiles.includes(key) ? filename : value] as const)

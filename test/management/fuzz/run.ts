@@ -1,4 +1,4 @@
-// The long run, by hand:
+// The long run, started manually:
 //
 //   npm run fuzz:api -- --requests 100000 --seed 1
 
@@ -18,7 +18,7 @@ const { values } = parseArgs({
 })
 
 const password = 'a-password-for-fuzzing'
-/** An idle broker gives memory back in two steps, fifteen seconds each. */
+/** An idle broker returns memory in two steps of 15 s each. */
 const restSeconds = 45
 const dataDirectory = mkdtempSync(join(tmpdir(), 'godwit-fuzz-api-'))
 const own = ['listeners.tcp.bind="127.0.0.1:0"', 'http_server.port=0', `http_server.password="${password}"`]

@@ -2,7 +2,7 @@
 
 import type { Random } from '../../protocol/fuzz/random.ts'
 
-/** Few, so that requests meet what others made. */
+/** Few names, so that requests refer to objects of earlier requests. */
 const plain = [
   'a',
   'b',

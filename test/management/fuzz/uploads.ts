@@ -1,10 +1,10 @@
-// Files that are uploaded: an archive of the broker that is fuzzed as it is, a little otherwise, or nothing of the kind.
+// Uploaded files: an archive of the fuzzed broker, unchanged or damaged, or other content.
 
 import { gzipSync } from 'node:zlib'
 import type { Random } from '../../protocol/fuzz/random.ts'
 import { nastyString } from './strings.ts'
 
-/** One that the broker has made of itself. */
+/** An archive that the broker exported. */
 export interface Archive {
   readonly filename: string
   readonly bytes: Buffer
@@ -17,7 +17,7 @@ export interface MadeUpload {
 
 const boundaries = ['x', '----WebKitFormBoundaryA', 'a b', 'b'.repeat(70)]
 
-/** A form with a file in it; one in six is broken off, or has another boundary than its header says. */
+/** A form with a file; one in six is truncated or has a boundary that differs from its header. */
 export function makeUpload(random: Random, archive: Archive): MadeUpload {
   const boundary = random.pick(boundaries)
   const name = random.oneIn(2) ? archive.filename : nastyString(random).replaceAll(/["\r\n\0]/g, '_')
@@ -25,8 +25,8 @@ export function makeUpload(random: Random, archive: Archive): MadeUpload {
   const head = `--${boundary}\r\ncontent-disposition: form-data; name="${field}"; filename="${name.slice(0, 2_000)}"\r\n\r\n`
   const whole = Buffer.concat([Buffer.from(head), contentOf(random, archive), Buffer.from(`\r\n--${boundary}--\r\n`)])
   const body = random.oneIn(12) ? whole.subarray(0, random.below(whole.length)) : whole
-  const said = random.oneIn(12) ? 'another' : boundary
-  return { contentType: `multipart/form-data; boundary="${said}"`, body }
+  const declared = random.oneIn(12) ? 'another' : boundary
+  return { contentType: `multipart/form-data; boundary="${declared}"`, body }
 }
 
 function contentOf(random: Random, { bytes }: Archive): Buffer {
@@ -34,11 +34,11 @@ function contentOf(random: Random, { bytes }: Archive): Buffer {
     case 0:
     case 1:
       return bytes
-    case 2: // Some of its bytes are others.
+    case 2: // Some bytes are changed.
       return flipped(bytes, random)
-    case 3: // Its end is missing, or there is something behind it.
+    case 3: // Truncated, or with trailing data.
       return random.oneIn(2) ? bytes.subarray(0, random.below(bytes.length)) : Buffer.concat([bytes, bytes])
-    case 4: // A little that becomes much.
+    case 4: // A decompression bomb.
       return gzipSync(Buffer.alloc(1_048_576 * (1 + random.below(8))))
     default:
       return Buffer.from(nastyString(random))

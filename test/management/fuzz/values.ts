@@ -1,10 +1,10 @@
-// Values made from a schema of the contract, and values that are none.
+// Values that a schema of the contract accepts, and values that it does not.
 
 import type { TSchema } from '../../../src/contract/index.ts'
 import type { Random } from '../../protocol/fuzz/random.ts'
 import { anyString, nastyString } from './strings.ts'
 
-/** The part of JSON Schema that the contract is written in. */
+/** The part of JSON Schema that the contract uses. */
 interface Schema {
   readonly type?: string
   readonly const?: unknown
@@ -23,7 +23,7 @@ interface Schema {
 
 const deepest = 6
 
-/** A value that the schema takes, as far as its patterns and lengths are not looked at. */
+/** A value that the schema accepts, except for patterns and lengths, which are ignored. */
 export function valueFor(schema: TSchema, random: Random, depth = 0): unknown {
   const { type, const: only, enum: some, anyOf, oneOf, ...rest } = schema as Schema
   if (only !== undefined) return only
@@ -97,7 +97,7 @@ export function junk(random: Random, depth = 0): unknown {
   }
 }
 
-/** The value with one thing in it changed, left out or put in. */
+/** The value with one part changed, removed or added. */
 export function mutated(value: unknown, random: Random): unknown {
   if (Array.isArray(value)) {
     if (value.length === 0 || random.oneIn(4)) return junk(random)
