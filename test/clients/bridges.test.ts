@@ -10,7 +10,7 @@ import {
   bridgeOf,
   bridgeOver,
   client,
-  firstTimes,
+  withoutDuplicates,
   Listener,
   oneShard,
   publishNumbered,
@@ -38,7 +38,7 @@ for (const version of versionsOf(4, 5)) {
     const before = await Listener.at(t, mosquitto.port, 'up/#')
     const least = publishNumbered(await client(t, own.port), 'up/least', { qos: 1, from: 0, count: 150 })
     await untilBridge(own, ({ counters }) => counters.acknowledged > 20)
-    wire.goDead()
+    wire.stall()
     const exactly = publishNumbered(await client(t, own.port), 'up/exactly', { qos: 2, from: 0, count: 150 })
     // What mosquitto has acknowledged it has passed on when it passes on what comes after.
     await before.until(
@@ -50,12 +50,12 @@ for (const version of versionsOf(4, 5)) {
     const after = await Listener.at(t, again.port, 'up/#')
     wire.cut()
     wire.target = again.port
-    const heard = (): readonly string[] => [...before.texts, ...after.texts]
+    const received = (): readonly string[] => [...before.texts, ...after.texts]
     await after.until([...texts.least, ...texts.exactly].filter((text) => !before.texts.includes(text)))
     await untilBridge(own, ({ spool_depth: depth }) => depth === 0)
-    const of = (topic: string) => heard().filter((text) => text.startsWith(topic))
+    const of = (topic: string) => received().filter((text) => text.startsWith(topic))
     assert.deepEqual(of('up/exactly'), texts.exactly)
-    assert.deepEqual(firstTimes(of('up/least')), texts.least)
+    assert.deepEqual(withoutDuplicates(of('up/least')), texts.least)
     const here = await Listener.at(t, own.port, 'down/#')
     const down = await publishNumbered(await client(t, again.port), 'down/exactly', { qos: 2, from: 0, count: 15 })
     await here.until(down)
@@ -95,7 +95,7 @@ test('the wire to mosquitto goes dead in the middle of a drain: the keep alive n
   const there = await Listener.at(t, mosquitto.port, 'up/#')
   wire.target = mosquitto.port
   await untilBridge(own, ({ counters }) => counters.acknowledged > 0)
-  wire.goDead()
+  wire.stall()
   await there.until(texts)
   await untilBridge(own, ({ spool_depth: depth }) => depth === 0)
   assert.deepEqual(there.texts, texts)
@@ -272,7 +272,7 @@ for (const version of versionsOf('mqttv311', 'mqttv50')) {
     ])
     const author = await client(t, mosquitto.port)
     const probe = async (number: number): Promise<void> => {
-      if (ours.heard.length > 0) return
+      if (ours.received.length > 0) return
       await publishNumbered(author, 'both/probe', { qos: 1, from: number, count: 1 })
       await new Promise((resolve) => setTimeout(resolve, 20))
       return probe(number + 1)
@@ -292,8 +292,8 @@ for (const version of versionsOf('mqttv311', 'mqttv50')) {
     assert.deepEqual(textsOf(archive, 'both/later'), later)
     assert.deepEqual(textsOf(ours, 'both/down'), down, 'what went there does not come back')
     // To mosquitto the name of this broker is a message for its subscribers, and goes no further.
-    assert.equal(names.heard.length > 0, version === 'mqttv311')
-    assert.ok(names.heard.every(({ topic, qos, retain }) => topic === '$godwit/broker' && qos === 0 && !retain))
-    assert.ok(ours.heard.every(({ topic }) => topic.startsWith('both/')))
+    assert.equal(names.received.length > 0, version === 'mqttv311')
+    assert.ok(names.received.every(({ topic, qos, retain }) => topic === '$godwit/broker' && qos === 0 && !retain))
+    assert.ok(ours.received.every(({ topic }) => topic.startsWith('both/')))
   })
 }

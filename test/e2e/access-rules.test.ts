@@ -1,4 +1,4 @@
-// The whole program with rules about topics, and real clients that keep to them or do not.
+// The whole program with access rules, and real clients with and without permissions.
 
 import assert from 'node:assert/strict'
 import { type EventEmitter, once } from 'node:events'
@@ -17,7 +17,7 @@ import { reservePort } from './reserve-port.ts'
 const configuredBroker = shareConfigurableBroker(['log.level=warn'])
 
 interface BrokerWithRules extends ConfigurableBroker {
-  /** `acl.conf` */
+  /** Path of `acl.conf`. */
   readonly rulesFile: string
 }
 
@@ -38,7 +38,7 @@ async function connected(t: TestContext, broker: Broker, options: IClientOptions
   return client
 }
 
-/** The reason codes of SUBACK, 3.1.1's included. */
+/** The reason codes of SUBACK (of MQTT 5.0 or 3.1.1). */
 async function subscribed(client: MqttClient, ...filters: string[]): Promise<number[]> {
   const { promise, resolve } = Promise.withResolvers<number[]>()
   client.subscribe(filters, { qos: 1 }, (_error, _granted, packet) => {
@@ -59,8 +59,8 @@ async function published(client: MqttClient, topic: string, payload: string, ret
 
 const notAuthorized = 0x87
 
-/** What comes until the message `end` has come. */
-function heard(client: MqttClient): { readonly payloads: string[]; readonly end: Promise<void> } {
+/** Collects payloads until the message `end` arrives. */
+function collect(client: MqttClient): { readonly payloads: string[]; readonly end: Promise<void> } {
   const payloads: string[] = []
   const { promise: end, resolve } = Promise.withResolvers<void>()
   client.on('message', (_topic, payload) => {
@@ -110,7 +110,7 @@ describe('with an acl.conf', () => {
       properties: { sessionExpiryInterval: 3_600 },
     }
     const office = await connected(t, broker, signIn)
-    const live = heard(office)
+    const live = collect(office)
     assert.deepEqual(await subscribed(office, 'plant/#'), [1])
     await eventually(() => assert.deepEqual(live.payloads, ['retained']))
     await published(sensor, 'plant/secret/sensor-1', 'secret and live')
@@ -124,7 +124,7 @@ describe('with an acl.conf', () => {
     await published(sensor, 'plant/sensor-1/y', 'end')
     const back = mqtt.connect(`mqtt://127.0.0.1:${broker.port}`, { ...signIn, protocolVersion: 5, reconnectPeriod: 0 })
     t.after(() => back.end(true))
-    const later = heard(back)
+    const later = collect(back)
     await later.end
     assert.deepEqual(later.payloads, ['queued'])
   })
@@ -171,7 +171,7 @@ describe('with an acl.conf', () => {
     }
   })
 
-  test('[bad-input 31] a client of this machine has no more permissions than others', async (t) => {
+  test('[bad-input 31] a client on loopback has no more permissions than others', async (t) => {
     const broker = await brokerWith(t, '{allow, {ipaddr, "192.0.2.0/24"}, pubsub, ["#"]}.')
     const client = await connected(t, broker, { clientId: 'admin', username: 'admin', password: 'public' }).catch(
       () => undefined,
@@ -232,7 +232,7 @@ describe('with an access service', () => {
     const { port } = service.address() as AddressInfo
     const broker = await brokerWith(t, '{deny, all, subscribe, ["open/secret"]}.', ...serviceAt(port))
     const client = await connected(t, broker, { clientId: 'c' })
-    const { payloads, end } = heard(client)
+    const { payloads, end } = collect(client)
     assert.deepEqual(await subscribed(client, 'open/#', 'shut/#', 'open/secret'), [1, notAuthorized, notAuthorized])
     assert.equal((await published(client, 'open/a', 'first')) & 0x80, 0)
     assert.equal((await published(client, 'open/a', 'second')) & 0x80, 0)
@@ -253,7 +253,7 @@ describe('with an access service', () => {
   })
 })
 
-test('a client that comes and goes too often is kept out for a while, and others are not', async (t) => {
+test('a client that reconnects too often is banned for a while, and others are not', async (t) => {
   const broker = await configuredBroker(['flapping_detect={enable = true, max_count = 3}'])
   for (let time = 0; time < 3; time++) {
     const restless = await connected(t, broker, { clientId: 'restless' })
@@ -269,7 +269,7 @@ describe('SIGHUP', () => {
     const broker = await brokerWith(t, '{allow, all, pubsub, ["news/#", "done"]}.')
     const reader = await connected(t, broker, { clientId: 'reader' })
     const writer = await connected(t, broker, { clientId: 'writer' })
-    const { payloads, end } = heard(reader)
+    const { payloads, end } = collect(reader)
     await subscribed(reader, 'news/#', 'done')
     await published(writer, 'news/a', 'retained', true)
     await published(writer, 'news/b', 'first')

@@ -1,4 +1,4 @@
-// What a service refuses for good, or the queue of its action does not take, goes to the fallbacks of the action.
+// Results that a service refuses permanently, or that the queue of an action drops, go to the fallbacks of the action.
 
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
@@ -18,8 +18,8 @@ const toFailed = { kind: 'republish', args: { topic: 'failed/${clientid}', paylo
 const toSecond = { kind: 'reference', type: 'http', name: 'second' }
 
 /**
- * Of an action `name`, and of `second` for its fallback. Dead letters of an action stay when it is removed, so each test has an action of
- * its own.
+ * Settings of an action `name`, and of `second` for its fallback. Dead letters of an action remain when it is removed, so each test has
+ * another action.
  */
 function settings(
   name: string,
@@ -38,7 +38,7 @@ function settings(
   ]
 }
 
-/** Publishes as the client `p` and collects what comes to `failed/#`. */
+/** Connects the client `p` and collects the messages of `failed/#`. */
 async function connect(t: TestContext, broker: { readonly port: number }) {
   const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'p' })
   t.after(() => client.end(true))
@@ -52,7 +52,7 @@ async function metricsOf(broker: BrokerWithApi, action: string) {
   return (await broker.request(`/api/v5/actions/${action}/metrics`)).json.metrics
 }
 
-test('what a service refuses goes to all fallbacks, with its result, and is no dead letter; the others go on', async (t) => {
+test('a result that a service refuses goes to all fallbacks and does not become a dead letter; other results are sent', async (t) => {
   const service = await HttpService.start(t)
   service.statusFor = ({ body, path }) => (path === '/hook' && body.includes('poison') ? 400 : 200)
   const broker = await configuredBroker(settings('first', { service }, [toSecond, toFailed]))
@@ -75,7 +75,7 @@ test('what a service refuses goes to all fallbacks, with its result, and is no d
   assert.deepEqual([rule['matched'], rule['actions.total'], rule['actions.failed']], [3, 3, 1])
 })
 
-test('what another rule stores for the publication of a fallback has no fallbacks: it becomes a dead letter', async (t) => {
+test('a result of another rule for a message of a fallback has no fallbacks: if it is refused, it becomes a dead letter', async (t) => {
   const service = await HttpService.start(t)
   service.statusFor = () => 400
   const echo = 'rule_engine.rules.echo={sql="SELECT * FROM \\"failed/#\\"",actions=["http:echoed"]}'
@@ -90,7 +90,7 @@ test('what another rule stores for the publication of a fallback has no fallback
   assert.deepEqual(bodies, ['poison', 'in/x poison'])
 })
 
-test('a fallback that fails for good leaves a dead letter with both reasons, which can be sent again', async (t) => {
+test('if a fallback fails permanently, the result becomes a dead letter with both reasons, which can be sent again', async (t) => {
   const service = await HttpService.start(t)
   service.statusFor = () => 400
   const wrong = { kind: 'republish', args: { topic: 'failed/#' } }
@@ -107,7 +107,7 @@ test('a fallback that fails for good leaves a dead letter with both reasons, whi
   assert.equal(service.received[1]?.body, 'poison')
 })
 
-test('what the queue of an action drops goes to its fallbacks at once', async (t) => {
+test('a result that the queue of an action drops goes to its fallbacks at once', async (t) => {
   const service = await HttpService.prepare(t)
   const limits = { max_buffer_messages: 2, overflow: 'drop' }
   const broker = await configuredBroker(settings('dropping', { service }, [toFailed], limits))
@@ -124,7 +124,7 @@ test('what the queue of an action drops goes to its fallbacks at once', async (t
   })
 })
 
-test('a fallback that waits for its service outlives kill -9, bytes and large numbers included', async (t) => {
+test('a result that is queued for a fallback survives kill -9, with bytes and large numbers', async (t) => {
   const dataDirectory = await temporaryFolder(t)
   const service = await HttpService.start(t)
   service.statusFor = () => 400
@@ -148,12 +148,12 @@ test('a fallback that waits for its service outlives kill -9, bytes and large nu
   await broker.process.stop('SIGKILL')
   await away.start()
   await startBrokerWithApi(t, { dataDirectory, set })
-  // The end of the entry may not have been on disk yet: then it is refused once more.
+  // The removal of the queue entry may not have been durable: then the service refuses the result once more.
   await away.until((received) => received.length > 0)
   assert.equal(away.received[0]?.body, Buffer.from([...Buffer.from('9007199254740993 '), 0xff, 0x00, 0x41]).toString())
 })
 
-test('fallbacks are checked, shown, and keep the action that they name from being deleted', async () => {
+test('fallbacks are checked and shown, and an action that is a fallback cannot be deleted', async () => {
   const broker = await configuredBroker()
   const toOther = { ...toSecond, name: 'other' }
   const post = (path: string, body: object) => broker.request(`/api/v5${path}`, { method: 'POST', body })

@@ -1,4 +1,4 @@
-// One connection of an attack: writes what it is told as fast as the broker reads, and acknowledges nothing.
+// One connection of an attack: sends the given packets as fast as the broker reads, and acknowledges nothing.
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -25,10 +25,10 @@ export class Attacker {
     maxTopicLevels: 65_535,
     maxTopicBytes: 65_535,
   })
-  /** Of everything that came but messages: type and reason codes. */
+  /** Received packets other than PUBLISH: type and reason codes. */
   readonly packets: string[] = []
   received = 0
-  /** It waits for something to come. */
+  /** Resolves `nextPacket` when data arrives. */
   #wake: (() => void) | undefined
 
   constructor({ port, clientId, expirySeconds = 0, will }: AttackerOptions) {
@@ -70,7 +70,7 @@ export class Attacker {
     return this.packets.shift()
   }
 
-  /** Without a word: a will is published, a session stays as long as it was to. */
+  /** Disconnects without DISCONNECT: the will is published, and the session remains until it expires. */
   drop(): void {
     this.#socket.destroy()
   }

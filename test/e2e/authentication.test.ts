@@ -1,4 +1,4 @@
-// Who is let in, by each way of showing who one is, with the whole program and real clients.
+// Authentication of clients by each method, with the whole program and real clients.
 
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, sign } from 'node:crypto'
@@ -29,7 +29,7 @@ import { plainConnect } from '../simulator/plain-connect.ts'
 
 const { badUserNameOrPassword, serverUnavailable, notAuthorized } = reasonCodes
 
-/** `in`, or the code with which CONNACK refuses. */
+/** `in` if the client connects, else the reason code of CONNACK. */
 async function outcome(t: TestContext, broker: Broker, options: IClientOptions): Promise<unknown> {
   const url = `mqtt://127.0.0.1:${broker.port}`
   try {
@@ -41,7 +41,7 @@ async function outcome(t: TestContext, broker: Broker, options: IClientOptions):
   }
 }
 
-/** The code of the DISCONNECT of a client that was let in, when it comes; undefined: it was refused. */
+/** The reason code of DISCONNECT after a successful CONNECT; undefined if the client was refused. */
 async function endOf(t: TestContext, { port }: Broker, options: IClientOptions): Promise<number | undefined> {
   const client = mqtt.connect(`mqtt://127.0.0.1:${port}`, { protocolVersion: 5, reconnectPeriod: 0, ...options })
   t.after(() => client.end(true))
@@ -55,7 +55,7 @@ async function endOf(t: TestContext, { port }: Broker, options: IClientOptions):
 const onlyKnown = 'auth.allow_anonymous=false'
 const configuredBroker = shareConfigurableBroker()
 
-test('users and clients of the configuration come in with their passwords', async (t) => {
+test('users and client IDs of the configuration connect with their passwords', async (t) => {
   const broker = await startBroker(t, {
     set: [
       onlyKnown,
@@ -77,7 +77,7 @@ test('users and clients of the configuration come in with their passwords', asyn
   ] as const) {
     assert.equal(await outcome(t, broker, options as IClientOptions), expected, JSON.stringify(options))
   }
-  // The log has its own pipe, and arrives after the responses to the clients: it is complete when the broker has stopped.
+  // The log arrives over another pipe, later than the responses to the clients, and is complete when the broker has stopped.
   assert.equal(await broker.process.stop(), 0)
   const refusals = broker.process.errors.split('\n').filter((line) => line.includes('client refused'))
   const wrong = refusals.map((line) => JSON.parse(line)).find(({ username }) => username === 'alice')
@@ -121,7 +121,7 @@ test('a client with a token of the issuer connects, until the token expires', as
   assert.equal(await outcome(t, broker, old), badUserNameOrPassword)
 
   let reasonCode: number | undefined
-  // A token that ends before the client is in is refused: then the next lasts longer.
+  // A token that expires before the client is connected is refused. Then the next token has a longer life.
   for (let seconds = 2; reasonCode === undefined; seconds *= 2) {
     const short = tokenUntil(Math.floor(Date.now() / 1_000) + seconds)
     reasonCode = await endOf(t, broker, { clientId: 'pump-7', username: 'x', password: short })
@@ -129,7 +129,7 @@ test('a client with a token of the issuer connects, until the token expires', as
   assert.ok(reasonCode >= 0x80)
 })
 
-test('a key file that holds no key is named with its line, and so is one that is not there', async (t) => {
+test('the error for a key file without a key, or a missing key file, names the setting and its line', async (t) => {
   const folder = await temporaryFolder(t)
   const file = join(folder, 'godwit.conf')
   await writeFile(join(folder, 'key.pem'), 'hello')
@@ -147,7 +147,7 @@ test('a key file that holds no key is named with its line, and so is one that is
   )
 })
 
-test('a reload brings new passwords into force, and one with a key that is none changes nothing', async (t) => {
+test('a reload applies new passwords, and a reload with an invalid key file changes nothing', async (t) => {
   const broker = await configuredBroker([onlyKnown, 'auth.password.alice = old'])
   const { configFile, process } = broker
   const configured = (auth: string): Promise<void> =>
@@ -200,7 +200,7 @@ test('an HTTP service decides about clients and their actions; without it no cli
   assert.equal(await outcome(t, broker, { username: 'alice', password: 'secret' }), serverUnavailable)
 })
 
-/** A client that says packets as they are given, for what no library says. */
+/** A client that sends given packets, which client libraries do not send. */
 class RawClient {
   readonly received: Packet[] = []
   readonly #socket
@@ -247,7 +247,7 @@ const authWith = (data: string, reasonCode: AuthPacket['reasonCode']): AuthPacke
   properties: withData(data),
 })
 
-test('[MQTT5-4.12] SCRAM lets a client in, and again while it is in; a wrong password does neither', async (t) => {
+test('[MQTT5-4.12] a client connects and re-authenticates with SCRAM, and is refused with a wrong password', async (t) => {
   const broker = await configuredBroker([
     onlyKnown,
     `auth.scram={ iterations = 4096, user.1 { username = alice, password = secret, algorithm = ${method} } }`,
@@ -287,10 +287,10 @@ test('[MQTT5-4.12] SCRAM lets a client in, and again while it is in; a wrong pas
   assert.equal((await unauthenticated.request<ConnackPacket>(refused)).reasonCode, notAuthorized)
 })
 
-test('[MQTT5-4.12] a SCRAM user that is stored over the API comes in with the next CONNECT, until it is taken away', async (t) => {
+test('[MQTT5-4.12] a SCRAM user that is stored over the API can connect at once, until it is deleted', async (t) => {
   const broker = await configuredBroker([onlyKnown])
   const { continueAuthentication, success } = reasonCodes
-  const comes = async (): Promise<number> => {
+  const connectAsCarol = async (): Promise<number> => {
     const client = new ScramClient({ hash: 'sha512', username: 'carol', password: 'a secret' })
     const raw = new RawClient(t, broker.port)
     const challenge = await raw.request<AuthPacket | ConnackPacket>(connectWith(client.first))
@@ -298,11 +298,11 @@ test('[MQTT5-4.12] a SCRAM user that is stored over the API comes in with the ne
     const { message } = client.final(String(challenge.properties?.authenticationData))
     return (await raw.request<ConnackPacket>(authWith(message, continueAuthentication))).reasonCode
   }
-  assert.notEqual(await comes(), success)
+  assert.notEqual(await connectAsCarol(), success)
   const body = { username: 'carol', password: 'a secret', algorithm: method }
   const stored = await broker.request('/api/v4/auth_scram', { method: 'POST', body })
   assert.equal(stored.status, 200, stored.text)
-  assert.equal(await comes(), success)
+  assert.equal(await connectAsCarol(), success)
   assert.equal((await broker.request('/api/v4/auth_scram/carol', { method: 'DELETE' })).status, 200)
-  assert.notEqual(await comes(), success)
+  assert.notEqual(await connectAsCarol(), success)
 })

@@ -1,4 +1,4 @@
-// A bridge of `bridges.aws`: TLS with a certificate of its own, QoS 1 at most.
+// A bridge of `bridges.aws`: TLS with a client certificate, maximum QoS 1.
 
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
@@ -9,7 +9,7 @@ import { Authority } from '../transports/certificates.ts'
 import { client, Listener, oneShard } from './bridge-stage.ts'
 import { portOf, temporaryFolder } from './godwit-process.ts'
 
-test('a bridge to an endpoint as of AWS IoT shows its certificate, brings messages both ways, and is shown by the API', async (t) => {
+test('a bridge to an endpoint like AWS IoT sends its certificate, transfers messages in both directions, and is in the API', async (t) => {
   const authority = new Authority('The endpoint authority')
   const [server, device] = [authority.issue('localhost', { hostNames: ['localhost'] }), authority.issue('thing-7')]
   const folder = await temporaryFolder(t)
@@ -43,7 +43,7 @@ test('a bridge to an endpoint as of AWS IoT shows its certificate, brings messag
   await there.until(['up'])
   await here.until(['down'])
   assert.deepEqual(
-    [...there.heard, ...here.heard].map(({ topic, qos }) => `${topic} ${qos}`),
+    [...there.received, ...here.received].map(({ topic, qos }) => `${topic} ${qos}`),
     ['up/a 1', 'here/down 1'],
   )
   const { json: clients } = await remote.request('/api/v4/clients/thing-7')

@@ -1,4 +1,4 @@
-// Bridges that are changed while they run, and a shard that dies under them.
+// Bridges that are changed while they run, and a restart of the shard of a bridge.
 
 import assert from 'node:assert/strict'
 import { rm, writeFile } from 'node:fs/promises'
@@ -26,9 +26,9 @@ import { atEnd, temporaryFolder } from './godwit-process.ts'
 const put = (broker: Awaited<ReturnType<typeof startBrokerWithApi>>, node: object) =>
   broker.request('/api/v4/bridges/up', { method: 'PUT', body: { up: node } })
 
-test('rules come and go while messages do, other settings drain what is under way, a refused change touches nothing', async (t) => {
+test('rules of a bridge change without a new connection, other settings with one that loses no message, and a refused change has no effect', async (t) => {
   const { own, remote, wire } = await pair(t)
-  const there = await Listener.at(t, remote.port, '#')
+  const remoteListener = await Listener.at(t, remote.port, '#')
   const publisher = await client(t, own.port)
   const before = await bridgeOf(own)
 
@@ -42,33 +42,35 @@ test('rules come and go while messages do, other settings drain what is under wa
   assert.deepEqual([missing.status, missing.json.code], [400, 108])
   assert.match(missing.json.message, /cacertfile: cannot read \/.*\/none\/ca\.pem/)
   assert.equal((await bridgeOf(own)).status.since, before.status.since)
-  await there.until(await publishNumbered(publisher, 'up/first', { qos: 1, from: 0, count: 3 }))
+  await remoteListener.until(await publishNumbered(publisher, 'up/first', { qos: 1, from: 0, count: 3 }))
 
   const body = { data: { subscription: [{ remote_topic: 'more/#', local_topic: '', qos: 1 }] } }
   assert.equal((await own.request('/api/v4/bridges/sub/up', { method: 'POST', body })).status, 200)
-  const here = await Listener.at(t, own.port, 'more/#')
+  const localListener = await Listener.at(t, own.port, 'more/#')
   const commander = await client(t, remote.port)
-  for (let number = 0; here.heard.length === 0; number += 1) {
+  for (let number = 0; localListener.received.length === 0; number += 1) {
     await publishNumbered(commander, 'more/1', { qos: 1, from: number, count: 1 })
   }
-  assert.equal((await bridgeOf(own)).status.counters.connects, 1, 'rules need no new connection')
+  assert.equal((await bridgeOf(own)).status.counters.connects, 1, 'a change of rules needs no new connection')
 
   const stream = publishNumbered(publisher, 'up/stream', { qos: 2, from: 0, count: 200 })
   const other = await startBrokerWithApi(t, { set: oneShard })
-  const elsewhere = await Listener.at(t, other.port, 'up/#')
+  const otherListener = await Listener.at(t, other.port, 'up/#')
   wire.target = other.port
   const changed = await put(own, { ...(await bridgeOf(own)), clean_start: true })
   assert.equal(changed.status, 200, changed.text)
   const texts = await stream
   await untilBridge(own, ({ counters, spool_depth: depth }) => counters.connects === 2 && depth === 0)
-  // Each of them at one of the two brokers, once.
+  // Each message arrives at one of the two brokers, once.
   await eventually(() => {
-    const heard = [...there.heard, ...elsewhere.heard].filter(({ topic }) => topic === 'up/stream')
-    assert.deepEqual(heard.map(({ text }) => text).toSorted(), texts.toSorted())
+    const received = [...remoteListener.received, ...otherListener.received].filter(
+      ({ topic }) => topic === 'up/stream',
+    )
+    assert.deepEqual(received.map(({ text }) => text).toSorted(), texts.toSorted())
   })
 })
 
-test('a bridge that is off has no connection, and one that is not configured any more leaves nothing behind', async (t) => {
+test('a disabled bridge has no connection, and a removed bridge leaves no session', async (t) => {
   const { own, wire } = await pair(t)
   const turn = (bridge_switch: boolean) =>
     own.request('/api/v4/bridges/switch/up', { method: 'POST', body: { data: { bridge_switch } } })
@@ -106,9 +108,9 @@ test('a shard that fails continues its bridge after its restart, with all queued
   assert.ok('node' in started, JSON.stringify(started))
   const { node } = started
   atEnd(t, () => node.stop())
-  const there = await Listener.at(t, remote.port, 'up/#')
+  const remoteListener = await Listener.at(t, remote.port, 'up/#')
   const publisher = await client(t, node.listeners[0].port, { reconnectPeriod: 20, reconnectOnConnackError: true })
-  await there.until(await publishNumbered(publisher, 'up/before', { qos: 1, from: 0, count: 3 }))
+  await remoteListener.until(await publishNumbered(publisher, 'up/before', { qos: 1, from: 0, count: 3 }))
   wire.target = undefined
   wire.cut()
   const texts = await publishNumbered(publisher, 'up/exactly', { qos: 2, from: 0, count: 40 })
@@ -117,11 +119,11 @@ test('a shard that fails continues its bridge after its restart, with all queued
   await isBack
   await rm(join(dataDir, 'break-now'))
   wire.target = remote.port
-  await there.until(texts)
+  await remoteListener.until(texts)
   const more = await publishNumbered(publisher, 'up/exactly', { qos: 2, from: 40, count: 5 })
-  await there.until(more)
+  await remoteListener.until(more)
   assert.deepEqual(
-    there.texts.filter((each) => each.startsWith('up/exactly')),
+    remoteListener.texts.filter((each) => each.startsWith('up/exactly')),
     [...texts, ...more],
   )
 })

@@ -1,5 +1,5 @@
-// Every key of a bridge that goes over the wire, on the wire: a remote broker of raw sockets decodes what the bridge says,
-// first as its file says it, then as it was put.
+// Settings of a bridge that appear in its packets: a remote broker on raw sockets decodes the packets, first with the settings of the
+// file, then with those of a PUT.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -26,11 +26,11 @@ interface Published {
   readonly retain: boolean
 }
 
-/** It accepts every client, grants everything, acknowledges as long as it should, and records what it receives. */
+/** A broker that accepts each CONNECT and SUBSCRIBE, acknowledges messages if `acknowledges` is set, and records received packets. */
 class RawRemote {
   acknowledges = true
   readonly port: number
-  readonly said: Packet[] = []
+  readonly received: Packet[] = []
   readonly published: Published[] = []
   #look: (() => void)[] = []
 
@@ -62,9 +62,9 @@ class RawRemote {
     return remote
   }
 
-  /** Forgets what it has been told so far. */
+  /** Deletes the recorded packets. */
   forget(): void {
-    this.said.length = 0
+    this.received.length = 0
     this.published.length = 0
   }
 
@@ -76,13 +76,13 @@ class RawRemote {
     }
   }
 
-  /** The last of them: before 5.0 there is one that only makes the remote broker forget. */
+  /** The last CONNECT: before MQTT 5.0, the bridge first sends one that only clears the session. */
   connect(): Promise<ConnectPacket> {
-    return this.until(() => this.said.findLast((packet): packet is ConnectPacket => packet.type === 'connect'))
+    return this.until(() => this.received.findLast((packet): packet is ConnectPacket => packet.type === 'connect'))
   }
 
   subscribe(): Promise<SubscribePacket> {
-    return this.until(() => this.said.findLast((packet): packet is SubscribePacket => packet.type === 'subscribe'))
+    return this.until(() => this.received.findLast((packet): packet is SubscribePacket => packet.type === 'subscribe'))
   }
 
   #responseTo(packet: Packet, version: ProtocolVersion): Buffer | undefined {
@@ -95,7 +95,7 @@ class RawRemote {
   }
 
   #note(packet: Packet): void {
-    this.said.push(packet)
+    this.received.push(packet)
     if (packet.type === 'publish') {
       const text = packet.chunk.toString('utf8', packet.payloadStart, packet.frameEnd)
       const { topic, qos, retain } = packet
@@ -131,7 +131,7 @@ const inFile = `
     { remote_topic = "more", local_topic = "x", qos = 1 }
   ]`
 
-test('what the file says of a bridge is said to the remote broker, and so is what is put', async (t) => {
+test('the packets of a bridge have the settings of the file, and after a PUT the new settings', async (t) => {
   const remote = await RawRemote.start(t)
   const server = `mqtt-tcp://127.0.0.1:${remote.port}`
   const cache = 'bridges.mqtt.cache.disk_cache_size=500'
@@ -198,19 +198,19 @@ test('what the file says of a bridge is said to the remote broker, and so is wha
     { topic: 'plain', text: 'two', qos: 2, retain: false },
   ])
 
-  // With a subscription that goes it is said how, in the same connection.
+  // Removing a subscription sends UNSUBSCRIBE with its properties on the same connection.
   const unsub_properties = { identifier: 5, user_properties: [{ key: 'why', value: 'moved' }] }
   const data = { unsubscription: [{ topic: 'more' }], unsub_properties }
   const unsubscribed = await own.request('/api/v4/bridges/unsub/up', { method: 'PUT', body: { data } })
   assert.deepEqual(unsubscribed.json, { code: 0 })
   const farewell = await remote.until(() =>
-    remote.said.find((packet): packet is UnsubscribePacket => packet.type === 'unsubscribe'),
+    remote.received.find((packet): packet is UnsubscribePacket => packet.type === 'unsubscribe'),
   )
   assert.deepEqual([farewell.filters, farewell.properties], [['more'], { userProperties: [['why', 'moved']] }])
   const { unsub_properties: shownProperties, status } = await bridgeOf(own)
   assert.deepEqual([shownProperties, status.counters.connects], [unsub_properties, 1])
 
-  // As it was put: in the names of the API, with MQTT 3.1.1, and without what belongs to 5.0.
+  // After the PUT, which uses the key names of the API: MQTT 3.1.1, without properties of 5.0.
   const { enable, name, spool_max_messages: ownLimit, spool_full_policy: policy } = await bridgeOf(own)
   assert.deepEqual([enable, name, ownLimit, policy], [true, 'up', null, 'drop_oldest'])
   const { json: listed } = await own.request('/api/v4/bridges')
@@ -261,7 +261,7 @@ test('what the file says of a bridge is said to the remote broker, and so is wha
   assert.deepEqual((await remote.subscribe()).subscriptions, [{ filter: 'other/#', qos: 1, ...plain }])
   await publisher.subscribeAsync('wanted', { qos: 1 })
   const passedOn = await remote.until(() =>
-    remote.said.find(
+    remote.received.find(
       (packet): packet is SubscribePacket =>
         packet.type === 'subscribe' && packet.subscriptions.some(({ filter }) => filter === 'wanted'),
     ),
@@ -281,8 +281,8 @@ test('what the file says of a bridge is said to the remote broker, and so is wha
     },
   )
   remote.acknowledges = false
-  // The published message is not acknowledged: the bridge reconnects and sends it again.
+  // The message is not acknowledged, so the bridge reconnects and sends it again.
   await publisher.publishAsync('out/8', 'three', { qos: 1 })
-  const dup = await remote.until(() => remote.said.find((packet) => packet.type === 'publish' && packet.dup))
+  const dup = await remote.until(() => remote.received.find((packet) => packet.type === 'publish' && packet.dup))
   assert.equal(dup.type, 'publish')
 })

@@ -6,7 +6,7 @@ import { startBrokerWithApi } from '../management/api.ts'
 import { client, Listener, oneShard } from './bridge-stage.ts'
 import { temporaryFolder } from './godwit-process.ts'
 
-test('the example of docs/BRIDGES.md does what it says', async (t) => {
+test('the example of docs/BRIDGES.md behaves as described there', async (t) => {
   const page = await readFile(new URL('../../docs/BRIDGES.md', import.meta.url), 'utf8')
   const [, example = ''] = /```hocon\n(.*?)```/s.exec(page) ?? []
   const remote = await startBrokerWithApi(t, { set: oneShard })
@@ -18,9 +18,9 @@ test('the example of docs/BRIDGES.md does what it says', async (t) => {
   const publisher = await client(t, own.port)
   await publisher.publishAsync('plant/7/state', 'running', { qos: 1 })
   await there.until(['running'])
-  assert.equal(there.heard[0]?.topic, 'eu/plant/7/state')
+  assert.equal(there.received[0]?.topic, 'eu/plant/7/state')
   const commander = await client(t, remote.port)
   await commander.publishAsync('commands/plant-7/stop', 'now', { qos: 2 })
   await here.until(['now'])
-  assert.equal(here.heard[0]?.topic, 'do/stop')
+  assert.equal(here.received[0]?.topic, 'do/stop')
 })

@@ -1,4 +1,4 @@
-// A broker with a bridge, the remote broker, and a wire between them that can be cut, or go dead without a word.
+// A broker with a bridge, a remote broker, and a TCP proxy between them that can close or stall connections.
 
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
@@ -9,10 +9,10 @@ import { type BrokerWithApi, shareConfigurableBroker, startBrokerWithApi } from 
 import { type BrokerOptions, type Scope, temporaryFolder } from './godwit-process.ts'
 import { happening } from './transport-guarantees.ts'
 
-/** Passes bytes on, until it is told otherwise. */
+/** A TCP proxy that can close its connections or stop forwarding. */
 export class Wire {
   readonly port: number
-  /** Of the remote broker; undefined: no broker is there, and connections are reset. */
+  /** The port of the remote broker; undefined: connections are reset. */
   target: number | undefined
   readonly #pairs = new Set<readonly [Socket, Socket]>()
 
@@ -38,7 +38,7 @@ export class Wire {
     return this.#pairs.size
   }
 
-  /** Both ends of every connection are gone at once. */
+  /** Closes all connections on both sides. */
   cut(): void {
     for (const [near, far] of this.#pairs) {
       near.destroy()
@@ -46,8 +46,8 @@ export class Wire {
     }
   }
 
-  /** No byte passes any more on open connections, and neither side is told. New connections pass. */
-  goDead(): void {
+  /** Stops forwarding on open connections without closing them. New connections are forwarded. */
+  stall(): void {
     for (const [near, far] of this.#pairs) {
       for (const socket of [near, far]) {
         socket.removeAllListeners('data')
@@ -83,7 +83,7 @@ const sectionOf = (bridge: string): string => `bridges.mqtt.up {\nenable = true\
 
 export type Bridging = (bridge: string, settings?: readonly string[]) => Promise<BrokerWithApi>
 
-/** One broker for tests that do not change it over the API: each gets a bridge `up` that is new, in place of that of the test before. */
+/** One broker for tests that do not change it over the API: the bridge `up` of each test replaces that of the previous test. */
 export function shareBridged(): Bridging {
   const configuredBroker = shareConfigurableBroker(oneShard)
   return async (bridge, settings = []) => {
@@ -92,19 +92,19 @@ export function shareBridged(): Bridging {
   }
 }
 
-/** A broker whose file has the bridge `up`. */
+/** Starts a broker whose configuration file has the bridge `up`. */
 export async function startBridged(t: Scope, bridge: string, options: BrokerOptions = {}): Promise<BrokerWithApi> {
   const dataDirectory = options.dataDirectory ?? (await temporaryFolder(t))
   await writeFile(join(dataDirectory, 'godwit.conf'), sectionOf(bridge))
   return startBrokerWithApi(t, { ...options, dataDirectory })
 }
 
-/** As it was, with what it kept. */
+/** Starts a broker again with its data directory. */
 export function startAgain(t: Scope, broker: BrokerWithApi, set: readonly string[] = []): Promise<BrokerWithApi> {
   return startBrokerWithApi(t, { dataDirectory: broker.dataDirectory, set })
 }
 
-/** What the API says of the bridge. */
+/** Returns the bridge `up` as the API shows it. */
 // oxlint-disable-next-line typescript/no-explicit-any
 export async function bridgeOf(broker: BrokerWithApi): Promise<any> {
   const response = await broker.request('/api/v4/bridges/up')
@@ -113,18 +113,18 @@ export async function bridgeOf(broker: BrokerWithApi): Promise<any> {
 
 /** Requests the state of the bridge until the condition holds. */
 // oxlint-disable-next-line typescript/no-explicit-any
-export async function untilBridge(broker: BrokerWithApi, isAsWanted: (status: any) => boolean): Promise<any> {
+export async function untilBridge(broker: BrokerWithApi, condition: (status: any) => boolean): Promise<any> {
   for (;;) {
     const { status } = (await bridgeOf(broker)) ?? {}
-    if (status !== undefined && status !== null && isAsWanted(status)) return status
+    if (status !== undefined && status !== null && condition(status)) return status
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }
 
 export const untilConnected = (broker: BrokerWithApi) => untilBridge(broker, ({ state }) => state === 'connected')
 
-/** Under way, so that nothing of what comes with CONNACK is missed. */
-function begunClient(t: Scope, port: number, options: IClientOptions): MqttClient {
+/** A client that is connecting, so that handlers can be added before messages arrive that follow CONNACK. */
+function startClient(t: Scope, port: number, options: IClientOptions): MqttClient {
   const made = mqtt.connect(`mqtt://127.0.0.1:${port}`, { protocolVersion: 5, reconnectPeriod: 0, ...options })
   made.on('error', ignore)
   t.after(() => made.end(true))
@@ -132,29 +132,29 @@ function begunClient(t: Scope, port: number, options: IClientOptions): MqttClien
 }
 
 export async function client(t: Scope, port: number, options: IClientOptions = {}): Promise<MqttClient> {
-  const made = begunClient(t, port, options)
+  const made = startClient(t, port, options)
   await happening(made, 'connect')
   return made
 }
 
-export interface Heard {
+export interface ReceivedMessage {
   readonly topic: string
   readonly text: string
   readonly qos: number
   readonly retain: boolean
 }
 
-/** A subscriber that records what is published. */
+/** A subscriber that records received messages. */
 export class Listener {
-  readonly heard: Heard[] = []
+  readonly received: ReceivedMessage[] = []
   #waiting: (() => void)[] = []
 
   static async at(t: Scope, port: number, filter: string, options: IClientOptions = {}): Promise<Listener> {
     const listener = new Listener()
-    const made = begunClient(t, port, options)
+    const made = startClient(t, port, options)
     const isConnected = happening(made, 'connect')
     made.on('message', (topic, payload, { qos, retain }) => {
-      listener.heard.push({ topic, text: payload.toString(), qos, retain })
+      listener.received.push({ topic, text: payload.toString(), qos, retain })
       for (const look of listener.#waiting) look()
     })
     await isConnected
@@ -163,14 +163,14 @@ export class Listener {
   }
 
   get texts(): readonly string[] {
-    return this.heard.map(({ text }) => text)
+    return this.received.map(({ text }) => text)
   }
 
-  /** Resolves when everything of it has been heard. */
+  /** Resolves when all these texts have been received. */
   async until(texts: readonly string[]): Promise<void> {
     const isThere = (): boolean => {
-      const heard = new Set(this.texts)
-      return texts.every((text) => heard.has(text))
+      const received = new Set(this.texts)
+      return texts.every((text) => received.has(text))
     }
     if (isThere()) return
     await new Promise<void>((resolve) => {
@@ -181,10 +181,10 @@ export class Listener {
   }
 }
 
-/** Fewer than a broker allows of messages that it has not acknowledged. */
+/** Fewer than the Receive Maximum of the broker. */
 const publishedAtOnce = 50
 
-/** Publishes numbered messages, and gives their texts when all are safe. */
+/** Publishes numbered messages, and returns their texts when all are acknowledged. */
 export async function publishNumbered(
   publisher: MqttClient,
   topic: string,
@@ -197,12 +197,12 @@ export async function publishNumbered(
   return texts
 }
 
-/** The first time of each, in the order in which it was heard. */
-export function firstTimes(texts: readonly string[]): readonly string[] {
+/** The texts without duplicates, in the order of arrival. */
+export function withoutDuplicates(texts: readonly string[]): readonly string[] {
   return [...new Set(texts)]
 }
 
-/** The bridge stands on the wire, so that the remote broker may come back at another port. */
+/** Settings of a bridge that connects through the proxy, so that the remote broker can restart on another port. */
 export function bridgeOver(wire: Wire, more = ''): string {
   return `
   server = "mqtt-tcp://127.0.0.1:${wire.port}"
@@ -221,7 +221,7 @@ export interface Pair {
   readonly wire: Wire
 }
 
-/** The broker with the bridge, which is connected, the remote one, and the wire. Brokers that are not given are new. */
+/** A broker with a connected bridge, the remote broker and the proxy between them. Starts brokers that are not given. */
 export async function pair(
   t: Scope,
   more = '',
@@ -235,5 +235,5 @@ export async function pair(
   return { own, remote, wire }
 }
 
-/** As a subscriber that is away while its broker is. */
+/** Options of a subscriber whose session survives a restart of its broker. */
 export const durable = { clientId: 'archive', clean: false, properties: { sessionExpiryInterval: 3_600 } } as const

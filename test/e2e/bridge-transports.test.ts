@@ -1,4 +1,4 @@
-// The same bridge over every transport, to one remote broker: messages go both ways, in order, at every level.
+// A bridge over each transport to one remote broker: messages arrive in both directions, in order, at each QoS.
 
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
@@ -18,7 +18,7 @@ interface Remote {
   readonly path: (file: string) => string
 }
 
-/** One for all tests of this file. */
+/** One remote broker for all tests of this file. */
 const remote = shared(startRemote)
 const bridged = shareBridged()
 
@@ -63,7 +63,7 @@ const ways = [
 ] as const
 
 for (const [number, way] of ways.entries()) {
-  test(`a bridge over ${way.name} carries messages both ways`, async (t) => {
+  test(`a bridge over ${way.name} transfers messages in both directions`, async (t) => {
     const { broker, path } = await remote()
     const topic = `way-${number}`
     const bridge = `
@@ -89,7 +89,7 @@ for (const [number, way] of ways.entries()) {
         const texts = await publishNumbered(publishers[direction], to, { qos, from: 0, count: 60 })
         await listener.until(texts)
         assert.deepEqual(
-          listener.heard.filter((each) => each.topic === to).map(({ text }) => text),
+          listener.received.filter((each) => each.topic === to).map(({ text }) => text),
           texts,
         )
       }
@@ -98,7 +98,7 @@ for (const [number, way] of ways.entries()) {
   })
 }
 
-test('a hybrid bridge whose QUIC servers are not there goes over TCP, and says where it is', async (t) => {
+test('a hybrid bridge without reachable QUIC servers connects over TCP and reports the server', async (t) => {
   const { broker } = await remote()
   const nobody = await reservePort(t)
   const bridge = `
@@ -116,7 +116,7 @@ test('a hybrid bridge whose QUIC servers are not there goes over TCP, and says w
   const texts = await publishNumbered(await client(t, own.port), 'hybrid/up', { qos: 1, from: 0, count: 30 })
   await there.until(texts)
   assert.deepEqual(
-    there.heard.map(({ text, qos }) => `${text} ${qos}`),
+    there.received.map(({ text, qos }) => `${text} ${qos}`),
     texts.map((text) => `${text} 2`),
   )
   const { server, counters } = await untilConnected(own)
@@ -124,7 +124,7 @@ test('a hybrid bridge whose QUIC servers are not there goes over TCP, and says w
   assert.ok(counters.failures >= 2)
 })
 
-test('certificates are swapped while the bridge runs: it believes the new ones from its next connection on', async (t) => {
+test('certificates of a bridge change while it runs: its next connection uses the new ones', async (t) => {
   const folder = await temporaryFolder(t)
   const path = (file: string): string => join(folder, file)
   const write = async (of: Authority): Promise<void> => {
@@ -151,8 +151,8 @@ test('certificates are swapped while the bridge runs: it believes the new ones f
   const successor = new Authority('The next authority')
   await write(successor)
   there.process.child.kill('SIGHUP')
-  const heard = await Listener.at(t, there.port, 'up/#')
-  // A connected client stays connected: it has to reconnect.
+  const received = await Listener.at(t, there.port, 'up/#')
+  // A change of the file does not affect the open connection, so the bridge must reconnect.
   for (;;) {
     await there.request('/api/v4/clients/swapped', { method: 'DELETE' })
     const { status } = (await own.request('/api/v4/bridges/up')).json.data.bridge.nodes[0]
@@ -161,6 +161,6 @@ test('certificates are swapped while the bridge runs: it believes the new ones f
   }
   const texts = await publishNumbered(await client(t, own.port), 'up/waits', { qos: 2, from: 0, count: 10 })
   await writeFile(path('ca.pem'), successor.certificate)
-  await heard.until(texts)
-  assert.deepEqual(heard.texts, texts)
+  await received.until(texts)
+  assert.deepEqual(received.texts, texts)
 })

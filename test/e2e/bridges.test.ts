@@ -1,4 +1,4 @@
-// Bridges to a second broker that loses everything, falls silent, or refuses connections: what was acknowledged arrives.
+// Bridges to a remote broker that loses its data, stalls, or refuses connections: acknowledged messages arrive.
 
 import assert from 'node:assert/strict'
 import { rm } from 'node:fs/promises'
@@ -8,7 +8,7 @@ import {
   bridgeOf,
   bridgeOver,
   client,
-  firstTimes,
+  withoutDuplicates,
   Listener,
   oneShard,
   pair,
@@ -25,7 +25,7 @@ import { eventually } from './eventually.ts'
 const bridged = shareBridged()
 const remoteBroker = shareBrokerWithApi({ set: oneShard })
 
-test('messages go both ways, with the topics, levels and flags that the rules say', async (t) => {
+test('a bridge transfers messages in both directions, with topic, QoS and RETAIN flag of its rules', async (t) => {
   const { own, remote } = await pair(
     t,
     `
@@ -36,29 +36,31 @@ test('messages go both ways, with the topics, levels and flags that the rules sa
     subscription = [{ remote_topic = "cmd/+/do/#", local_topic = "do/+/#", qos = 1 }]`,
     { own: bridged, remote: remoteBroker },
   )
-  const there = await Listener.at(t, remote.port, '#')
-  const here = await Listener.at(t, own.port, 'do/#')
+  const remoteListener = await Listener.at(t, remote.port, '#')
+  const localListener = await Listener.at(t, own.port, 'do/#')
   const publisher = await client(t, own.port)
   await publisher.publishAsync('plant/7/state/a/b', 'up', { qos: 2 })
   await publisher.publishAsync('plant/8/other', 'nowhere', { qos: 2 })
   const commander = await client(t, remote.port)
-  // As many properties as the remote broker takes: with the marks of the bridge they are more.
+  // The maximum size of properties of the remote broker, which the loop markers of the bridge exceed.
   const properties = { userProperties: { k: 'v'.repeat(32_762) } }
   await commander.publishAsync('cmd/7/do/this/now', 'down', { qos: 2, properties })
-  await here.until(['down'])
-  await there.until(['up'])
-  assert.deepEqual(here.heard, [{ topic: 'do/7/this/now', text: 'down', qos: 1, retain: false }])
+  await localListener.until(['down'])
+  await remoteListener.until(['up'])
+  assert.deepEqual(localListener.received, [{ topic: 'do/7/this/now', text: 'down', qos: 1, retain: false }])
   await untilBridge(own, ({ counters }) => counters.sent === 2)
   const late = await Listener.at(t, remote.port, 'seven')
   await late.until(['up'])
-  assert.equal(late.heard[0]?.retain, true)
+  assert.equal(late.received[0]?.retain, true)
   await eventually(() => {
-    const topics = there.heard.filter(({ text }) => text === 'up').map(({ topic, qos }) => `${topic} ${qos}`)
+    const topics = remoteListener.received
+      .filter(({ text }) => text === 'up')
+      .map(({ topic, qos }) => `${topic} ${qos}`)
     assert.deepEqual(topics.toSorted(), ['eu/all/7/a/b/x 1', 'seven 2'])
   })
 })
 
-test('three brokers in a ring of bridges of MQTT 3.1.1: everything is heard everywhere, once, and goes round no further', async (t) => {
+test('three brokers in a ring of bridges with MQTT 3.1.1 deliver each message once, and stop it before it returns to its origin', async (t) => {
   const wires = [await Wire.to(t, undefined), await Wire.to(t, undefined), await Wire.to(t, undefined)]
   const brokers = await Promise.all(
     wires.map(({ port }) => {
@@ -69,8 +71,8 @@ test('three brokers in a ring of bridges of MQTT 3.1.1: everything is heard ever
   )
   for (const [at, wire] of wires.entries()) wire.target = brokers[(at + 1) % brokers.length]?.port
   for (const broker of brokers) {
-    assert.equal((await untilConnected(broker)).proto_ver, 5, 'the other end is a Godwit')
-    assert.equal((await bridgeOf(broker)).connector.proto_ver, 4, 'and the settings are as they were written')
+    assert.equal((await untilConnected(broker)).proto_ver, 5, 'the remote broker is Godwit')
+    assert.equal((await bridgeOf(broker)).connector.proto_ver, 4, 'the settings are unchanged')
   }
   const listeners = await Promise.all(brokers.map(({ port }) => Listener.at(t, port, '#')))
   const texts: string[] = []
@@ -80,7 +82,7 @@ test('three brokers in a ring of bridges of MQTT 3.1.1: everything is heard ever
       texts.push(...(await publishNumbered(publisher, `from/${at}`, { qos, from: qos * 100, count: 20 })))
   }
   for (const listener of listeners) await listener.until(texts)
-  // Each goes over two bridges, and is cut before the third.
+  // Each message passes two bridges; the third drops it.
   const totals = async (): Promise<readonly number[]> => {
     const all = await Promise.all(brokers.map((broker) => untilBridge(broker, ({ spool_depth: depth }) => depth === 0)))
     return [
@@ -102,18 +104,18 @@ test('bridge traffic needs a rule of its own in the ACL, and rules for all clien
   ]
   const own = await bridged(bridgeOver(wire), [`auth.acl.rules=[${rules.join(', ')}]`])
   await untilConnected(own)
-  const there = await Listener.at(t, remote.port, 'up/#')
-  const here = await Listener.at(t, own.port, 'down/#', { clientId: 'tester' })
+  const remoteListener = await Listener.at(t, remote.port, 'up/#')
+  const localListener = await Listener.at(t, own.port, 'down/#', { clientId: 'tester' })
   const commander = await client(t, remote.port)
   for (const topic of ['down/secret/a', 'down/open']) await commander.publishAsync(topic, topic, { qos: 2 })
-  await here.until(['down/open'])
+  await localListener.until(['down/open'])
   const { json } = await own.request('/api/v4/mqtt/publish_batch', {
     method: 'POST',
     body: ['up/secret/a', 'up/open'].map((topic) => ({ topic, payload: topic, qos: 1 })),
   })
   assert.equal(json.code, 0)
-  await there.until(['up/open'])
-  assert.deepEqual([there.texts, here.texts], [['up/open'], ['down/open']])
+  await remoteListener.until(['up/open'])
+  assert.deepEqual([remoteListener.texts, localListener.texts], [['up/open'], ['down/open']])
   const { counters } = await untilBridge(own, ({ spool_depth: depth }) => depth === 0)
   assert.equal(counters.dropped['refused-here'], 1)
 })
@@ -162,8 +164,8 @@ test('the remote broker restarts without its data: nothing is lost', async (t) =
   const first = publishNumbered(await client(t, own.port), 'up/least', { qos: 1, from: 0, count: 150 })
   const exact = publishNumbered(await client(t, own.port), 'up/exactly', { qos: 2, from: 0, count: 150 })
   await untilBridge(own, ({ counters }) => counters.acknowledged > 20)
-  wire.goDead()
-  // What the remote broker has acknowledged it has passed on when it passes on what comes after.
+  wire.stall()
+  // When the remote broker delivers a later message, it has delivered all messages that it acknowledged before.
   const witness = await client(t, remote.port)
   await witness.publishAsync('up/witness', 'the last', { qos: 2 })
   await before.until(['the last'])
@@ -176,27 +178,27 @@ test('the remote broker restarts without its data: nothing is lost', async (t) =
   wire.cut()
   await untilBridge(own, ({ counters, spool_depth: depth }) => counters.connects >= 2 && depth === 0)
   await after.until(texts.filter((text) => !before.texts.includes(text)))
-  const of = (topic: string) => after.heard.filter((each) => each.topic === topic).map(({ text }) => text)
+  const of = (topic: string) => after.received.filter((each) => each.topic === topic).map(({ text }) => text)
   for (const topic of ['up/least', 'up/exactly']) assert.deepEqual(of(topic), of(topic).toSorted())
-  const here = await Listener.at(t, own.port, 'down/#')
+  const localListener = await Listener.at(t, own.port, 'down/#')
   const down = await publishNumbered(await client(t, anew.port), 'down/again', { qos: 2, from: 0, count: 10 })
-  await here.until(down)
+  await localListener.until(down)
 })
 
 test('a connection that silently fails is noticed by the keep alive, and messages in flight are sent again', async (t) => {
   const { own, remote, wire } = await pair(t, 'keepalive = 1s', { own: bridged, remote: remoteBroker })
-  const there = await Listener.at(t, remote.port, 'up/#')
+  const remoteListener = await Listener.at(t, remote.port, 'up/#')
   const publisher = await client(t, own.port)
   const first = publishNumbered(publisher, 'up/exactly', { qos: 2, from: 0, count: 150 })
   const least = publishNumbered(await client(t, own.port), 'up/least', { qos: 1, from: 0, count: 150 })
   await untilBridge(own, ({ counters }) => counters.acknowledged > 20)
-  wire.goDead()
+  wire.stall()
   const [texts, others] = await Promise.all([first, least])
   await untilBridge(own, ({ counters, spool_depth: depth }) => counters.connects >= 2 && depth === 0)
-  await there.until([...texts, ...others])
-  const of = (topic: string) => there.heard.filter((each) => each.topic === topic).map(({ text }) => text)
+  await remoteListener.until([...texts, ...others])
+  const of = (topic: string) => remoteListener.received.filter((each) => each.topic === topic).map(({ text }) => text)
   assert.deepEqual(of('up/exactly'), texts)
-  assert.deepEqual(firstTimes(of('up/least')), others)
+  assert.deepEqual(withoutDuplicates(of('up/least')), others)
 })
 
 test('when credentials are removed, messages wait, the reason is shown, and they are sent when the credentials are back', async (t) => {
@@ -213,7 +215,7 @@ test('when credentials are removed, messages wait, the reason is shown, and they
   await remote.request('/api/v4/clients/bridge-up', { method: 'DELETE' })
   const { last_error: why } = await untilBridge(own, ({ last_error: error }) => /password|authori/i.test(error ?? ''))
   assert.match(why, /password|authori/i)
-  const there = await Listener.at(t, remote.port, 'up/#')
+  const remoteListener = await Listener.at(t, remote.port, 'up/#')
   const texts = await publishNumbered(await client(t, own.port), 'up/waits', { qos: 1, from: 0, count: 10 })
   await untilBridge(own, ({ spool_depth: depth }) => depth === 10)
   const { name: _, status: _status, ...node } = await bridgeOf(own)
@@ -221,6 +223,6 @@ test('when credentials are removed, messages wait, the reason is shown, and they
   const put = await own.request('/api/v4/bridges/up', { method: 'PUT', body: renewed })
   assert.equal(put.status, 200, put.text)
   assert.ok(!put.text.includes('second'))
-  await there.until(texts)
-  assert.deepEqual(there.texts, texts)
+  await remoteListener.until(texts)
+  assert.deepEqual(remoteListener.texts, texts)
 })

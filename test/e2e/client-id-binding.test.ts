@@ -1,5 +1,4 @@
-// The attack with another's client ID, with the whole program: a user with a password of his own connects with the client ID of
-// another client.
+// An attack on the whole program: a user authenticates with a valid password and uses the client ID of another user.
 
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
@@ -35,7 +34,7 @@ async function connected(t: TestContext, { port }: BrokerWithApi, options: IClie
   return client
 }
 
-/** `in`, or the code with which CONNACK refuses. */
+/** `in` if the client connects, else the reason code of CONNACK. */
 async function outcome(t: TestContext, broker: BrokerWithApi, options: IClientOptions): Promise<unknown> {
   try {
     await connected(t, broker, options)
@@ -93,7 +92,7 @@ test('an administrator gives a client ID to another user by ending the session',
   assert.equal(await outcome(t, broker, attacker), 'in')
 })
 
-test('with auth.client_id_binding = none a client takes over whatever client ID it names', async (t) => {
+test('with auth.client_id_binding = none, a client can use the client ID of each other user', async (t) => {
   const broker = await configuredBroker([...settings, 'auth.client_id_binding=none'])
   await connected(t, broker, { ...victim, ...expiry })
   assert.equal(await outcome(t, broker, attacker), 'in')

@@ -1,4 +1,4 @@
-// The CoAP gateway with a client library that was not written here: node-coap [F4 of the gateway contract].
+// The CoAP gateway with a third-party client library, node-coap: section F4 of the gateway contract.
 
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
@@ -29,7 +29,7 @@ function client(t: Scope, port: number): (call: Call) => Promise<IncomingMessage
     })
 }
 
-test('[F4] node-coap publishes, also in blocks, reads what is retained, and observes', async (t) => {
+test('[F4] node-coap publishes, also in blocks, reads retained messages, and observes topics', async (t) => {
   const coapPort = await reservePort(t)
   const set = [`gateway.coap.listeners.udp.default.bind=127.0.0.1:${coapPort}`, 'node.shards=2']
   const broker = await startBroker(t, { set })

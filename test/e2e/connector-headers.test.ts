@@ -39,7 +39,7 @@ test('null removes a header that the file has; others stay, also after a restart
   const changed = await put({ 'x-two': null, 'x-three': 'third' })
   assert.equal(changed.status, 200, changed.text)
   assert.deepEqual(await headersNow(), ['first', undefined, 'third'])
-  // What is shown can be sent back.
+  // The returned settings can be sent back.
   assert.equal((await put('******')).status, 200)
   assert.deepEqual(await headersNow(), ['first', undefined, 'third'])
   await broker.process.stop('SIGTERM')

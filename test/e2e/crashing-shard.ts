@@ -8,7 +8,7 @@ import type { ShardStart } from '../../src/shard/index.ts'
 const { dataDirectory } = workerData as ShardStart
 
 watch(dataDirectory, (_, file) => {
-  // The removal of the file is a change of it as well.
+  // Removing the file is also reported as a change.
   if (file === 'break-now' && existsSync(join(dataDirectory, file))) throw new Error('broken on purpose')
 })
 

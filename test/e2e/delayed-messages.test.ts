@@ -1,4 +1,4 @@
-// Delayed messages of a real broker: over a kill -9, by the API and by the command line.
+// Delayed messages in the whole program: after kill -9, over the API and on the command line.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -10,7 +10,7 @@ test('a delayed message is acknowledged, survives kill -9, is listed, shown and 
   const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'author' })
   t.after(() => client.end(true))
   const large = 'x'.repeat(5_000)
-  // Retained: it may be due before the reader is there.
+  // Retained, because it may be published before the reader subscribes.
   await client.publishAsync('$delayed/2/soon', 'hello', { qos: 1, retain: true })
   await client.publishAsync('$delayed/3600/later', 'small', { qos: 2 })
   await client.publishAsync('$delayed/3600/later', large, { qos: 1 })

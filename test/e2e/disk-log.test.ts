@@ -1,4 +1,4 @@
-// Actions that write files, in the real program: what is acknowledged is in a file, also where the broker is killed meanwhile.
+// Actions that write files, in the whole program: acknowledged messages are in a file, also if the broker is killed.
 
 import assert from 'node:assert/strict'
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
@@ -25,7 +25,7 @@ function until(look: () => Promise<boolean>): Promise<void> {
   return eventually(async () => assert.ok(await look()))
 }
 
-/** The lines of all files of a folder. A file that was renamed meanwhile is an assertion error: `until` reads the folder again. */
+/** The lines of all files of a folder. If a file is renamed while it is read, an assertion fails, and `until` repeats the call. */
 async function linesIn(folder: string): Promise<readonly string[]> {
   const names = await readdir(folder).catch(() => [])
   const texts = await Promise.all(
@@ -39,7 +39,7 @@ async function linesIn(folder: string): Promise<readonly string[]> {
   return texts.flatMap((text) => text.split('\n').slice(0, -1))
 }
 
-/** Two clients of each of two shards. */
+/** Client IDs of which each of two shards owns two. */
 const clientIds = [0, 1].flatMap((shard) =>
   Array.from({ length: 20 }, (_, number) => `publisher-${number}`)
     .filter((clientId) => shardOf(clientId, 2) === shard)
@@ -49,7 +49,7 @@ const clientIds = [0, 1].flatMap((shard) =>
 const rule = (action: string, columns = '*'): string =>
   `rule_engine.rules.all={sql="SELECT ${columns} FROM \\"in/#\\"",actions=["${action}"]}`
 
-test('what is acknowledged is a line of a file, also after the broker was killed, in each shard and for its owner alone', async (t) => {
+test('each acknowledged message is a line of a file of its shard, also after a kill, and only the system user can read the files', async (t) => {
   const set = [
     'node.shards=2',
     'connectors.disk_log.files={filepath="exports/in.jsonl",max_file_size=2KB,max_file_number=1000}',
@@ -103,7 +103,7 @@ test('rows of CSV have a header and quoted values', async (t) => {
   await until(async () => (await readFile(file, 'utf8').catch(() => '')) === wanted)
 })
 
-test('an action whose file cannot be written says so, keeps what comes, and writes it when it can', async (t) => {
+test('an action that cannot write its file reports the reason, queues results, and writes them when the file is writable', async (t) => {
   const { dataDirectory } = await configuredBroker()
   await writeFile(join(dataDirectory, 'blocked'), 'in the way')
   const broker = await configuredBroker([
@@ -126,7 +126,7 @@ test('an action whose file cannot be written says so, keeps what comes, and writ
   await until(async () => (await state()).status === 'connected')
 })
 
-test('over the API a file lies in the data directory or in a directory of node.allowed_directories', async (t) => {
+test('over the API, only files in the data directory or in node.allowed_directories are accepted', async (t) => {
   const allowed = await temporaryFolder(t)
   const broker = await configuredBroker([`node.allowed_directories=["${allowed}"]`])
   const make = async (name: string, filepath: string): Promise<{ readonly status: number; readonly text: string }> =>

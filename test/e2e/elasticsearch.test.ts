@@ -1,4 +1,4 @@
-// Documents for Elasticsearch. Debian has no package of it: this stub implements only the documented bulk API.
+// Actions for Elasticsearch. Debian has no package of it, so this stub implements the documented bulk API.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -24,7 +24,7 @@ class BulkStub {
   readonly port: number
   readonly operations: Operation[] = []
   readonly authorizations = new Set<string | undefined>()
-  /** The status of an operation, and of a whole request. */
+  /** Sets the status of an operation and of a whole request. */
   statusOf: (operation: Operation) => number = () => 201
   statusOfAll: (operations: readonly Operation[]) => number = () => 200
 
@@ -81,7 +81,7 @@ const options = 'resource_opts={batch_size=20,retry_interval=50ms,max_retries=1,
 const configuredBroker = shareConfigurableBroker(['node.shards=2'])
 let actions = 0
 
-/** An action of its own: metrics and dead letters of another test are not among those of this one. */
+/** Starts an action with a new name, so that it has no metrics and dead letters of other tests. */
 async function startWithStub(t: Scope, parameters: string) {
   const stub = await BulkStub.start(t)
   const name = `docs-${++actions}`
@@ -96,7 +96,7 @@ async function startWithStub(t: Scope, parameters: string) {
   return { stub, broker, client, action }
 }
 
-test('documents arrive by index and ID; one that is refused is quarantined alone, one that meets a busy server is sent again', async (t) => {
+test('documents arrive with index and ID; only a refused document becomes a dead letter, and one with status 429 is sent again', async (t) => {
   const { stub, broker, client, action } = await startWithStub(
     t,
     'index="r-${payload.number}",id="${payload.number}",doc="${payload}"',
@@ -123,7 +123,7 @@ test('documents arrive by index and ID; one that is refused is quarantined alone
   assert.match((await deadLettersOf(broker, action))[0].reason, /status 400: mapper_parsing_exception/)
 })
 
-test('a request that is too large is split in halves, and a document that is too large by itself is quarantined', async (t) => {
+test('a request that is too large is split in halves, and a single document that is too large becomes a dead letter', async (t) => {
   const { stub, broker, client, action } = await startWithStub(t, 'index=r,id="${payload.number}"')
   stub.statusOfAll = (operations) =>
     operations.length > 4 || operations.some((each) => idOf(each) === '3') ? 413 : 200
@@ -132,7 +132,7 @@ test('a request that is too large is split in halves, and a document that is too
   await until(broker, action, async () => (await deadLettersOf(broker, action)).length === 1)
 })
 
-test('create without overwrite takes a document that is there for its own; update and delete are said as they are', async (t) => {
+test('create without overwrite treats an existing document as success; update and delete are sent as bulk operations', async (t) => {
   const { stub, broker, client, action } = await startWithStub(t, 'index=r,id="${payload.number}",overwrite=false')
   stub.statusOf = () => 409
   await publishAll(client, 0, 3)
@@ -158,7 +158,7 @@ test('create without overwrite takes a document that is there for its own; updat
   assert.deepEqual(erase.stub.operations, [{ name: 'delete', place: { _index: 'r', _id: '0' }, document: undefined }])
 })
 
-test('a wrong password is told, and nothing becomes a dead letter for it', async (t) => {
+test('a wrong password is reported as the reason, and no message becomes a dead letter', async (t) => {
   const { stub, broker, client, action } = await startWithStub(t, 'index=r')
   stub.statusOfAll = () => 401
   await publishAll(client, 0, 1)

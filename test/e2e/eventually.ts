@@ -1,4 +1,4 @@
-// States that nothing announces: metrics, lists, files, logs. They are looked at again until they hold.
+// Waits for states without an event, such as metrics, lists, files and logs, by repeating a check.
 
 import { AssertionError } from 'node:assert'
 import { setTimeout as pause } from 'node:timers/promises'

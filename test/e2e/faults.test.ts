@@ -1,4 +1,4 @@
-// What must be survived, made to happen to the real program.
+// Faults that the whole program must survive.
 
 import assert from 'node:assert/strict'
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises'
@@ -12,7 +12,7 @@ import { Authority } from '../transports/certificates.ts'
 import { eventually } from './eventually.ts'
 import { atEnd, endWith, godwitProgram, startBroker, temporaryFolder, WatchedProcess } from './godwit-process.ts'
 
-async function nodeThatCanBreak(
+async function startNodeWithFaults(
   t: TestContext,
   entry = './crashing-shard.ts',
   { dataDirectory, set = [], ...options }: Partial<NodeOptions> & { dataDirectory?: string; set?: string[] } = {},
@@ -33,7 +33,7 @@ async function nodeThatCanBreak(
   return started.node
 }
 
-/** Resolves when the log file has all of it. */
+/** Resolves when the log file contains all patterns. */
 async function logged({ dataDirectory }: RunningNode, ...patterns: readonly RegExp[]): Promise<void> {
   await eventually(async () => {
     const log = await readFile(join(dataDirectory, 'log', 'godwit.log'), 'utf8')
@@ -41,26 +41,26 @@ async function logged({ dataDirectory }: RunningNode, ...patterns: readonly RegE
   })
 }
 
-/** Also after a refusal: the shard that has the session may be between two lives. */
-const knocking = { reconnectPeriod: 20, reconnectOnConnackError: true } as const
+/** Reconnects also after a refusal: the owner shard of the session may be restarting. */
+const reconnecting = { reconnectPeriod: 20, reconnectOnConnackError: true } as const
 
 const durable = { protocolVersion: 5, clean: false, properties: { sessionExpiryInterval: 3_600 } } as const
 
 function persistentClient(t: TestContext, port: number): MqttClient {
-  const client = mqtt.connect(`mqtt://127.0.0.1:${port}`, { ...durable, clientId: 'patient', ...knocking })
+  const client = mqtt.connect(`mqtt://127.0.0.1:${port}`, { ...durable, clientId: 'patient', ...reconnecting })
   client.on('error', () => {})
   t.after(() => client.end(true))
   return client
 }
 
 test('a shard that fails restarts on its port with its persistent sessions and everything acknowledged', async (t) => {
-  const node = await nodeThatCanBreak(t)
+  const node = await startNodeWithFaults(t)
   const { port } = node.listeners[0]
   const first = persistentClient(t, port)
   await new Promise<void>((resolve) => first.once('connect', () => resolve()))
   await first.subscribeAsync('kept/#', { qos: 1 })
   await first.endAsync()
-  const publisher = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`, { ...knocking })
+  const publisher = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`, { ...reconnecting })
   publisher.on('error', () => {})
   t.after(() => publisher.end(true))
   await publisher.publishAsync('kept/before', 'x', { qos: 1 })
@@ -83,7 +83,7 @@ test('a shard that fails restarts on its port with its persistent sessions and e
   await logged(node, /shard failed and is restarting.*broken on purpose/, /shard restarted/)
 })
 
-test('a shard that breaks while the files of a listener are damaged serves the others, and that one when they are mended', async (t) => {
+test('a shard that restarts with damaged certificate files serves other listeners, and this one when the files are repaired', async (t) => {
   const folder = await temporaryFolder(t)
   const { certificate, key } = new Authority('ours').issue('broker')
   const certFile = join(folder, 'cert.pem')
@@ -91,9 +91,9 @@ test('a shard that breaks while the files of a listener are damaged serves the o
   await writeFile(join(folder, 'key.pem'), key)
   const files = [`certfile="${certFile}"`, `keyfile="${join(folder, 'key.pem')}"`]
   const set = ['bind="127.0.0.1:0"', ...files].map((line) => `listeners.ssl.${line}`)
-  const node = await nodeThatCanBreak(t, undefined, { set: ['node.shards=1', ...set] })
+  const node = await startNodeWithFaults(t, undefined, { set: ['node.shards=1', ...set] })
   const [plain, secure] = ['tcp', 'ssl'].map((kind) => node.listeners.find((one) => one.kind === kind)?.port)
-  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${plain}`, { ...knocking })
+  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${plain}`, { ...reconnecting })
   client.on('error', () => {})
   t.after(() => client.end(true))
 
@@ -106,14 +106,14 @@ test('a shard that breaks while the files of a listener are damaged serves the o
   await logged(node, /"name":"listener-closed:ssl:default","message":"[^"]*cert\.pem holds no whole PEM block/)
 
   await writeFile(certFile, certificate)
-  const late = mqtt.connect(`mqtts://127.0.0.1:${secure}`, { ...knocking, rejectUnauthorized: false })
+  const late = mqtt.connect(`mqtts://127.0.0.1:${secure}`, { ...reconnecting, rejectUnauthorized: false })
   late.on('error', () => {})
   t.after(() => late.end(true))
   await new Promise<void>((resolve) => late.once('connect', () => resolve()))
 })
 
 test('a session that crashes its shard twice is quarantined, and the others are served', async (t) => {
-  const node = await nodeThatCanBreak(t, './poisoned-shard.ts')
+  const node = await startNodeWithFaults(t, './poisoned-shard.ts')
   const { port } = node.listeners[0]
   const address = `mqtt://127.0.0.1:${port}`
   for (const clientId of ['poison', 'healthy']) {
@@ -121,13 +121,13 @@ test('a session that crashes its shard twice is quarantined, and the others are 
     await sleeper.subscribeAsync('kept/#', { qos: 1 })
     await sleeper.endAsync()
   }
-  const publisher = await mqtt.connectAsync(address, { ...knocking })
+  const publisher = await mqtt.connectAsync(address, { ...reconnecting })
   publisher.on('error', () => {})
   t.after(() => publisher.end(true))
   await publisher.publishAsync('kept/1', 'the message', { qos: 1 })
 
-  // It knocks until it is let in, without its session.
-  const poison = mqtt.connect(address, { ...durable, clientId: 'poison', ...knocking })
+  // The client retries until it is accepted, with a new session.
+  const poison = mqtt.connect(address, { ...durable, clientId: 'poison', ...reconnecting })
   poison.on('error', () => {})
   t.after(() => poison.end(true))
   const isPresent = await new Promise<boolean>((resolve) => {
@@ -136,7 +136,7 @@ test('a session that crashes its shard twice is quarantined, and the others are 
     })
   })
   assert.equal(isPresent, false)
-  const healthy = mqtt.connect(address, { ...durable, clientId: 'healthy', ...knocking })
+  const healthy = mqtt.connect(address, { ...durable, clientId: 'healthy', ...reconnecting })
   healthy.on('error', () => {})
   t.after(() => healthy.end(true))
   const topic = await new Promise<string>((resolve) => healthy.once('message', (name) => resolve(name)))
@@ -169,7 +169,7 @@ test('a record that a shard cannot load at its start is found and quarantined, a
   await publisher.endAsync()
   await before.process.stop()
 
-  const node = await nodeThatCanBreak(t, './poisoned-shard.ts', {
+  const node = await startNodeWithFaults(t, './poisoned-shard.ts', {
     dataDirectory,
     set: oneShard,
     restarts: impatient,
@@ -210,7 +210,7 @@ const openFileLimit = 200
 
 test('more half-open connections than descriptors are accepted and closed, and a healthy client is served', async (t) => {
   const folder = await temporaryFolder(t)
-  // None of them is disconnected because it sends nothing.
+  // With this timeout, no connection is closed because it sends nothing.
   const set = ['--set', 'listeners.tcp.bind=127.0.0.1:0', '--set', 'mqtt.idle_timeout=10m']
   const words = [godwitProgram, 'start', '--data', folder, ...set]
   const limited = ['-c', `ulimit -n ${openFileLimit}; exec "$0" "$@"`, process.execPath, ...words]
@@ -231,24 +231,24 @@ test('more half-open connections than descriptors are accepted and closed, and a
         sockets.splice(sockets.indexOf(socket), 1),
       ),
     )
-    // One of the surplus may be reset before it is told that it was connected.
+    // A connection above the limit may be reset before the client gets the event `connect`.
     await new Promise<void>((resolve) => socket.once('connect', () => resolve()).once('close', () => resolve()))
   }
-  // Half of the descriptors are for connections where there are so few.
+  // With so few descriptors, half of them are for connections.
   const surplus = openFileLimit + 50 - openFileLimit / 2
   await firstOf(closed, surplus)
   assert.equal(sockets.length, openFileLimit / 2)
 
   for (const socket of sockets.slice(0, 2)) socket.destroy()
-  // The broker may hear of the two that left after this one has knocked: then it knocks again.
-  const client = mqtt.connect(`mqtt://127.0.0.1:${port}`, { ...knocking })
+  // The broker may notice the two closed connections only after this attempt; then the client tries again.
+  const client = mqtt.connect(`mqtt://127.0.0.1:${port}`, { ...reconnecting })
   client.on('error', () => {})
   t.after(() => client.end(true))
   await client.publishAsync('still', 'alive', { qos: 1 })
   assert.equal(await godwit.stop(), 0)
 })
 
-/** How many files a process may have open, from now on. */
+/** Sets the maximum number of open files of a running process. */
 async function limitFiles(process: WatchedProcess, limit: number): Promise<void> {
   const prlimit = new WatchedProcess('prlimit', ['--pid', String(process.child.pid), `--nofile=${limit}:`])
   assert.equal(await prlimit.ended, 0, prlimit.errors)
@@ -257,9 +257,9 @@ async function limitFiles(process: WatchedProcess, limit: number): Promise<void>
 test('when descriptors run out below the limit, new connections are refused with an alarm until descriptors are free, and connected clients are served', async (t) => {
   const broker = await startBroker(t, { set: ['node.shards=2'] })
   const address = `mqtt://127.0.0.1:${broker.port}`
-  const there = await mqtt.connectAsync(address, { reconnectPeriod: 0 })
-  t.after(() => there.end(true))
-  // So many that some may come in still, and fewer than knock.
+  const connectedClient = await mqtt.connectAsync(address, { reconnectPeriod: 0 })
+  t.after(() => connectedClient.end(true))
+  // Enough descriptors for some of the following connections, but not for all.
   const { length: taken } = await readdir(`/proc/${broker.process.child.pid}/fd`)
   await limitFiles(broker.process, taken + 20)
   const sockets = Array.from({ length: 60 }, () => connect(broker.port, '127.0.0.1').resume())
@@ -273,12 +273,12 @@ test('when descriptors run out below the limit, new connections are refused with
     }),
     1,
   )
-  await there.publishAsync('still', 'alive', { qos: 1 })
+  await connectedClient.publishAsync('still', 'alive', { qos: 1 })
   await broker.process.until(
     /"event":"alarm","name":"(?:descriptors|connections)","message":"(?:no file can be|nearly as many files)/,
   )
   for (const socket of sockets) socket.destroy()
-  const client = mqtt.connect(address, { ...knocking })
+  const client = mqtt.connect(address, { ...reconnecting })
   client.on('error', () => {})
   t.after(() => client.end(true))
   await client.publishAsync('back', 'in', { qos: 1 })
@@ -298,7 +298,7 @@ test('[bad-input 21] SIGHUP without a free file descriptor changes nothing, rais
   broker.process.child.kill('SIGHUP')
   await broker.process.until(/configuration not loaded.*EMFILE/)
   await broker.process.until(/"event":"alarm","name":"descriptors","message":"no file can be opened/)
-  // What is done each second has been done meanwhile, with no descriptor for it.
+  // $SYS messages, which are sent each second, show that the broker runs without a free descriptor.
   let uptimes = 0
   const isAlive = new Promise<void>((resolve) => {
     alice.on('message', () => {
@@ -310,7 +310,7 @@ test('[bad-input 21] SIGHUP without a free file descriptor changes nothing, rais
   await isAlive
   await limitFiles(broker.process, openFileLimit)
   // The broker checks each second for free descriptors: until then it accepts no client.
-  const again = mqtt.connect(address, { ...known, ...knocking })
+  const again = mqtt.connect(address, { ...known, ...reconnecting })
   again.on('error', () => {})
   t.after(() => again.end(true))
   await new Promise<void>((resolve) => again.once('connect', () => resolve()))
@@ -323,18 +323,18 @@ for (const setting of ['limits.max_connections=1', 'listeners.tcp.max_connection
     const address = `mqtt://127.0.0.1:${broker.port}`
     const first = await mqtt.connectAsync(address, { reconnectPeriod: 0 })
     t.after(() => first.end(true))
-    const second = mqtt.connect(address, { ...knocking })
+    const second = mqtt.connect(address, { ...reconnecting })
     second.on('error', () => {})
     t.after(() => second.end(true))
     await new Promise<void>((resolve) => second.once('close', () => resolve()))
     assert.ok(first.connected)
-    const isIn = new Promise<void>((resolve) => second.once('connect', () => resolve()))
+    const isConnected = new Promise<void>((resolve) => second.once('connect', () => resolve()))
     await first.endAsync()
-    await isIn
+    await isConnected
   })
 }
 
-/** Resolves when `count` of the promises have. */
+/** Resolves when `count` of the promises have resolved. */
 function firstOf(promises: readonly Promise<unknown>[], count: number): Promise<void> {
   return new Promise((resolve) => {
     let settled = 0

@@ -1,5 +1,5 @@
-// What holds for the clients of every gateway as for MQTT clients: bans, client IDs, namespaces, shared subscriptions. By
-// section F1 of the gateway contract.
+// Bans, client IDs, namespaces and shared subscriptions apply to the clients of each gateway as to MQTT clients: section F1 of the
+// gateway contract.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -22,7 +22,7 @@ const configuredBroker = shareConfigurableBroker(['node.shards=2'])
 
 type Start = (settings: readonly string[]) => Promise<BrokerWithApi>
 
-/** For settings that hold after a restart only. */
+/** For settings that apply only after a restart. */
 const anew =
   (t: Scope): Start =>
   (set) =>
@@ -41,7 +41,7 @@ async function openGateways(
   return { broker: await start([...binds, ...more]), snPort, coapPort }
 }
 
-/** The code of the response. */
+/** Sends a request and returns the code of the response. */
 function coap(t: Scope, port: number, params: CoapRequestParams): Promise<string> {
   const agent = new Agent({ type: 'udp4' })
   t.after(() => agent.close())
@@ -53,7 +53,7 @@ function coap(t: Scope, port: number, params: CoapRequestParams): Promise<string
   })
 }
 
-/** Topics of the messages that came, and of those that come. */
+/** Topics of received messages; the array grows with each message. */
 function topicsOf(client: MqttClient): readonly string[] {
   const topics: string[] = []
   client.on('message', (topic) => topics.push(topic))
@@ -76,7 +76,7 @@ test('[F1] a banned client ID is refused over MQTT-SN and CoAP', async (t) => {
   assert.equal(await coap(t, coapPort, connectionOf('device-3')), '2.01')
 })
 
-test('[F1] an MQTT client with the client ID of a device takes over its session, and the device is told', async (t) => {
+test('[F1] an MQTT client with the client ID of a device takes over its session, and the device gets DISCONNECT', async (t) => {
   const { broker, snPort } = await openGateways(t)
   const device = await SnDevice.at(t, snPort)
   await device.connected('meter')
@@ -117,7 +117,7 @@ test('[F1] a device and an MQTT client share a subscription: each message goes t
   assert.deepEqual(taken.toSorted(), jobs)
 })
 
-test('[F1] a device of a listener with a namespace belongs to it', async (t) => {
+test('[F1] a device on a listener with a namespace belongs to this namespace', async (t) => {
   const namespaces = ['namespaces.enable=true', 'namespaces.username="${namespace}/*"']
   const listener = 'gateway.mqttsn.listeners.udp.default.namespace=plant'
   const { broker, snPort } = await openGateways(t, ['node.shards=2', ...namespaces, listener], anew(t))
@@ -134,7 +134,7 @@ test('[F1] a device of a listener with a namespace belongs to it', async (t) => 
   await eventually(() => assert.deepEqual(heard, [['values/a', 'own/end'], ['own/end']]))
 })
 
-test('[F1] a mount point is before the topics of a gateway for others, and not for its devices', async (t) => {
+test('[F1] the mount point of a gateway is added to topics for other clients, and removed for its devices', async (t) => {
   const { broker, snPort } = await openGateways(t, ['gateway.mqttsn.mountpoint="plant/"'])
   const client = await connected(t, broker, { clientId: 'watcher' })
   await client.subscribeAsync('#', { qos: 1 })

@@ -1,5 +1,5 @@
-// Sockets of gateways: one for each shard, over IPv6, in a multicast group, and how many clients may come. By sections F2, F3
-// and F8 of the gateway contract.
+// Sockets of gateways: one for each shard, over IPv6, in a multicast group, and limits of clients: sections F2, F3 and F8 of the
+// gateway contract.
 
 import assert from 'node:assert/strict'
 import { createSocket } from 'node:dgram'
@@ -25,13 +25,13 @@ const configuredBrokers = {
 const bindOf = (port: number, host = '127.0.0.1'): string =>
   `gateway.mqttsn.listeners.udp.default.bind="${host}:${port}"`
 
-/** A gateway on a port of its own. */
+/** Starts a gateway on a free port. */
 async function open(t: TestContext, shards: 1 | 2 | 3, more: readonly string[], host?: string) {
   const port = await reservePort(t)
   return { broker: await configuredBrokers[shards]([bindOf(port, host), ...more]), port }
 }
 
-test('[F8] devices on many ports are served by all shards, and sleeping ones are found from new ports', async (t) => {
+test('[F8] devices on many ports are served by all shards, and sleeping devices are recognized on new ports', async (t) => {
   const port = await reservePort(t)
   const broker = await startBrokerWithApi(t, { set: ['node.shards=3', bindOf(port)] })
   const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`)
@@ -126,7 +126,7 @@ test('[F2] access_rules of a UDP listener decide which addresses get a response'
   let hasDeniedResponse = false
   denied.on('message', () => (hasDeniedResponse = true))
   denied.send(Buffer.of(3, 1, 0), port, '127.0.0.1')
-  // One socket of the broker receives all of them, in this order; a response to the denied one would arrive before the last.
+  // One socket of the broker receives all datagrams in this order, so a response to the denied one would arrive before the last response.
   for (let times = 0; times < 3; times++) {
     allowed.send(Buffer.of(3, 1, 0), port, '127.0.0.1')
     const [response] = (await once(allowed, 'message')) as [Buffer]
@@ -161,7 +161,7 @@ test('[F2] clients beyond max_conn_rate are told about congestion', async (t) =>
   const { port } = await open(t, 1, ['gateway.mqttsn.listeners.udp.default.max_conn_rate="2/s"'])
   const codes: (number | undefined)[] = []
   const begunMs = performance.now()
-  // On a slow machine the rate allows more than two of the first three.
+  // On a slow machine, the rate may allow more than two of the first three connections.
   while (!codes.includes(1)) {
     const three = await Promise.all([1, 2, 3].map(() => SnDevice.at(t, port)))
     codes.push(...(await Promise.all(three.map((device, at) => codeOf(device, `device-${codes.length + at}`)))))
@@ -182,7 +182,7 @@ function connectOfNode(number: number): Buffer {
 }
 
 for (const shards of shardNumbers(1, 2)) {
-  test(`[F8] clients over UDP are more than the files that the process may open (${shards} shards)`, async (t) => {
+  test(`[F8] the limit of open files does not limit clients over UDP (${shards} shards)`, async (t) => {
     const port = await reservePort(t)
     const settings = [
       'listeners.tcp.bind="127.0.0.1:0"',
@@ -214,7 +214,7 @@ for (const shards of shardNumbers(1, 3)) {
     const old = await SnDevice.at(t, port)
     await old.connected('old')
     await old.subscribe('plant/value', { flags: 0x20 })
-    // One after the other, since each shard may have one of them.
+    // In sequence, because each shard may have one of the clients.
     for (const name of ['new-1', 'new-2', 'new-3', 'new-4']) {
       const socket = createSocket('udp4')
       t.after(() => socket.close())

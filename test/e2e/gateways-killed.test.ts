@@ -1,4 +1,4 @@
-// Devices of gateways while the broker is killed and started again: contract F1, "Durable", and F3, "All stands a restart".
+// Devices of gateways while the broker is killed and restarted: sections F1 ("Durable") and F3 ("All stands a restart") of the gateway contract.
 
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
@@ -24,14 +24,14 @@ function start(t: TestContext, { gateway, port, dataDirectory }: Place): Promise
   return startBrokerWithApi(t, { set, ...(dataDirectory === undefined ? {} : { dataDirectory }) })
 }
 
-/** `clientId`: its session lasts, and nothing is missed while the broker is away. */
+/** With `clientId`, the session is persistent, so that it gets all messages although the broker restarts. */
 async function listener(t: TestContext, { port }: BrokerWithApi, filter: string, clientId?: string) {
   const session = clientId === undefined ? {} : { clientId, clean: false }
   const client = mqtt.connect(`mqtt://127.0.0.1:${port}`, { ...session, reconnectPeriod: 0 })
   t.after(() => client.endAsync(true))
   const heard: string[] = []
   let wake: (() => void) | undefined
-  // Before CONNACK: what its session has kept may come in the same segment.
+  // Registered before CONNACK, because queued messages may arrive in the same segment.
   client.on('message', (topic, payload) => {
     heard.push(`${topic} ${payload.toString()}`)
     wake?.()
@@ -48,13 +48,13 @@ async function listener(t: TestContext, { port }: BrokerWithApi, filter: string,
   return { client, heard, next }
 }
 
-const until = (isSo: () => Promise<boolean>): Promise<void> => eventually(async () => assert.ok(await isSo()))
+const until = (condition: () => Promise<boolean>): Promise<void> => eventually(async () => assert.ok(await condition()))
 
 async function clientOf(broker: BrokerWithApi, name: string): Promise<Readonly<Record<string, unknown>> | undefined> {
   return (await broker.request(`/api/v4/clients/${name}`)).json.data[0] as Readonly<Record<string, unknown>> | undefined
 }
 
-/** CONNECT with a session and a will, as a device does it. */
+/** CONNECT of a device with a session and a will. */
 async function connectWithWill(device: SnDevice, clientId: string): Promise<void> {
   device.connect(clientId, { flags: 0x08 })
   await device.expect('willtopicreq')
@@ -64,9 +64,9 @@ async function connectWithWill(device: SnDevice, clientId: string): Promise<void
   assert.equal((await device.expect('connack'))[0], 0)
 }
 
-describe('[F1] [F3] MQTT-SN: a device that sleeps', () => {
+describe('[F1] [F3] MQTT-SN: a sleeping device', () => {
   for (const signal of isLong ? (['SIGKILL', 'SIGTERM'] as const) : (['SIGKILL'] as const)) {
-    test(`sleeps on after ${signal}: its topic ids, its queue and its will are there`, async (t) => {
+    test(`continues to sleep after ${signal}, with its topic IDs, its queue and its will`, async (t) => {
       const place = { gateway: 'mqttsn', port: await reservePort(t) }
       const broker = await start(t, place)
       const device = await SnDevice.at(t, place.port)
@@ -113,10 +113,10 @@ describe('[F1] [F3] MQTT-SN: a device that sleeps', () => {
     })
   }
 
-  test('whose sleep has ended while the broker was away is lost, and its will is published', async (t) => {
+  test('whose sleep expired while the broker was stopped counts as lost, and its will is published', async (t) => {
     const place = { gateway: 'mqttsn', port: await reservePort(t) }
     const broker = await start(t, place)
-    // Whenever the will is published, it waits for the watcher, which is away.
+    // The watcher has a persistent session, so the will is queued until it reconnects.
     const { client: watcher } = await listener(t, broker, 'wills/#', 'watcher')
     await watcher.endAsync()
     const device = await SnDevice.at(t, place.port)
@@ -131,7 +131,7 @@ describe('[F1] [F3] MQTT-SN: a device that sleeps', () => {
   })
 })
 
-test('[F1] LwM2M: registrations, observations and commands that wait survive a kill', async (t) => {
+test('[F1] LwM2M: registrations, observations and queued commands survive a kill', async (t) => {
   const place = { gateway: 'lwm2m', port: await reservePort(t) }
   const broker = await start(t, place)
   const meter = await UdpCoapDevice.at(t, place.port)
@@ -147,7 +147,7 @@ test('[F1] LwM2M: registrations, observations and commands that wait survive a k
   const command = JSON.stringify({ reqID: 7, msgType: 'read', data: { path: '/3/0/0' } })
   const before = await listener(t, broker, 'lwm2m/meter/up/#')
   await before.client.publishAsync('lwm2m/meter/dn/x', command, { qos: 1 })
-  // The device is killed together with the broker, before it responds.
+  // The device stops together with the broker, before it responds.
   assert.equal((await meter.next()).path, '/3/0/0')
   await broker.process.stop('SIGKILL')
 

@@ -1,4 +1,4 @@
-// The real program in a process of its own, for tests that look at it from outside.
+// The whole program in a separate process.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,10 +8,10 @@ import { join } from 'node:path'
 import { after } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
-/** For `node`. */
+/** The path of the program, for `node`. */
 export const godwitProgram = fileURLToPath(new URL('../../bin/godwit.js', import.meta.url))
 
-/** A process whose output is kept and can be waited for. */
+/** A process whose output is recorded; tests can wait for a text in it. */
 export class WatchedProcess {
   readonly child: ChildProcess
   /** Resolves when the process has ended and all that it wrote has been read. */
@@ -50,7 +50,7 @@ export class WatchedProcess {
     return this.#errors
   }
 
-  /** What has come so far, for messages of failed tests and for what `until` has found. More may be on its way. */
+  /** The output so far, for messages of failed tests and for text that `until` found. More may arrive later. */
   get soFar(): string {
     return `${this.#output}\n${this.#errors}`
   }
@@ -62,7 +62,7 @@ export class WatchedProcess {
     )
   }
 
-  /** Resolves with the match when stdout or stderr shows it; rejects when the process ends without. */
+  /** Resolves with the match when stdout or stderr contains it; rejects when the process ends without it. */
   until(pattern: RegExp): Promise<RegExpExecArray> {
     return new Promise((resolve, reject) => {
       const look = (): void => {
@@ -77,24 +77,24 @@ export class WatchedProcess {
     })
   }
 
-  /** Sends the signal and resolves with the exit code; null where the signal ended it. */
+  /** Sends the signal and resolves with the exit code, or null if the signal ended the process. */
   stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
     this.child.kill(signal)
     return this.ended
   }
 }
 
-/** Something with an end, at which what belongs to it ends too: a test, or all tests of a file. */
+/** The scope of resources, which are released at its end: a test, or all tests of a file. */
 export interface Scope {
   after(end: () => unknown): void
 }
 
-/** `godwit` with these arguments. It is ended with the test at the latest. */
+/** Runs `godwit` with these arguments. It is stopped at the end of the test if it still runs. */
 export function runGodwit(t: Scope, words: readonly string[], environment?: NodeJS.ProcessEnv): WatchedProcess {
   return runProgram(t, process.execPath, [godwitProgram, ...words], environment)
 }
 
-/** A program that is ended with the test at the latest, before the folders of the test are removed. */
+/** Runs a program. It is stopped at the end of the test if it still runs, before the folders of the test are removed. */
 export function runProgram(
   t: Scope,
   command: string,
@@ -109,8 +109,8 @@ export function runProgram(
 const endsOf = new WeakMap<Scope, (() => unknown)[]>()
 
 /**
- * Runs `end` with the end of the test, before what was given earlier: a broker stops before its folder is removed. Node runs what a
- * test has registered itself in the order of registration.
+ * Runs `end` at the end of the test, in reverse order of the calls: a broker stops before its folder is removed. The hooks of `node:test`
+ * run in the order of registration.
  */
 export function atEnd(t: Scope, end: () => unknown): void {
   const known = endsOf.get(t)
@@ -122,7 +122,7 @@ export function atEnd(t: Scope, end: () => unknown): void {
   })
 }
 
-/** The process ends with the test. */
+/** Stops the process at the end of the test. */
 export function endWith(t: Scope, godwit: WatchedProcess): void {
   atEnd(t, () => godwit.stop('SIGKILL'))
 }
@@ -136,11 +136,11 @@ export interface Broker {
 export interface BrokerOptions {
   readonly dataDirectory?: string
   readonly set?: readonly string[]
-  /** Of `--config`. */
+  /** The path given with `--config`. */
   readonly config?: string
   /** The first start generates the password of the administrator, as without settings. */
   readonly generatesPassword?: boolean
-  /** The broker runs with its settings of malloc (see bin/godwit.js), for tests that measure memory. */
+  /** The broker uses its normal malloc settings (see bin/godwit.js), for tests that measure memory. */
   readonly setsMalloc?: boolean
 }
 
@@ -154,12 +154,12 @@ function settingsOfFastStart({ config, generatesPassword = false }: BrokerOption
 }
 
 /**
- * The broker does not change settings of malloc if the environment has one. With glibc's defaults, which this one is nearly, a start takes 1.8 s
+ * The broker does not change malloc settings if the environment has one. With a value close to the default of glibc, a start takes 1.8 s
  * of processor time instead of 2.6 s: V8 compiles in blocks of 32 KiB, which would be mapped and returned each time.
  */
 const fastMalloc = { MALLOC_ARENA_MAX: '4' }
 
-/** Starts a broker that listens on a port of its own. Its data directory is removed with the test. */
+/** Starts a broker on a free port. Its data directory is removed at the end of the test. */
 export async function startBroker(t: Scope, options: BrokerOptions = {}): Promise<Broker> {
   const dataDirectory = options.dataDirectory ?? (await temporaryFolder(t))
   const ownPorts = ['listeners.tcp.bind="127.0.0.1:0"', 'http_server.port=0']
@@ -174,7 +174,7 @@ export async function startBroker(t: Scope, options: BrokerOptions = {}): Promis
   return { port: Number(port), dataDirectory, process: godwit }
 }
 
-/** Starts something once for several tests of a file or suite: when the first of them needs it. It ends after the last. */
+/** Starts a resource once for several tests of a file or suite, when the first of them needs it. It is released after the last test. */
 export function shared<Started>(start: (scope: Scope) => Promise<Started>): () => Promise<Started> {
   const ends: (() => unknown)[] = []
   after(async () => {
@@ -184,7 +184,7 @@ export function shared<Started>(start: (scope: Scope) => Promise<Started>): () =
   return () => (started ??= start({ after: (end) => ends.push(end) }))
 }
 
-/** The port of another listener than the plain one, as the broker tells it. */
+/** The port of a listener other than the TCP listener, as the broker prints it. */
 export function portOf(broker: Broker, kind: string, name = 'default'): number {
   const [, port] =
     new RegExp(`listening +\\S+://127\\.0\\.0\\.1:(\\d+)\\S* \\(${kind}, ${name}\\)`).exec(broker.process.soFar) ?? []

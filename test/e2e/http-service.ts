@@ -1,4 +1,4 @@
-// An HTTP server for actions of rules, on a port that stays the same while it is away.
+// An HTTP server for actions of rules, whose port stays the same while it is stopped.
 
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
@@ -15,7 +15,7 @@ export interface ReceivedRequest {
 export class HttpService {
   readonly port: number
   readonly received: ReceivedRequest[] = []
-  /** The status of the response to a request; undefined: there is no response. */
+  /** Returns the status of the response to a request; undefined: the service does not respond. */
   statusFor: (request: ReceivedRequest) => number | undefined = () => 200
   #server: Server | undefined
   readonly #waiting = new Set<() => void>()
@@ -24,7 +24,7 @@ export class HttpService {
     this.port = port
   }
 
-  /** A service whose port is known, and which is not there yet. */
+  /** Reserves a port for a service that is started later. */
   static async prepare(t: Scope): Promise<HttpService> {
     const service = new HttpService(await reservePort(t))
     t.after(() => service.stop())
@@ -62,7 +62,7 @@ export class HttpService {
     this.#server = undefined
   }
 
-  /** Resolves when the requests are as wanted. */
+  /** Resolves when the received requests meet the condition. */
   until(isAsWanted: (received: readonly ReceivedRequest[]) => boolean): Promise<void> {
     return new Promise((resolve) => {
       const look = (): void => {

@@ -1,4 +1,4 @@
-// Access to the listeners of the real program: which clients are accepted, and what the administrator is told.
+// Access to the listeners of the whole program: which clients are accepted, and which errors the administrator gets.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -63,7 +63,7 @@ test('SIGHUP loads a renewed certificate, and connected clients stay', async (t)
   const serial = serialSeen(early)
   await write(folder, renewed)
   broker.process.child.kill('SIGHUP')
-  // The signal is on its way; who comes too soon is shown the old one and comes again.
+  // The signal is handled asynchronously: a connection that is too early gets the old certificate and is repeated.
   let late = await secureClient(t, broker, { clientId: 'late' })
   while (serialSeen(late) === serial) {
     late.end(true)
@@ -72,7 +72,7 @@ test('SIGHUP loads a renewed certificate, and connected clients stay', async (t)
   await early.publishAsync('still/here', 'x', { qos: 1 })
 })
 
-test('a certificate that cannot be used is one line with key and file, and the exit code 1', async (t) => {
+test('for an unusable certificate the program prints one line with key and file, and exits with 1', async (t) => {
   const folder = await temporaryFolder(t)
   await write(folder, { certificate: server.certificate, key: renewed.key })
   const words = settingsIn(folder).flatMap((setting) => ['--set', setting])
@@ -94,7 +94,7 @@ test('[bad-input 28] client verification that no certificate or every certificat
   assert.match(errors, /^godwit: listeners\.ssl\.cacertfile: \S+ca\.pem holds no whole PEM block/)
 })
 
-test('a client id from the certificate counts, whatever CONNECT says', async (t) => {
+test('a client has the client ID of its certificate, whatever CONNECT contains', async (t) => {
   const folder = await temporaryFolder(t)
   await write(folder, server)
   const verified = ['verify_peer=true', 'fail_if_no_peer_cert=true', 'peer_cert_as_clientid=cn']
@@ -107,7 +107,7 @@ test('a client id from the certificate counts, whatever CONNECT says', async (t)
   assert.equal((packet as IDisconnectPacket).reasonCode, 0x8e, 'taken over: it is the same client')
 })
 
-test('a client belongs where its certificate says, on whichever shard its session is', async (t) => {
+test('a client belongs to the namespace of its certificate, whatever shard has its session', async (t) => {
   const folder = await temporaryFolder(t)
   await write(folder, server)
   const verified = ['verify_peer=true', 'fail_if_no_peer_cert=true']
@@ -130,7 +130,7 @@ test('a client belongs where its certificate says, on whichever shard its sessio
     (await heard).map(({ topic }) => topic),
     ids.map(() => 'lamp'),
   )
-  // What comes behind it has come: nothing was on its way to them before.
+  // A later message has arrived, so no earlier message is pending.
   const last = Promise.all(shops.map((client) => nextMessage(client)))
   await shops[0]?.publishAsync('end', 'x', { qos: 1 })
   await last
@@ -138,7 +138,7 @@ test('a client belongs where its certificate says, on whichever shard its sessio
   await assert.rejects(comeAs('', 'nowhere'), /[Nn]ot authorized/)
 })
 
-test('more silent connections than there are descriptors: an alarm, then descriptors for a client that sends CONNECT', async (t) => {
+test('with more silent connections than descriptors, the broker raises an alarm and serves a client that sends CONNECT', async (t) => {
   const settings = ['listeners.tcp.bind="127.0.0.1:0"', 'node.shards=1', 'mqtt.idle_timeout=2s']
   const words = ['start', '--data', await temporaryFolder(t), ...settings.flatMap((setting) => ['--set', setting])]
   const command = `ulimit -n 700 && exec "$0" "$@"`
@@ -154,7 +154,7 @@ test('more silent connections than there are descriptors: an alarm, then descrip
   const connectSilent = (): void => {
     const socket = connect(Number(port), '127.0.0.1')
     socket.on('error', () => {})
-    // On a slow machine the first may be disconnected before all are there.
+    // On a slow machine, the first connections may be closed before all are open.
     socket.once('close', () => isAlarmed || connectSilent())
     silent.push(socket.resume())
   }

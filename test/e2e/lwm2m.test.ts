@@ -26,14 +26,14 @@ async function startGateway(t: Scope, more: readonly string[] = [], dataDirector
 
 const configuredBroker = shareConfigurableBroker(['node.shards=2'])
 
-/** As `startGateway`, at a broker that other tests use as well. */
+/** Like `startGateway`, with a broker that tests share. */
 async function openGateway(t: Scope, more: readonly string[] = []): Promise<Started> {
   const gatewayPort = await reservePort(t)
   const bind = `gateway.lwm2m.listeners.udp.default.bind="127.0.0.1:${gatewayPort}"`
   return { ...(await configuredBroker([bind, ...more])), gatewayPort }
 }
 
-/** What a device says, as JSON. */
+/** A message of a device, as JSON. */
 interface Document {
   readonly reqID?: number
   readonly data: { readonly objectList?: unknown; readonly content: readonly { readonly value: unknown }[] }
@@ -66,7 +66,7 @@ async function deviceAt(t: Scope, gatewayPort: number): Promise<RealDevice> {
   return { device, next }
 }
 
-async function operator(
+async function connectAdministrator(
   t: Scope,
   port: number,
 ): Promise<{ readonly client: mqtt.MqttClient; readonly next: () => Promise<readonly [string, Document]> }> {
@@ -88,9 +88,9 @@ async function operator(
   return { client, next }
 }
 
-test('[F5] a device registers, is listed as LwM2M, is read and observed, and leaves', async (t) => {
+test('[F5] a device registers, is listed as LwM2M, is read and observed, and deregisters', async (t) => {
   const broker = await openGateway(t)
-  const { client, next: told } = await operator(t, broker.port)
+  const { client, next: told } = await connectAdministrator(t, broker.port)
   const { device, next } = await deviceAt(t, broker.gatewayPort)
   device.request(2, 'rd', 'ep=meter-1&lt=300&lwm2m=1.1', '</1/0>,</3/0>')
   const created = await next()
@@ -128,9 +128,9 @@ test('[F5] a device registers, is listed as LwM2M, is read and observed, and lea
   )
 })
 
-test('[F5] commands for a device in queue mode wait for it, also over a restart of the broker', async (t) => {
+test('[F5] commands for a device in queue mode are queued until its next update, also after a restart of the broker', async (t) => {
   const broker = await startGateway(t, ['gateway.lwm2m.qmode_time_window=1s'])
-  const { client } = await operator(t, broker.port)
+  const { client } = await connectAdministrator(t, broker.port)
   const first = await deviceAt(t, broker.gatewayPort)
   first.device.request(2, 'rd', 'ep=sleeper&lt=3600&b=UQ', '</3/0>')
   assert.equal((await first.next()).code, '2.01')
@@ -138,7 +138,7 @@ test('[F5] commands for a device in queue mode wait for it, also over a restart 
   await client.endAsync(true)
 
   const again = await startGateway(t, ['gateway.lwm2m.qmode_time_window=1s'], broker.dataDirectory)
-  const second = await operator(t, again.port)
+  const second = await connectAdministrator(t, again.port)
   const command = { reqID: 9, msgType: 'read', data: { path: '/3/0/1' } }
   await second.client.publishAsync('lwm2m/sleeper/dn/x', JSON.stringify(command), { qos: 1 })
   const { device, next } = await deviceAt(t, again.gatewayPort)
@@ -158,7 +158,7 @@ test('[F5] commands for a device in queue mode wait for it, also over a restart 
   }
 })
 
-test('[F1] access rules count: a device without the right to its topics is not read, and a wrong password is 4.01', async (t) => {
+test('[F1] access rules apply: a device without permission for its topics is not read, and a wrong password is 4.01', async (t) => {
   const broker = await openGateway(t, ['auth.allow_anonymous=false'])
   const { device, next } = await deviceAt(t, broker.gatewayPort)
   device.request(2, 'rd', 'ep=meter-1&imei=u&password=wrong', '</3/0>')

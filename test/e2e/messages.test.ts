@@ -1,4 +1,4 @@
-// The whole program with a real client: what people come for.
+// The whole program with a real client: QoS, persistent sessions, retained messages, takeover, shared subscriptions.
 
 import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
@@ -17,7 +17,7 @@ async function connected(t: TestContext, broker: Broker, options: IClientOptions
   return client
 }
 
-/** For those that leave nothing behind. */
+/** A broker for tests that store nothing. */
 const configuredBroker = shareConfigurableBroker()
 
 const durable = {
@@ -28,7 +28,7 @@ const durable = {
 } as const
 
 for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
-  test(`what was acknowledged for a sleeping client outlives ${signal}, of which MQTT 5 clients are told where it can be`, async (t) => {
+  test(`acknowledged messages for a disconnected client survive ${signal}; SIGTERM sends DISCONNECT to MQTT 5 clients`, async (t) => {
     const broker = await startBroker(t)
     const sleeper = await connected(t, broker, durable)
     await sleeper.subscribeAsync('night/#', { qos: 2 })
@@ -37,7 +37,7 @@ for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     await publisher.publishAsync('night/1', 'at least once', { qos: 1 })
     await publisher.publishAsync('night/2', 'exactly once', { qos: 2 })
     await publisher.publishAsync('morning', 'retained', { qos: 1, retain: true })
-    const informed = await connected(t, broker, { protocolVersion: 5, clientId: 'last-guest' })
+    const informed = await connected(t, broker, { protocolVersion: 5, clientId: 'connected-client' })
     const told = happening(informed, 'disconnect')
     const code = await broker.process.stop(signal)
     if (signal === 'SIGTERM') {
@@ -45,21 +45,21 @@ for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
       assert.equal(code, 0)
     }
 
-    const reborn = await startBroker(t, { dataDirectory: broker.dataDirectory })
+    const restarted = await startBroker(t, { dataDirectory: broker.dataDirectory })
     const seen: string[] = []
-    const awake = mqtt.connect(`mqtt://127.0.0.1:${reborn.port}`, { ...durable, reconnectPeriod: 0 })
-    t.after(() => awake.end(true))
+    const reconnected = mqtt.connect(`mqtt://127.0.0.1:${restarted.port}`, { ...durable, reconnectPeriod: 0 })
+    t.after(() => reconnected.end(true))
     const both = new Promise<void>((resolve) => {
-      awake.on('message', (topic) => {
+      reconnected.on('message', (topic) => {
         seen.push(topic)
         if (seen.length === 3) resolve()
       })
     })
-    const [connack] = await happening(awake, 'connect')
+    const [connack] = await happening(reconnected, 'connect')
     assert.equal((connack as IConnackPacket).sessionPresent, true)
-    await awake.subscribeAsync('morning', { qos: 1 })
+    await reconnected.subscribeAsync('morning', { qos: 1 })
     await both
-    // The client shows a QoS 2 message when it is released, so others may come in between.
+    // MQTT.js reports a QoS 2 message at PUBREL, so other messages may be reported earlier.
     assert.deepEqual(seen.toSorted(), ['morning', 'night/1', 'night/2'])
   })
 }
@@ -71,7 +71,7 @@ test('only the system user of the broker can read its files; a stop with SIGINT 
   const files = await readdir(broker.dataDirectory, { recursive: true })
   assert.ok(files.some((file) => file.endsWith('CURRENT')))
   for (const file of files) {
-    // A file of the store may have been replaced meanwhile.
+    // A file of the store may be replaced during this loop.
     const found = statSync(join(broker.dataDirectory, file), { throwIfNoEntry: false })
     if (found !== undefined) assert.equal(found.mode & 0o077, 0, file)
   }
@@ -79,7 +79,7 @@ test('only the system user of the broker can read its files; a stop with SIGINT 
   assert.equal(await broker.process.stop('SIGINT'), 0)
 })
 
-test('anonymous clients are let in on loopback unless that is forbidden', async (t) => {
+test('anonymous clients can connect on loopback unless auth.allow_anonymous is false', async (t) => {
   const open = await configuredBroker()
   await connected(t, open, { clientId: 'anybody' })
   const shut = await configuredBroker(['auth.allow_anonymous=false'])
@@ -87,7 +87,7 @@ test('anonymous clients are let in on loopback unless that is forbidden', async 
   await assert.rejects(refused, { code: 0x87 })
 })
 
-test('a client whose connection is taken over receives DISCONNECT with the reason', async (t) => {
+test('[MQTT5-3.1.4-3] a client whose connection is taken over receives DISCONNECT with the reason', async (t) => {
   const broker = await configuredBroker()
   const first = await connected(t, broker, { protocolVersion: 5, clientId: 'twin' })
   const told = happening(first, 'disconnect')
@@ -96,7 +96,7 @@ test('a client whose connection is taken over receives DISCONNECT with the reaso
   assert.equal((packet as IDisconnectPacket).reasonCode, 0x8e)
 })
 
-test('members of a shared group take turns and no member gets a duplicate', async (t) => {
+test('each message of a shared subscription goes to one of its members', async (t) => {
   const broker = await configuredBroker()
   const seen: string[] = []
   const { promise: all, resolve: resolveAll } = Promise.withResolvers<void>()

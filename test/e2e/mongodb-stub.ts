@@ -1,5 +1,5 @@
-// Not MongoDB: a stub that speaks as much of its protocol as an insert needs (OP_QUERY for the first hello, OP_MSG for hello, ping,
-// insert and endSessions), with unique `_id`s and one more unique field. No server could be had for tests.
+// A stub of a MongoDB server, because no server is available for the tests. It implements the part of the protocol that an insert needs
+// (OP_QUERY for the first hello, OP_MSG for hello, ping, insert and endSessions), with unique `_id`s and one more unique field.
 
 import { once } from 'node:events'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
@@ -23,9 +23,9 @@ interface InsertError {
 
 export class MongodbStub {
   readonly port: number
-  /** By the name of the collection. */
+  /** Documents by name of the collection. */
   readonly collections = new Map<string, Document[]>()
-  /** Called for each insert before its response; false: the insert is done, and the connection ends without a response. */
+  /** Called for each insert before its response; false: the documents are inserted, and the connection is closed without a response. */
   acknowledges: () => boolean = () => true
   readonly #sockets = new Set<Socket>()
   #server: Server
@@ -91,7 +91,7 @@ export class MongodbStub {
     return { ok: 1 }
   }
 
-  /** Ordered: what stands behind an error is not tried. */
+  /** Inserts in order: the documents after an error are not inserted. */
   #insert({ insert, documents, ordered }: Document): Document | undefined {
     const name = String(insert)
     const known = this.collections.get(name) ?? []

@@ -1,4 +1,4 @@
-// Actions of rules with the library for MongoDB and a stub of its protocol: no server could be had.
+// Actions of rules for MongoDB, with a stub of its protocol, because no server is available for the tests.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -13,7 +13,7 @@ const options =
 
 const configuredBroker = shareConfigurableBroker(['node.shards=2'])
 
-/** Metrics and dead letters of an action stay when it is removed, so each test has an action of its own. */
+/** Metrics and dead letters of an action remain when it is removed, so each test has another action. */
 async function brokerWith(t: Scope, action: string, port: number, parameters: string) {
   const [, name = ''] = action.split(':')
   const broker = await configuredBroker([
@@ -26,7 +26,7 @@ async function brokerWith(t: Scope, action: string, port: number, parameters: st
   return { broker, client }
 }
 
-test('each document is stored once, though the server is away, and ends connections without a response', async (t) => {
+test('each document is stored once, although the server is unavailable and closes connections without a response', async (t) => {
   const stub = await MongodbStub.start(t)
   const action = 'mongodb:documents'
   const parameters = 'collection="readings_${qos}",payload_template="${payload}"'

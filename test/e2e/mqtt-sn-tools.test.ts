@@ -1,5 +1,5 @@
-// Exchanges of mqtt-sn-pub and mqtt-sn-sub with the gateway, recorded with a relay (`recorded/mqtt-sn-tools.txt`) and played again:
-// the tools are in neither Debian nor npm.
+// Exchanges of mqtt-sn-pub and mqtt-sn-sub with the gateway, recorded with a relay (`recorded/mqtt-sn-tools.txt`) and replayed:
+// Debian and npm do not have the tools.
 
 import { test } from 'node:test'
 import { playRecordings } from './recorded-exchanges.ts'

@@ -79,7 +79,7 @@ for (const shards of shardNumbers(1, 3)) {
       await device.expect('pingresp')
     })
 
-    test('subscribes, is told topic ids by REGISTER, and gets retained messages', async (t) => {
+    test('subscribes, gets topic IDs by REGISTER, and receives retained messages', async (t) => {
       const broker = await sharedBrokers[shards]()
       const publisher = await mqttClient(t, broker.port)
       await publisher.publishAsync('kept/one', 'old', { retain: true, qos: 1 })
@@ -108,7 +108,7 @@ for (const shards of shardNumbers(1, 3)) {
       assert.deepEqual(await device.expect('unsuback'), Buffer.from([0, 9]))
     })
 
-    test('a sleeping client gets what has waited when it pings, also from another port', async (t) => {
+    test('a sleeping client gets its queued messages after PINGREQ, also from another port', async (t) => {
       const broker = await sharedBrokers[shards]()
       const publisher = await mqttClient(t, broker.port)
       const device = await SnDevice.at(t, broker.snPort)
@@ -142,7 +142,7 @@ for (const shards of shardNumbers(1, 3)) {
   })
 }
 
-test('[F3] a will is published when the device is silent, and not when it says goodbye', async (t) => {
+test('[F3] a will is published when the keep alive of a device expires, and not after DISCONNECT', async (t) => {
   const broker = await sharedBrokers[3]()
   const listener = await mqttClient(t, broker.port)
   await listener.subscribeAsync('wills/#', { qos: 1 })
@@ -158,7 +158,7 @@ test('[F3] a will is published when the device is silent, and not when it says g
   assert.deepEqual(await nextMessage(listener), { topic: 'wills/a', payload: 'gone for good', retain: false })
 })
 
-test('[F3] a clean session goes on when its will changes, with what is not acknowledged', async (t) => {
+test('[F3] a change of the will keeps a clean session, with messages in flight', async (t) => {
   const broker = await sharedBrokers[3]()
   const publisher = await mqttClient(t, broker.port)
   const device = await SnDevice.at(t, broker.snPort)
@@ -196,7 +196,7 @@ test('[F3] discovery, QoS -1, unauthenticated clients and broken datagrams', asy
   assert.equal((await device.expect('connack'))[0], 3)
 })
 
-test('[F3] a second client with the same id takes over, and the first is told', async (t) => {
+test('[F3] a second client with the same client ID takes over, and the first gets DISCONNECT', async (t) => {
   const broker = await sharedBrokers[3]()
   const one = await SnDevice.at(t, broker.snPort)
   const two = await SnDevice.at(t, broker.snPort)

@@ -1,4 +1,4 @@
-// The section rules of NanoMQ, and actions of its API, in the real program.
+// The section `rules` of NanoMQ, and actions of its API, in the whole program.
 
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
@@ -19,7 +19,7 @@ async function connect(t: Scope, port: number): Promise<mqtt.MqttClient> {
   return client
 }
 
-/** As soon as there are so many. */
+/** Resolves with the rows of a table as soon as there are `count`. */
 async function rowsOf(file: string, table: string, count: number): Promise<readonly Record<string, unknown>[]> {
   for (;;) {
     try {
@@ -27,7 +27,7 @@ async function rowsOf(file: string, table: string, count: number): Promise<reado
       const rows = database.prepare(`SELECT * FROM ${table}`).all()
       if (rows.length >= count) return rows
     } catch (error) {
-      // The file or the table is not there yet, or is being made.
+      // The file or the table does not exist yet, or is being created.
       if (!(error instanceof Error && /unable to open|no such table|database is locked/.test(error.message)))
         throw error
     }
@@ -58,7 +58,7 @@ test('rules.sqlite creates its tables and writes the selected fields, also from 
   const { json: actions } = await broker.request('/api/v5/actions')
   const names = (actions as readonly { readonly name: string }[]).map(({ name }) => name)
   assert.deepEqual(names, ['$rules_0', '$rules_1', '$rules_2'])
-  // A row is there before it is counted.
+  // A row is written before it is counted.
   await eventually(async () => {
     const { json: one } = await broker.request('/api/v5/actions/sqlite:$rules_0')
     assert.equal(one.status, 'connected')
@@ -88,7 +88,7 @@ test('rules.repub sends all columns to the topic of another broker', async (t) =
   assert.equal(JSON.stringify(json).includes('passwd'), false)
 })
 
-test('mistakes in the section are named by their key', async () => {
+test('errors in the section name the key', async () => {
   const wrong: readonly (readonly [setting: string, message: RegExp])[] = [
     ['rules.sqlite.rules=[{sql="SELECT nothing",table=a}]', /rules\.sqlite\.rules\.0\.sql/],
     ['rules.sqlite.rules=[{sql="SELECT * FROM a",table="a b"}]', /rules\.sqlite\.rules\.0\.table: write the name/],

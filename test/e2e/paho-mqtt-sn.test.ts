@@ -1,10 +1,10 @@
-// Exchanges of Eclipse Paho with the gateway, recorded with a relay (`recorded/`) and played again: its sample programs, and a client over its
-// packet library with wills, QoS 2 in both directions, names that the gateway registers, sleep, and SEARCHGW. They are in neither Debian nor npm.
+// Exchanges of Eclipse Paho with the gateway, recorded with a relay (`recorded/`) and replayed: its sample programs, and a client that uses
+// its packet library with wills, QoS 2 in both directions, REGISTER by the gateway, sleep and SEARCHGW. Debian and npm have neither of them.
 
 import { test } from 'node:test'
 import { playRecordings } from './recorded-exchanges.ts'
 
-/** Messages of the client over the library. The will that was dropped is none of them. */
+/** Messages of the client that uses the library. The deleted will is not published. */
 const published = ['levels/tank full', 'wills/lost gone']
 
 test('[F3] the packet library of Paho: the gateway sends the recorded responses', async (t) => {
@@ -23,7 +23,7 @@ const status = (
   `iot-2/evt/status/fmt/json {"d":{"myName":"IoT mbed","accelX":${x},"accelY":${y},"accelZ":${z},"temp":${temperature},` +
   `"joystick":"SN-${joystick}","potentiometer1":${first},"potentiometer2":${second}}}`
 
-/** Messages of the programs; its generator of random numbers has no seed. */
+/** Messages of the sample programs. The seed of their random generator cannot be set. */
 const ofSamples = [
   'tt mypayload',
   'tt mypayload',
@@ -37,7 +37,7 @@ test('[F3] the sample programs of Paho: the gateway sends the recorded responses
   await playRecordings(t, 'paho-samples', ofSamples)
 })
 
-/** Messages of the client of 2.0. */
+/** Messages of the client of MQTT-SN 2.0. */
 const ofVersion2 = ['two/one first', 'sensors/temperature second', 'two/kept kept', 'two/will gone']
 
 test('[2.0] the packet library of Paho for MQTT-SN 2.0: the gateway sends the recorded responses', async (t) => {

@@ -1,5 +1,5 @@
-// A real shard that breaks whenever it takes in the queue of the client `poison`, and at its start the will of the client
-// `poisoned will` and what the topic `poisoned/topic` remembers.
+// A real shard that crashes when it loads the queue of the client `poison`, and at its start, when it loads the will of the client
+// `poisoned will` or the retained message of the topic `poisoned/topic`.
 
 import { BrokerCore, type Input } from '../../src/core/index.ts'
 import type { StoredRecord } from '../../src/records/index.ts'
@@ -10,14 +10,14 @@ if (typeof sound !== 'function') throw new Error('the core handles inputs by ano
 
 const isQueueOfPoison = (record: StoredRecord): boolean => 'clientId' in record && record.clientId === 'poison'
 
-const breaksTheStart = (record: StoredRecord): boolean =>
+const crashesAtStart = (record: StoredRecord): boolean =>
   (record.kind === 'will' && record.clientId === 'poisoned will') ||
   (record.kind === 'retained' && record.message.topic === 'poisoned/topic')
 
 prototype.handle = function (this: BrokerCore, input: Input, nowMs: number): void {
   const isPoison =
     (input.kind === 'queue-loaded' && input.records.some(isQueueOfPoison)) ||
-    (input.kind === 'restore' && input.records.some(breaksTheStart))
+    (input.kind === 'restore' && input.records.some(crashesAtStart))
   if (isPoison) throw new Error('poisoned on purpose')
   sound.call(this, input, nowMs)
 }

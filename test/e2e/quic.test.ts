@@ -1,4 +1,4 @@
-// QUIC comes with a library that not every machine has.
+// QUIC needs a library that is not installed on each machine.
 
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
@@ -9,7 +9,7 @@ import mqtt from 'mqtt'
 import { Authority } from '../transports/certificates.ts'
 import { runGodwit, temporaryFolder } from './godwit-process.ts'
 
-test('a machine without the library starts, says which listener it does not serve, and serves the others', async (t) => {
+test('without the QUIC library, the broker starts, reports the unavailable listener, and serves the others', async (t) => {
   const folder = await temporaryFolder(t)
   const { certificate, key } = new Authority('plant').issue('localhost', { hostNames: ['localhost'] })
   const [certFile, keyFile] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]

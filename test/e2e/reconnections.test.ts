@@ -1,5 +1,5 @@
-// The scenario of reconnections (test/crash/reconnect-scenario.ts) by other ways than TCP: the end of a connection comes through WebSocket
-// frames and TLS records, and with several shards through a relay.
+// The scenario of reconnections (test/crash/reconnect-scenario.ts) over WebSocket and TLS: the end of a connection is received through
+// frames or records, and with several shards through a relay.
 
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
@@ -49,7 +49,7 @@ async function checkScenarios(broker: Broker, url: string): Promise<void> {
   assert.doesNotMatch(broker.process.output + broker.process.errors, /queue read skipped/)
 }
 
-/** A local port of which each connection goes on to the other one over TLS. Both end together, and abruptly. */
+/** A local port whose connections are forwarded over TLS. If one side of a connection ends, the other is closed at once. */
 async function tlsFor(t: Scope, port: number): Promise<number> {
   const proxy = createServer((plain) => {
     const secure = connectTls({ host: '127.0.0.1', port, ca: authority.certificate, servername: 'localhost' })

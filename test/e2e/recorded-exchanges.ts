@@ -1,7 +1,7 @@
-// Plays recorded exchanges of MQTT-SN clients with the gateway again (`recorded/`), against a broker of its own. What the client sent is
-// sent in the same order, and the responses must be the same bytes. No field is left out: topic IDs and message IDs of the gateway are
-// counted for each client, so they are the same in every run. Responses that arrived together may have another order. What the gateway may
-// send, depending on which of two things comes first, is marked in the recording, with the response of the client.
+// Replays recorded exchanges of MQTT-SN clients with the gateway (`recorded/`) against a new broker. Datagrams of the client are sent in
+// the same order, and the responses must have the same bytes, including topic IDs and message IDs: the gateway numbers them for each
+// client, so they are the same in each run. Responses that arrived together may have another order. Optional responses, which depend on a
+// race, are marked in the recording, with the response of the client.
 
 import assert from 'node:assert/strict'
 import { createSocket } from 'node:dgram'
@@ -74,8 +74,8 @@ class Player {
   }
 }
 
-/** What an MQTT client hears, as `topic payload`. */
-class Heard {
+/** Messages that an MQTT client receives, as `topic payload`. */
+class ReceivedMessages {
   readonly messages: string[] = []
   #notify: () => void = () => {}
 
@@ -84,7 +84,7 @@ class Heard {
     this.#notify()
   }
 
-  /** Waits until each of them has come, as often as it is among them. */
+  /** Waits until each of these messages has arrived, as often as it is listed. */
   async includes(wanted: readonly string[]): Promise<void> {
     while (wanted.some((one) => countOf(this.messages, one) < countOf(wanted, one))) {
       const { promise, resolve } = Promise.withResolvers<void>()
@@ -94,7 +94,7 @@ class Heard {
   }
 }
 
-/** `published`: by the clients, as `topic payload`. `settings`: more of them. */
+/** `published`: the messages of the clients, as `topic payload`. `settings`: additional settings of the broker. */
 export async function playRecordings(
   t: Scope,
   name: string,
@@ -107,7 +107,7 @@ export async function playRecordings(
     set: [
       `gateway.mqttsn.listeners.udp.default.bind=127.0.0.1:${gatewayPort}`,
       `gateway.mqttsn.predefined=${predefined}`,
-      // A slow machine gets no datagram twice.
+      // A long interval, so that the gateway sends no datagram twice on a slow machine.
       'gateway.mqttsn.retry_interval=10m',
       'node.shards=2',
       ...settings,
@@ -115,7 +115,7 @@ export async function playRecordings(
   })
   const client = await connectAsync(`mqtt://127.0.0.1:${port}`)
   t.after(() => client.end(true))
-  const heard = new Heard()
+  const heard = new ReceivedMessages()
   client.on('message', (topic, payload) => heard.add(`${topic} ${payload.toString()}`))
   await client.subscribeAsync('#', { qos: 1 })
   const byMqtt: string[] = []

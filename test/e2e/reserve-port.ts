@@ -1,4 +1,4 @@
-// Ports for what must know its port before it listens, or comes back on the same one.
+// Ports for servers whose port must be known before they start, or that restart on the same port.
 
 import { once } from 'node:events'
 import { createSocket } from 'node:dgram'
@@ -6,40 +6,40 @@ import { createServer, type Server } from 'node:net'
 import type { Scope } from './godwit-process.ts'
 
 /**
- * Below the ports that a system chooses when a program binds to port 0 (32768 and above with Linux, 16000 with gVisor): no client and no
- * listener of another test gets one of these by chance.
+ * Below the ports that a system assigns to port 0 (32768 and above with Linux, 16000 with gVisor), so that no client and no listener of
+ * another test gets one of these ports.
  */
 const firstPort = 10_000
 const portCount = 3_000
 
 /**
- * The port so far above is listened on until the test ends, in place of the port itself: some programs try whether they can listen on
- * it at every address.
+ * Distance of the guard port, which is listened on until the test ends. The reserved port itself stays free, because some programs check
+ * whether they can listen on it at each address.
  */
 const guardDistance = portCount
 
 let next = (process.pid * 41) % portCount
 
 /**
- * A port of 127.0.0.1 that nothing listens on, over TCP or UDP. Until the test ends no other call returns it, in whatever process:
- * test files run at the same time.
+ * Returns a port of 127.0.0.1 that is free over TCP and UDP. No other call returns it until the test ends, also in other processes, which
+ * run other test files.
  */
 export async function reservePort(t: Scope): Promise<number> {
   for (let tries = 0; tries < portCount; tries++) {
     const port = firstPort + (next++ % portCount)
-    const guard = await listening(port + guardDistance)
+    const guard = await listen(port + guardDistance)
     if (guard === undefined) continue
     if ((await isFreeOverTcp(port)) && (await isFreeOverUdp(port))) {
       guard.unref()
       t.after(() => guard.close())
       return port
     }
-    await closed(guard)
+    await close(guard)
   }
   throw new Error(`no port from ${firstPort} to ${firstPort + portCount - 1} is free`)
 }
 
-async function listening(port: number): Promise<Server | undefined> {
+async function listen(port: number): Promise<Server | undefined> {
   const server = createServer((socket) => socket.destroy())
   server.listen({ host: '127.0.0.1', port, exclusive: true })
   try {
@@ -51,14 +51,14 @@ async function listening(port: number): Promise<Server | undefined> {
   }
 }
 
-async function closed(server: Server): Promise<void> {
+async function close(server: Server): Promise<void> {
   server.close()
   await once(server, 'close')
 }
 
 async function isFreeOverTcp(port: number): Promise<boolean> {
-  const server = await listening(port)
-  if (server !== undefined) await closed(server)
+  const server = await listen(port)
+  if (server !== undefined) await close(server)
   return server !== undefined
 }
 

@@ -1,4 +1,4 @@
-// Rules of events in the real program, with several shards and real clients.
+// Rules for events in the whole program, with several shards and real clients.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -25,7 +25,7 @@ async function brokerWith(t: Scope, configuration: string) {
   return { broker, connect }
 }
 
-/** Collects JSON messages of a filter until a sentence about them is true. */
+/** Collects JSON messages of a filter until a condition holds. */
 async function watch(client: mqtt.MqttClient, filter: string) {
   const seen: Record<string, unknown>[] = []
   const waiting = new Set<() => void>()
@@ -57,7 +57,7 @@ const ruleFor = (name: string): string => `rule_engine.rules.${name} {
   actions = [{ function = republish, args { topic = "seen/${name}", qos = 1, payload = "\${.}" } }]
 }`
 
-test('each event reaches its rule on whatever shard it happens, and each rule its topic', async (t) => {
+test('each event runs its rule, whatever shard it happens on', async (t) => {
   const { connect } = await brokerWith(t, names.map(ruleFor).join('\n'))
   const watcher = await connect('watcher')
   const { seen, until } = await watch(watcher, 'seen/#')
@@ -72,7 +72,7 @@ test('each event reaches its rule on whatever shard it happens, and each rule it
   await receiver.endAsync()
   const of = (name: string, clientid: string) =>
     seen.filter((event) => event['seenOn'] === `seen/${name}` && event['clientid'] === clientid)
-  // Events happen on several shards, so none of them is the last that comes.
+  // Events happen on several shards, so their order is not defined.
   const counts = {
     client_connected: 1, client_connack: 1, client_check_authn_complete: 1, client_check_authz_complete: 3,
     session_subscribed: 2, session_unsubscribed: 1, message_delivered: 1, message_acked: 1, delivery_dropped: 1,
@@ -108,7 +108,7 @@ const alarmRule = (id: string, event: string): string => `rule_engine.rules.${id
   actions = [{ function = republish, args { topic = "alarms/${id}", payload = "" } }]
 }`
 
-test('an alarm runs its rule once, and its end the other', async (t) => {
+test('the start and the end of an alarm each run their rule once', async (t) => {
   const service = await HttpService.start(t)
   const { connect } = await brokerWith(
     t,
@@ -142,7 +142,7 @@ const valueRule = (id: string, sql: string): string => `rule_engine.rules.${id} 
   actions = [{ function = republish, args { topic = "values/${id}", qos = 1, payload = "" } }]
 }`
 
-test('values that a rule stores are there for rules of clients of other shards', async (t) => {
+test('a value that a rule stores is available to rules on other shards', async (t) => {
   const { connect } = await brokerWith(
     t,
     [
@@ -152,13 +152,13 @@ test('values that a rule stores are there for rules of clients of other shards',
   )
   const { seen, until } = await watch(await connect('watcher'), 'values/#')
   await (await connect('writer')).publishAsync('put', '{"v":{"a":[1,2.5]}}', { qos: 1 })
-  // So many clients that each of three shards has some.
+  // Enough clients that each of three shards has some.
   const readers = await Promise.all(Array.from({ length: 12 }, (_, number) => connect(`reader-${number}`)))
   const hasValue = (clientId: string): boolean =>
     seen.some(({ seenOn, clientid, v }) => seenOn === 'values/get' && clientid === clientId && v !== undefined)
   const gets = (): number => seen.filter(({ seenOn }) => seenOn === 'values/get').length
   for (const [number, reader] of readers.entries()) {
-    // The value holds in other shards a few milliseconds later.
+    // Other shards have the value a few milliseconds later.
     await eventually(async () => {
       const before = gets()
       await reader.publishAsync('get', '', { qos: 1 })

@@ -1,5 +1,4 @@
-// docs/RULE_EXAMPLES.md: one broker runs the rules of all examples. What the page says that is received is received, and
-// nothing else.
+// docs/RULE_EXAMPLES.md: one broker runs the rules of all examples. Exactly the messages that the page lists are received.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -71,7 +70,7 @@ suite('examples of docs/RULE_EXAMPLES.md', () => {
           await publisher.publishAsync(first, payload, { qos: 1 })
         }
       }
-      // Events may run a moment later than what has caused them.
+      // A rule for an event may run shortly after the event.
       while (heard.length < expected.length) await publisher.publishAsync('nothing', '', { qos: 1 })
       await publisher.publishAsync('end', '', { qos: 1 })
       await done.promise

@@ -1,4 +1,4 @@
-// Rules, connectors and actions by the API: they hold at once, outlive a restart, and show what happens.
+// Rules, connectors and actions over the API: they run at once, remain after a restart, and have metrics.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -6,7 +6,7 @@ import mqtt from 'mqtt'
 import { shareBrokerWithApi, startBrokerWithApi } from '../management/api.ts'
 import { HttpService } from './http-service.ts'
 
-test('what the API creates runs at once, shows its counters, outlives a restart and can be deleted', async (t) => {
+test('rules and actions that are created over the API run at once, have metrics, remain after a restart and can be deleted', async (t) => {
   const service = await HttpService.start(t)
   service.statusFor = ({ body }) => (body === 'poison' ? 400 : 200)
   const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
@@ -87,7 +87,7 @@ test('SQL is tested on sample data', async () => {
   assert.equal((await run('SELECT', {})).status, 400)
 })
 
-test('connectors and actions as EMQX writes them are taken, and what has no effect is not shown unless it was written', async () => {
+test('connectors and actions of EMQX are accepted, and settings without effect are shown only if they were sent', async () => {
   const broker = await sharedBroker()
   const post = (path: string, body: object) => broker.request(`/api/v5${path}`, { method: 'POST', body })
   const resource_opts = { health_check_interval: '15s', start_timeout: '5s', start_after_created: true }

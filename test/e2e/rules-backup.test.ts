@@ -1,4 +1,4 @@
-// Rules, connectors and actions in an archive: what the API has made comes back on another broker, with its secrets, and runs.
+// Rules, connectors and actions in an archive: an import on another broker restores them with their secrets, and they run.
 
 /* oxlint-disable no-template-curly-in-string -- templates of rules */
 
@@ -92,7 +92,7 @@ async function makeAll(broker: BrokerWithApi, as: string, url: string): Promise<
     ['rules', { ...rule, actions: [{ action: 'http:hook', fallbacks: ['http:spare'] }] }],
   ] as const)
     assert.equal((await broker.request(`/api/v5/${path}`, { method: 'POST', body, as })).status, 201, path)
-  // What is shown of them does not change any more.
+  // Wait until their state does not change any more.
   await eventually(async () => {
     const { json } = await broker.request('/api/v5/actions', { as })
     assert.deepEqual(
@@ -160,7 +160,7 @@ test('an archive of a namespace has its rules, connectors, actions and sources, 
     [hooked.path, hooked.body, hooked.headers.authorization],
     ['/hook', 'restored', 'Bearer hidden of plant'],
   )
-  // Of the other namespace nothing has changed, and a second import finds nothing to change.
+  // The other namespace is unchanged, and a second import makes no changes.
   assert.equal((await to.request('/api/v5/rules/all', { as: shop })).json.actions[0].action, 'http:hook')
   const shops = await views(shop)
   const again = await to.request('/api/v5/data/import', {
@@ -175,7 +175,7 @@ test('an archive of a namespace has its rules, connectors, actions and sources, 
     other.json.data.configuration.some(({ key }: { key: string }) => key === 'rule_engine.rules.all.sql'),
     other.text,
   )
-  // A global administrator restores it as well, into this namespace only.
+  // A global administrator can also import it, into this namespace only.
   copyArchive(from, to, filename, 'shop')
   const strange = await to.request('/api/v5/data/import', { method: 'POST', body: { filename }, as: shop })
   assert.deepEqual([strange.status, strange.json.reason], [403, 'FORBIDDEN'], strange.text)
@@ -186,7 +186,7 @@ test('an archive of a namespace has its rules, connectors, actions and sources, 
   assert.deepEqual(await views(shop), shops)
 })
 
-test('an archive of a namespace brings files of the machine only for a global administrator', async (t) => {
+test('settings that name files of the machine are imported into a namespace only by a global administrator', async (t) => {
   const from = await startWithNamespaces(t)
   const log = { type: 'disk_log', name: 'log', filepath: 'plant.log' }
   assert.equal((await post(from, 'connectors?namespace=plant', log)).status, 201)

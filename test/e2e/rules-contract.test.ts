@@ -1,4 +1,4 @@
-// Statements of the contract of rules that no other test holds: metrics and their names, what is stored for an action, both APIs.
+// Requirements of the contract of rules that no other test covers: names of metrics, stored results of actions, both versions of the API.
 
 /* oxlint-disable no-template-curly-in-string -- templates of rules */
 
@@ -18,7 +18,7 @@ async function connect(t: { after(work: () => unknown): void }, port: number) {
 }
 
 describe('E5 metrics', () => {
-  test('FOREACH without items is no result; with items it has passed once, and each item is an action', async (t) => {
+  test('FOREACH without items counts as no result; with items it counts as passed once, and each item runs the action', async (t) => {
     const broker = await shared()
     const sql = 'FOREACH payload.l AS e DO e / payload.d AS v FROM "each"'
     const rule = { id: 'each', sql, actions: [{ function: 'console' }] }
@@ -74,7 +74,7 @@ describe('E6 version 5', () => {
     assert.equal((await request('missing', {})).status, 404)
   })
 
-  test('actions are enabled and disabled, their metrics reset, and a probe of a service that is away fails', async (t) => {
+  test('actions are enabled and disabled, their metrics are reset, and a probe of an unavailable service fails', async (t) => {
     const broker = await shared()
     const service = await HttpService.start(t)
     const post = async (path: string, body: object, status = 201) => {
@@ -100,7 +100,7 @@ describe('E6 version 5', () => {
     await client.publishAsync('hooked', 'while disabled', { qos: 1 })
     const metrics = async () => (await broker.request('/api/v5/actions/http:hook/metrics')).json.metrics
     assert.equal((await metrics()).queuing, 1)
-    // What is stored stays as it was rendered.
+    // Stored results keep the body that was rendered when they were stored.
     const sql = { sql: 'SELECT 0 AS payload FROM "hooked"', actions: ['http:hook'] }
     assert.equal((await broker.request('/api/v5/rules/hooked', { method: 'PUT', body: sql })).status, 200)
     assert.equal(service.received.length, 0)
@@ -115,7 +115,7 @@ describe('E6 version 5', () => {
 })
 
 describe('E8 a full queue', () => {
-  test('QoS 0 does not wait for it: it is dropped, counted, and an alarm says so until the queue has space', async (t) => {
+  test('drops results of QoS 0 messages and counts them, with an alarm until the queue has space', async (t) => {
     const service = await HttpService.prepare(t)
     const options = { max_buffer_messages: 2, retry_interval: '20ms', health_check_interval: '100ms' }
     const broker = await startBrokerWithApi(t, {
@@ -130,7 +130,7 @@ describe('E8 a full queue', () => {
       (await broker.request('/api/v4/alarms/activated')).json.data.flatMap((node: { alarms: object[] }) => node.alarms)
     const client = await connect(t, broker.port)
     for (const payload of ['1', '2', '3', '4']) await client.publishAsync('in', payload, { qos: 0 })
-    // Behind all of them on the same connection.
+    // The PUBACK follows the handling of all earlier messages of this connection.
     await client.publishAsync('elsewhere', 'x', { qos: 1 })
     const {
       'dropped.queue_full': dropped,

@@ -1,4 +1,4 @@
-// Rules, connectors, actions and sources of namespaces: each sees and changes its own, by every endpoint, and no others.
+// Rules, connectors, actions and sources of namespaces: an account of a namespace can read and change only those of its namespace.
 
 /* oxlint-disable no-template-curly-in-string -- placeholders of templates */
 
@@ -41,7 +41,7 @@ async function done(response: Promise<ApiResponse>, status = 201): Promise<ApiRe
   return json
 }
 
-/** A connector, an action and a rule of one name, with results of `in/#`. */
+/** Creates a connector, an action and a rule with the same name. The rule selects messages of `in/#`. */
 async function makeAll(
   broker: BrokerWithApi,
   how: Pick<RequestOptions, 'as'> & { readonly url: string; readonly path: string; readonly query?: string },
@@ -54,7 +54,7 @@ async function makeAll(
   const parameters = { path: `/${path}`, body: '${topic} ${payload}' }
   await post('actions', { type: 'http', name: 'hook', connector: 'hook', parameters })
   await post('rules', { id: 'all', sql: 'SELECT * FROM "in/#"', actions: ['http:hook'] })
-  // What is shown of it does not change any more.
+  // Wait until their state does not change any more.
   await eventually(async () => {
     const { json } = await broker.request(`/api/v5/actions/http:hook${query}`, as === undefined ? {} : { as })
     assert.equal(json.status, 'connected')
@@ -67,7 +67,7 @@ async function removeAll(broker: BrokerWithApi, as: string | undefined): Promise
 }
 
 describe('rules of namespaces', () => {
-  test('equal names are different things; messages, topics and results stay within', async (t) => {
+  test('the same name in two namespaces refers to different rules, and messages, topics and results stay within a namespace', async (t) => {
     const broker = await prepared()
     const service = await HttpService.start(t)
     const url = `http://127.0.0.1:${service.port}`
@@ -149,7 +149,7 @@ describe('rules of namespaces', () => {
     }
     assert.equal((await broker.request('/api/v5/rules?namespace=shop')).text, before.text)
     assert.equal((await broker.request('/api/v5/connectors?namespace=shop')).text, beforeActions.text)
-    // Version 4: what is listed is empty, and what is named is not there.
+    // Version 4: lists are empty, and named rules are not found.
     for (const path of ['rules', 'resources'])
       assert.deepEqual(
         (await broker.request(`/api/v4/${path}?namespace=shop`, { as: plant })).json.data ?? [],
@@ -173,7 +173,7 @@ describe('rules of namespaces', () => {
     await removeAll(broker, shop)
   })
 
-  test('version 4 of the API makes rules of a namespace with actions and fallbacks of it, and deletes them', async (t) => {
+  test('version 4 of the API creates and deletes rules of a namespace with its actions and fallbacks', async (t) => {
     const broker = await prepared()
     const service = await HttpService.start(t)
     const request = (path: string, options: RequestOptions = {}) =>
@@ -195,7 +195,7 @@ describe('rules of namespaces', () => {
       service.received.map(({ body: topic }) => topic),
       ['in/x', 'in/x'],
     )
-    // Another namespace and the whole broker do not have it; a global administrator names the namespace.
+    // The rule is not in another namespace and not global; a global administrator names the namespace.
     assert.deepEqual((await broker.request('/api/v4/rules', { as: shop })).json.data, [])
     assert.deepEqual((await broker.request('/api/v4/rules')).json.data, [])
     const { data: named } = (await broker.request('/api/v4/rules?namespace=plant.1')).json
@@ -252,7 +252,7 @@ describe('rules of namespaces', () => {
       assert.equal(refused.status, 400)
       assert.match(refused.text, /cacertfile names a file/)
     }
-    // A secret as it is shown, under the name that another namespace has.
+    // A masked secret with the name of a connector of another namespace.
     const masked = (await broker.request('/api/v5/connectors/http:hook', { as: shop })).json
     const { url: _, ...rest } = masked
     assert.ok(JSON.stringify(rest).includes('*'), JSON.stringify(rest))

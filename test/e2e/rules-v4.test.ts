@@ -1,4 +1,4 @@
-// Rules in the shapes of version 4 of EMQX and of NanoMQ: one store with version 5 and the configuration.
+// Rules in the formats of EMQX 4 and of NanoMQ. They share one store with version 5 of the API and the configuration.
 
 /* oxlint-disable no-template-curly-in-string -- templates of rules */
 
@@ -30,7 +30,7 @@ suite('rules of version 4', () => {
     }
   }
 
-  test('a rule with a web hook and a function is created, runs, is counted, changed and deleted with its action', async (t) => {
+  test('a rule with a web hook and a function is created, run, counted, changed and deleted with its action', async (t) => {
     const { broker, get, post, put, remove } = await startApi()
     const service = await HttpService.start(t)
     const hook = { url: `http://127.0.0.1:${service.port}`, headers: { authorization: 'Bearer hidden' } }
@@ -100,7 +100,7 @@ suite('rules of version 4', () => {
     assert.deepEqual((await remove('/resources/resource:hook')).json, { code: 0 })
   })
 
-  test('a rule that holds messages for its action is deleted with force=true only', async (t) => {
+  test('a rule with queued results is deleted only with force=true', async (t) => {
     const { broker, post, remove, get } = await startApi()
     const service = await HttpService.start(t)
     service.statusFor = () => 503
@@ -120,7 +120,7 @@ suite('rules of version 4', () => {
     assert.deepEqual((await remove(`/resources/${$resource}`)).json, { code: 0 })
   })
 
-  test('what is wrong has the codes of version 4, and leaves nothing behind', async () => {
+  test('an invalid rule or resource is refused with the codes of version 4, and nothing is stored', async () => {
     const { broker, get, post, put } = await startApi()
     const cases: [
       string,
@@ -233,7 +233,7 @@ suite('rules of version 4', () => {
     assert.deepEqual((await broker.request('/api/v5/connectors')).json, [])
   })
 
-  test('an action that fails stops the others, and its fallbacks run; all of it can be changed, and is deleted with the rule', async (t) => {
+  test('with `on_action_failed: stop`, a failed action runs its fallbacks and no further action; it can be changed and deleted with its rule', async (t) => {
     const { broker, get, post, put, remove } = await startApi()
     const service = await HttpService.start(t)
     const config = { url: `http://127.0.0.1:${service.port}` }
@@ -270,7 +270,7 @@ suite('rules of version 4', () => {
     const inV5 = (await broker.request(`/api/v5/rules/${bare}`)).json
     assert.equal(inV5.on_action_failed, 'stop')
     assert.equal(inV5.actions[0].fallbacks.length, 2)
-    // A change that does not name them keeps them; the action of the fallback is in use.
+    // A change without `actions` keeps them, so the resource of the fallback is in use.
     assert.equal((await put(`/rules/${id}`, { description: 'd' })).json.data.on_action_failed, 'stop')
     assert.equal((await remove('/resources/resource:second')).status, 400)
     const changed = await put(`/rules/${id}`, { on_action_failed: 'continue' })

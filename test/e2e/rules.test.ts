@@ -1,4 +1,4 @@
-// Rules of the configuration in the real program: messages in, publications and requests out.
+// Rules of the configuration in the whole program: messages are republished or sent to an HTTP service.
 
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
@@ -46,7 +46,7 @@ async function subscribed(t: Scope, broker: Broker, filter: string) {
 const url = (port: number): string => `mqtt://127.0.0.1:${port}`
 
 describe('a rule that republishes', () => {
-  test('publishes each result with the QoS of the message, and nothing where WHERE is false', async (t) => {
+  test('publishes each result with the QoS of the message, and nothing if WHERE is false', async (t) => {
     const broker = await configuredBroker([
       `rule_engine.rules.warm {
         sql = """SELECT payload.t AS t, clientid FROM "sensors/#" WHERE t > 20"""
@@ -68,7 +68,7 @@ describe('a rule that republishes', () => {
     assert.deepEqual(shown, ['warm/kiln 21 1', 'warm/kiln 22.5 2', 'warm/kiln 23 0'])
   })
 
-  test('does not run for what it publishes itself, and two rules end after one round', async (t) => {
+  test('does not run for its own results, and two rules that trigger each other stop after one round', async (t) => {
     const broker = await configuredBroker([
       `rule_engine.rules {
         own { sql = """SELECT * FROM "own/#" """, actions = [{ function = republish, args { topic = "own/again" } }] }
@@ -88,7 +88,7 @@ describe('a rule that republishes', () => {
     )
   })
 
-  test('keeps what it makes for a persistent session when the broker is killed after PUBACK', async (t) => {
+  test('delivers its result to a persistent session although the broker is killed after PUBACK', async (t) => {
     const configuration = `rule_engine.rules.copy {
       sql = """SELECT payload FROM "in" """
       actions = [{ function = republish, args { topic = "out", qos = 1 } }]
@@ -119,7 +119,7 @@ describe('a rule that republishes', () => {
   })
 })
 
-test('SQL that is no rule keeps the broker from starting, with key, line, column and caret', async (t) => {
+test('invalid SQL of a rule prevents the start, and the error has key, line, column and caret', async (t) => {
   const dataDirectory = await temporaryFolder(t)
   await writeFile(
     join(dataDirectory, 'godwit.conf'),
@@ -154,7 +154,7 @@ describe('an action over HTTP', () => {
     assert.deepEqual([method, path, headers['x-topic']], ['POST', '/base/in/a', 'in/a'])
   })
 
-  test('loses nothing acknowledged while the service is away and the broker is killed', async (t) => {
+  test('loses no acknowledged message if the service is unavailable and the broker is killed', async (t) => {
     const service = await HttpService.prepare(t)
     const broker = await startWith(t, hook(service.port), ['node.shards=2'])
     const acknowledged = new Set<string>()
@@ -179,7 +179,7 @@ describe('an action over HTTP', () => {
     await broker.process.stop('SIGKILL')
     const promised = new Set(acknowledged)
     assert.ok(promised.size > 0)
-    // It starts while the service is away, as well with another number of shards.
+    // The broker starts while the service is unavailable, with another number of shards.
     await startBroker(t, { dataDirectory: broker.dataDirectory, set: ['node.shards=3'] })
     await service.start()
     await service.until((received) => {
@@ -188,7 +188,7 @@ describe('an action over HTTP', () => {
     })
   })
 
-  test('a refused message becomes a dead letter after its retries, and the others go on', async (t) => {
+  test('a refused message becomes a dead letter after its retries, and other messages are sent', async (t) => {
     const service = await HttpService.start(t)
     service.statusFor = ({ body }) => (body === 'poison' ? 400 : 200)
     const broker = await configuredBroker([hook(service.port, ', max_retries = 2, inflight_window = 1')])
@@ -203,7 +203,7 @@ describe('an action over HTTP', () => {
     )
   })
 
-  test('publishers wait while the spool is full, and everything arrives', async (t) => {
+  test('publishers are paused while the queue is full, and all messages arrive', async (t) => {
     const service = await HttpService.prepare(t)
     const broker = await configuredBroker([hook(service.port, ', max_buffer_messages = 5')])
     for (const protocolVersion of [4, 5] as const) {
@@ -214,7 +214,7 @@ describe('an action over HTTP', () => {
       const all = Array.from({ length: 12 }, (_, number) =>
         publisher.publishAsync('in/a', `${protocolVersion} ${number}`, { qos: 1 }).then(() => acknowledged++),
       )
-      // Others are served meanwhile.
+      // Other clients are served meanwhile.
       await bystander.publishAsync('elsewhere', 'x', { qos: 1 })
       assert.ok(acknowledged <= 5, `${acknowledged} are acknowledged`)
       await service.start()

@@ -1,4 +1,4 @@
-// The schema registry of a running broker: over the API, in rules, over a restart, in an archive.
+// The schema registry of a running broker: over the API, in rules, after a restart, in archives.
 
 /* oxlint-disable no-template-curly-in-string -- templates of rules */
 
@@ -62,7 +62,7 @@ suite('the schema registry over the API', () => {
       assert.match(audited, new RegExp(operation))
   })
 
-  test('refuses what is no schema, with the place of the fault, and keeps the old one', async () => {
+  test('refuses an invalid schema with the position of the error, and keeps the old schema', async () => {
     const broker = await shared()
     const request = requesterOf(broker)
     const faults: readonly (readonly [type: string, source: string, fault: RegExp])[] = [
@@ -94,7 +94,7 @@ suite('the schema registry over the API', () => {
     assert.equal((await request('DELETE', 'schema_registry/kept')).status, 204)
   })
 
-  test('a rule warns about a schema that is not there, and uses it once it is, and as it is changed', async (t) => {
+  test('a rule warns about a missing schema, and uses the schema after it is added and after each change', async (t) => {
     const broker = await shared()
     const request = requesterOf(broker)
     const sql = `SELECT schema_decode('device', payload, 'Reading') AS r FROM "in/device"`
@@ -172,10 +172,10 @@ function pinnedSchema(type: string, source: string): string[] {
   return [`schema_registry.schemas.good.type=${type}`, `schema_registry.schemas.good.source=${JSON.stringify(source)}`]
 }
 
-test('a configuration with a schema that is none is refused with the key and the place', async (t) => {
+test('a configuration with an invalid schema is refused with the key and the position', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['node.shards=1', ...pinnedSchema('json', '{}')] })
   assert.equal((await broker.request(`${path}/good`)).json.type, 'json')
-  // What the command line holds is not changed over the API.
+  // A schema of the command line cannot be changed over the API.
   const pinned = await requesterOf(broker)('PUT', 'schema_registry/good', { type: 'json', source: 'true' })
   assert.equal(pinned.status, 400)
   const faulty = startBrokerWithApi(t, { set: ['node.shards=1', ...pinnedSchema('avro', '"lng"')] })

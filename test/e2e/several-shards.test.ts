@@ -1,4 +1,4 @@
-// A node with several shards, from outside: clients cannot tell that there are several.
+// A node with several shards behaves to clients like a node with one.
 
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
@@ -14,7 +14,7 @@ const configuredBroker = shareConfigurableBroker(['node.shards=3'])
 const durable = { clean: false, properties: { sessionExpiryInterval: 3_600 } } as const
 const sleepers = Array.from({ length: 12 }, (_, number) => `sleeper-${number}`)
 
-/** Every payload that comes, as soon as there are `count`. */
+/** Resolves with all received payloads as soon as there are `count`. */
 function payloads(client: MqttClient, count: number): Promise<string[]> {
   const seen: string[] = []
   return new Promise((resolve) => {
@@ -25,45 +25,45 @@ function payloads(client: MqttClient, count: number): Promise<string[]> {
   })
 }
 
-async function nextLife(t: TestContext, broker: Broker, shards: number, signal: NodeJS.Signals): Promise<Broker> {
+async function restart(t: TestContext, broker: Broker, shards: number, signal: NodeJS.Signals): Promise<Broker> {
   await broker.process.stop(signal)
   return startBroker(t, { dataDirectory: broker.dataDirectory, set: [`node.shards=${shards}`] })
 }
 
-test('sessions, what waits for them and retained messages come back whatever the number of shards is', async (t) => {
+test('sessions, their queues and retained messages are restored after a restart with another number of shards', async (t) => {
   let broker = await startBroker(t, { set: ['node.shards=1'] })
   for (const clientId of sleepers) {
     const sleeper = await connected(t, broker, { clientId, ...durable })
     await sleeper.subscribeAsync(['all/#', `own/${clientId}`], { qos: 1 })
     await sleeper.endAsync()
   }
-  const lives = [
+  const restarts = [
     { shards: 3, signal: 'SIGTERM' },
     { shards: 2, signal: 'SIGKILL' },
     { shards: 1, signal: 'SIGTERM' },
     { shards: 3, signal: 'SIGKILL' },
   ] as const
-  const rounds = testLength({ daily: 2, long: lives.length })
+  const rounds = testLength({ daily: 2, long: restarts.length })
   const waiting: string[] = []
-  for (const [round, { shards, signal }] of lives.slice(0, rounds).entries()) {
+  for (const [round, { shards, signal }] of restarts.slice(0, rounds).entries()) {
     const publisher = await connected(t, broker, { clientId: `publisher-${round}` })
     await publisher.publishAsync('all/1', `to all ${round}`, { qos: 1, retain: true })
     for (const id of sleepers) await publisher.publishAsync(`own/${id}`, `to one ${round}`, { qos: 1 })
     waiting.push(`to all ${round}`, `to one ${round}`)
     publisher.stream.destroy()
-    broker = await nextLife(t, broker, shards, signal)
-    // One of them comes each time; the others sleep on.
-    await comesForIts(t, broker, sleepers[round], waiting)
+    broker = await restart(t, broker, shards, signal)
+    // After each restart, one of the clients reconnects; the others stay disconnected.
+    await receivesQueued(t, broker, sleepers[round], waiting)
     const late = await connected(t, broker, { clientId: `late-${round}` })
-    const remembered = payloads(late, 1)
+    const retained = payloads(late, 1)
     await late.subscribeAsync('all/+', { qos: 1 })
-    assert.deepEqual(await remembered, [`to all ${round}`])
+    assert.deepEqual(await retained, [`to all ${round}`])
     await late.endAsync()
   }
-  for (const id of sleepers.slice(rounds)) await comesForIts(t, broker, id, waiting)
+  for (const id of sleepers.slice(rounds)) await receivesQueued(t, broker, id, waiting)
 })
 
-async function comesForIts(t: TestContext, { port }: Broker, clientId: string, expected: string[]): Promise<void> {
+async function receivesQueued(t: TestContext, { port }: Broker, clientId: string, expected: string[]): Promise<void> {
   const client = mqtt.connect(`mqtt://127.0.0.1:${port}`, {
     protocolVersion: 5,
     reconnectPeriod: 0,
@@ -75,7 +75,7 @@ async function comesForIts(t: TestContext, { port }: Broker, clientId: string, e
   await client.endAsync()
 }
 
-test('clients on all shards hear each other at every quality of service, in order and once', async (t) => {
+test('clients on all shards receive messages of each other at each QoS, in order and once', async (t) => {
   const broker = await configuredBroker()
   const clients = await Promise.all(
     Array.from({ length: 9 }, (_, number) => connected(t, broker, { clientId: `client-${number}` })),
@@ -89,7 +89,7 @@ test('clients on all shards hear each other at every quality of service, in orde
   }
   for (const seen of await Promise.all(heard)) {
     assert.equal(new Set(seen).size, clients.length * perClient)
-    // A client shows a QoS 2 message when it is released, so those of other levels may come in between.
+    // MQTT.js reports a QoS 2 message at PUBREL, so messages of other QoS levels may be reported earlier.
     for (const own of clients.keys()) {
       for (const qos of [0, 1, 2]) {
         const told = seen
@@ -105,9 +105,9 @@ test('clients on all shards hear each other at every quality of service, in orde
 })
 
 for (const setting of ['limits.max_connections=6', 'listeners.tcp.max_connections=6']) {
-  test(`${setting} holds for the node, wherever the connections come in`, async (t) => {
+  test(`${setting} applies to the node, whatever shards accept the connections`, async (t) => {
     const broker = await configuredBroker([setting])
-    // Clients of another test count until the broker has seen their end.
+    // Clients of another test count until the broker has noticed that they disconnected.
     await eventually(async () => {
       const [{ connections }] = (await broker.request('/api/v4/nodes')).json.data
       const [{ listeners }] = (await broker.request('/api/v4/listeners')).json.data
@@ -137,7 +137,7 @@ for (const setting of ['limits.max_connections=6', 'listeners.tcp.max_connection
   })
 }
 
-test('what a shared subscription gave to clients that come back with new sessions reaches the one that stayed, once', async (t) => {
+test('shared messages in the queues of sessions that end are delivered to the remaining member, each once', async (t) => {
   const before = await startBroker(t, { set: ['node.shards=3'] })
   const brief = ['brief-1', 'brief-2', 'brief-3', 'brief-4']
   for (const clientId of [...brief, 'steady']) {
@@ -150,7 +150,7 @@ test('what a shared subscription gave to clients that come back with new session
   for (const [number, job] of jobs.entries())
     await publisher.publishAsync(`job/${number}`, job, { qos: number % 2 === 0 ? 1 : 2 })
   publisher.stream.destroy()
-  const broker = await nextLife(t, before, 2, 'SIGKILL')
+  const broker = await restart(t, before, 2, 'SIGKILL')
   const steady = mqtt.connect(`mqtt://127.0.0.1:${broker.port}`, {
     clientId: 'steady',
     protocolVersion: 5,

@@ -1,4 +1,4 @@
-// The whole program with three shards and a real client: the kernel deals connections to any of them, and clients notice nothing.
+// The whole program with three shards and real clients: the kernel distributes connections to the shards, without an effect on clients.
 
 import assert from 'node:assert/strict'
 import { type EventEmitter, once } from 'node:events'
@@ -7,8 +7,8 @@ import mqtt, { type IClientOptions, type IConnackPacket, type IDisconnectPacket,
 import { type Broker, shared, startBroker, temporaryFolder } from './godwit-process.ts'
 
 const threeShards = { set: ['node.shards=3'] }
-/** So often that not all of them come in by the same shard. */
-const manyTimes = 12
+/** Enough connections that not all are accepted by the same shard. */
+const connectionCount = 12
 
 async function connected(t: TestContext, broker: Broker, options: IClientOptions): Promise<MqttClient> {
   const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, {
@@ -21,13 +21,13 @@ async function connected(t: TestContext, broker: Broker, options: IClientOptions
   return client
 }
 
-/** The client's own type of its events is too narrow for `once`. */
+/** Like `once`, for all events: the type of MQTT.js lacks some of them. */
 const happening = (client: MqttClient, event: string): Promise<unknown[]> =>
   once(client as unknown as EventEmitter, event)
 
 const sharedBroker = shared((scope) => startBroker(scope, threeShards))
 
-test('two hundred clients reach each other, wherever they came in and wherever their sessions are', async (t) => {
+test('two hundred clients exchange messages, whatever shards have their connections and sessions', async (t) => {
   const broker = await sharedBroker()
   const clients = await Promise.all(
     Array.from({ length: 200 }, (_, number) =>
@@ -62,7 +62,7 @@ test('two hundred clients reach each other, wherever they came in and wherever t
   }
 })
 
-test('the messages of one publisher arrive in their order on every shard, each once', async (t) => {
+test('messages of one publisher arrive in order and once on each shard', async (t) => {
   const broker = await sharedBroker()
   const subscribers = await Promise.all(
     Array.from({ length: 9 }, (_, number) => connected(t, broker, { clientId: `subscriber-${number}` })),
@@ -83,10 +83,10 @@ test('the messages of one publisher arrive in their order on every shard, each o
   for (const list of await Promise.all(lists)) assert.deepEqual(list, expected)
 })
 
-test('[MQTT5-3.1.4-3] a connection with the same client ID takes over, on any shard', async (t) => {
+test('[MQTT5-3.1.4-3] a new connection with the same client ID takes over, on any shard', async (t) => {
   const broker = await sharedBroker()
   let present = await connected(t, broker, { clientId: 'the-only-one' })
-  for (let time = 0; time < manyTimes; time++) {
+  for (let time = 0; time < connectionCount; time++) {
     const [[told], next] = await Promise.all([
       happening(present, 'disconnect') as Promise<[IDisconnectPacket]>,
       connected(t, broker, { clientId: 'the-only-one' }),
@@ -96,14 +96,14 @@ test('[MQTT5-3.1.4-3] a connection with the same client ID takes over, on any sh
   }
 })
 
-test('a stored session is found by whichever shard its client comes back, with what came meanwhile', async (t) => {
+test('a client gets its persistent session and queued messages, whatever shard accepts its connection', async (t) => {
   const broker = await sharedBroker()
   const options = { clientId: 'sleeper', clean: false, properties: { sessionExpiryInterval: 1_000 } }
   const publisher = await connected(t, broker, { clientId: 'publisher' })
   const sleeper = await connected(t, broker, options)
   await sleeper.subscribeAsync('post/#', { qos: 2 })
   await sleeper.endAsync()
-  for (let time = 0; time < manyTimes; time++) {
+  for (let time = 0; time < connectionCount; time++) {
     await publisher.publishAsync('post/letter', `letter ${time}`, { qos: time % 2 === 0 ? 1 : 2 })
     const awake = mqtt.connect(`mqtt://127.0.0.1:${broker.port}`, {
       reconnectPeriod: 0,
@@ -119,7 +119,7 @@ test('a stored session is found by whichever shard its client comes back, with w
   }
 })
 
-test('a broker that stops tells every client and publishes their wills; after a start stored sessions of every shard are known, and have each will once', async (t) => {
+test('a broker that stops sends DISCONNECT and publishes wills; after the restart, persistent sessions of all shards get each will once', async (t) => {
   const dataDirectory = await temporaryFolder(t)
   const broker = await startBroker(t, { ...threeShards, dataDirectory })
   const numbers = Array.from({ length: 12 }, (_, number) => number)
@@ -149,7 +149,7 @@ test('a broker that stops tells every client and publishes their wills; after a 
     })
     t.after(() => client.end(true))
     const heard: string[] = []
-    // What waits for it comes first.
+    // Queued messages arrive before this one.
     const end = new Promise<void>((resolve) => {
       client.on('message', (topic, payload) => {
         if (topic === `wills/end of ${clientId}`) resolve()

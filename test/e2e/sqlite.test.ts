@@ -21,7 +21,7 @@ const configuration = (create = `,create_table="${table}"`): readonly string[] =
   ruleTo(action),
 ]
 
-/** How long this process waits while the broker writes. */
+/** The time that this process waits for a lock while the broker writes. */
 const lockMs = 30_000
 
 const rowsOf = (file: string): readonly Record<string, unknown>[] => {
@@ -33,7 +33,7 @@ const rowsOf = (file: string): readonly Record<string, unknown>[] => {
   }
 }
 
-test('every row is in the file though the broker is killed; a row that breaks a constraint is quarantined', async (t) => {
+test('each row is in the file although the broker is killed; a row that violates a constraint becomes a dead letter', async (t) => {
   const dataDirectory = await temporaryFolder(t)
   const file = join(dataDirectory, 'exports/readings.db')
   const start = () => startBrokerWithApi(t, { dataDirectory, set: ['node.shards=2', ...configuration()] })
@@ -65,7 +65,7 @@ test('every row is in the file though the broker is killed; a row that breaks a 
   assert.match(letter?.reason ?? '', /NOT NULL constraint failed: readings\.text/)
 })
 
-test('a missing table and a locked file are shown as the reason, and the rows wait', async (t) => {
+test('a missing table or a locked file is shown as the reason, and the rows stay queued', async (t) => {
   const dataDirectory = await temporaryFolder(t)
   const file = join(dataDirectory, 'exports/readings.db')
   const { broker, client } = await startWith(t, configuration(''), dataDirectory)

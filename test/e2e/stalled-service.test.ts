@@ -1,4 +1,4 @@
-// A service that responded at once and then stops responding: requests that wait for it must not delay other clients.
+// A service that stops responding must not delay other clients.
 
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
@@ -7,7 +7,7 @@ import mqtt from 'mqtt'
 import { startBrokerWithApi } from '../management/api.ts'
 import { startBroker } from './godwit-process.ts'
 
-test('an action is not shown as connected if its service takes messages and does not respond', async (t) => {
+test('an action is not shown as connected if its service accepts requests without responding', async (t) => {
   let isSilent = false
   const held: (() => void)[] = []
   const server = createServer((request, response) => {

@@ -1,4 +1,4 @@
-// Large wills and large retained messages in the whole program: they come back from disk, whole and in order, also after a kill.
+// Large wills and large retained messages in the whole program: they are restored from disk, complete and in order, also after a kill.
 
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
@@ -14,11 +14,11 @@ const willBytes = 60_000
 const retainedBytes = 700_000
 
 for (const shards of shardNumbers(1, 2)) {
-  test(`large wills and retained messages outlive SIGKILL with ${shards} shards`, async (t) => {
+  test(`large wills and retained messages survive SIGKILL with ${shards} shards`, async (t) => {
     const set = [`node.shards=${shards}`]
     const broker = await startBroker(t, { set })
-    const mourner = await connected(t, broker, { clientId: 'mourner', ...durable })
-    await mourner.subscribeAsync('wills/#', { qos: 1 })
+    const subscriber = await connected(t, broker, { clientId: 'mourner', ...durable })
+    await subscriber.subscribeAsync('wills/#', { qos: 1 })
     const authors = Array.from({ length: wills }, (_, number) =>
       connected(t, broker, {
         clientId: `author-${number}`,
@@ -34,24 +34,24 @@ for (const shards of shardNumbers(1, 2)) {
       })
     await broker.process.stop('SIGKILL')
 
-    const reborn = await startBroker(t, { dataDirectory: broker.dataDirectory, set })
-    const heard = listening(t, reborn, { clientId: 'mourner', ...durable }, wills)
+    const restarted = await startBroker(t, { dataDirectory: broker.dataDirectory, set })
+    const messages = connectAndReceive(t, restarted, { clientId: 'mourner', ...durable }, wills)
     const expectedWills = Array.from({ length: wills }, (_, number) => `wills/${number} will ${number}`)
-    assert.deepEqual((await heard).map(inWords).toSorted(), expectedWills.toSorted())
-    const reader = await connected(t, reborn, { clientId: 'reader' })
+    assert.deepEqual((await messages).map(describeMessage).toSorted(), expectedWills.toSorted())
+    const reader = await connected(t, restarted, { clientId: 'reader' })
     const given = received(reader, retained)
     await reader.subscribeAsync('large/#', { qos: 1 })
     const expected = Array.from({ length: retained }, (_, number) => `large/${number} retained ${number}`)
-    assert.deepEqual((await given).map(inWords).toSorted(), expected.toSorted())
+    assert.deepEqual((await given).map(describeMessage).toSorted(), expected.toSorted())
   })
 }
 
-test('a client that is back at once publishes behind its own will', async (t) => {
+test('the will of a client that reconnects at once precedes its next message', async (t) => {
   const broker = await startBroker(t, { set: ['node.shards=2'] })
-  const mourner = await connected(t, broker, { clientId: 'mourner' })
-  await mourner.subscribeAsync('wills/#', { qos: 1 })
+  const subscriber = await connected(t, broker, { clientId: 'mourner' })
+  await subscriber.subscribeAsync('wills/#', { qos: 1 })
   const rounds = 20
-  const heard = received(mourner, 2 * rounds)
+  const messages = received(subscriber, 2 * rounds)
   for (let round = 0; round < rounds; round++) {
     const author = await connected(t, broker, { clientId: 'author', ...durable, will: willOf(round) })
     author.stream.destroy()
@@ -59,14 +59,14 @@ test('a client that is back at once publishes behind its own will', async (t) =>
     await back.publishAsync(`wills/${round}`, 'back', { qos: 1, retain: true })
     await back.endAsync()
   }
-  const rows = (await heard).map(inWords)
+  const rows = (await messages).map(describeMessage)
   for (let round = 0; round < rounds; round++) {
     const ofRound = rows.filter((row) => row.startsWith(`wills/${round} `))
     assert.deepEqual(ofRound, [`wills/${round} will ${round}`, `wills/${round} back`])
   }
 })
 
-interface Heard {
+interface ReceivedMessage {
   readonly topic: string
   readonly payload: Buffer
 }
@@ -75,12 +75,12 @@ function willOf(number: number): NonNullable<IClientOptions['will']> {
   return { topic: `wills/${number}`, payload: payloadOf(`will ${number}`, willBytes), qos: 1, retain: true }
 }
 
-/** A text and very many bytes that are the same for the same text. */
+/** A line of text, followed by many bytes that depend on the text. */
 function payloadOf(words: string, bytes: number): Buffer {
   return Buffer.concat([Buffer.from(`${words}\n`), Buffer.alloc(bytes, words)])
 }
 
-function inWords({ topic, payload }: Heard): string {
+function describeMessage({ topic, payload }: ReceivedMessage): string {
   const end = payload.indexOf('\n')
   if (end === -1) return `${topic} ${payload.toString()}`
   const words = payload.toString('utf8', 0, end)
@@ -96,22 +96,27 @@ async function connected(t: TestContext, broker: Broker, options: IClientOptions
   return client
 }
 
-function received(client: MqttClient, count: number): Promise<Heard[]> {
-  const heard: Heard[] = []
+function received(client: MqttClient, count: number): Promise<ReceivedMessage[]> {
+  const messages: ReceivedMessage[] = []
   return new Promise((resolve) => {
     client.on('message', (topic, payload) => {
-      heard.push({ topic, payload })
-      if (heard.length === count) resolve(heard)
+      messages.push({ topic, payload })
+      if (messages.length === count) resolve(messages)
     })
   })
 }
 
-/** Listens before it connects: what waited for it comes at once. */
-async function listening(t: TestContext, broker: Broker, options: IClientOptions, count: number): Promise<Heard[]> {
+/** Adds the handler before it connects, because queued messages follow CONNACK at once. */
+async function connectAndReceive(
+  t: TestContext,
+  broker: Broker,
+  options: IClientOptions,
+  count: number,
+): Promise<ReceivedMessage[]> {
   const address = `mqtt://127.0.0.1:${broker.port}`
   const client = mqtt.connect(address, { protocolVersion: 5, reconnectPeriod: 0, ...options })
   t.after(() => client.end(true))
-  const heard = received(client, count)
+  const messages = received(client, count)
   await happening(client, 'connect')
-  return await heard
+  return await messages
 }

@@ -1,4 +1,4 @@
-// What the broker says of itself, as a client hears it.
+// $SYS topics, as clients receive them.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -6,13 +6,13 @@ import type { MqttClient } from 'mqtt'
 import { shared, startBroker } from './godwit-process.ts'
 import { connected } from './mqtt-client.ts'
 
-/** Resolves when all of the topics were heard, with what they said. */
-function heard(client: MqttClient, topics: readonly string[]): Promise<Map<string, string>> {
-  const told = new Map<string, string>()
+/** Resolves with the payloads by topic when all topics have been received. */
+function collect(client: MqttClient, topics: readonly string[]): Promise<Map<string, string>> {
+  const payloads = new Map<string, string>()
   return new Promise((resolve) => {
     client.on('message', (topic, payload) => {
-      told.set(topic, String(payload))
-      if (topics.every((name) => told.has(name))) resolve(told)
+      payloads.set(topic, String(payload))
+      if (topics.every((name) => payloads.has(name))) resolve(payloads)
     })
   })
 }
@@ -20,41 +20,41 @@ function heard(client: MqttClient, topics: readonly string[]): Promise<Map<strin
 const node = '$SYS/brokers/godwit@plant'
 const named = ['node.name="godwit@plant"', 'node.shards=3']
 
-/** It publishes nothing of its own accord. */
+/** A broker that publishes no periodic $SYS messages. */
 const sharedBroker = shared((scope) => startBroker(scope, { set: [...named, 'sys_topics.interval=0'] }))
 
-test('the version, the time and the numbers of the node are below $SYS/brokers, for subscribers on every shard', async (t) => {
+test('version, time and statistics of the node are published below $SYS/brokers to subscribers on all shards', async (t) => {
   const broker = await startBroker(t, { set: [...named, 'sys_topics.interval=1s'] })
   const topics = ['version', 'uptime', 'datetime', 'sysdescr', 'stats/connections/count', 'metrics/messages/received']
   for (let number = 0; number < 6; number++) {
     const client = await connected(t, broker, { clientId: `curious-${number}` })
-    const all = heard(client, ['$SYS/brokers', ...topics.map((topic) => `${node}/${topic}`)])
+    const all = collect(client, ['$SYS/brokers', ...topics.map((topic) => `${node}/${topic}`)])
     await client.subscribeAsync('$SYS/#', { qos: 1 })
-    const told = await all
-    assert.equal(told.get('$SYS/brokers'), 'godwit@plant')
-    assert.match(told.get(`${node}/version`) ?? '', /^\d+\.\d+\.\d+/)
-    assert.match(told.get(`${node}/uptime`) ?? '', /\d+ seconds$/)
-    assert.match(told.get(`${node}/datetime`) ?? '', /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/)
-    assert.equal(told.get(`${node}/metrics/messages/received`), '0', 'its own messages are not counted')
+    const payloads = await all
+    assert.equal(payloads.get('$SYS/brokers'), 'godwit@plant')
+    assert.match(payloads.get(`${node}/version`) ?? '', /^\d+\.\d+\.\d+/)
+    assert.match(payloads.get(`${node}/uptime`) ?? '', /\d+ seconds$/)
+    assert.match(payloads.get(`${node}/datetime`) ?? '', /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/)
+    assert.equal(payloads.get(`${node}/metrics/messages/received`), '0', '$SYS messages are not counted')
   }
 })
 
-test('clients that come and go are told of, and nothing of it is kept', async (t) => {
+test('connections and disconnections of clients are published, and not retained', async (t) => {
   const broker = await sharedBroker()
   const watcher = await connected(t, broker, { clientId: 'watcher' })
   const topics = ['connected', 'disconnected'].map((what) => `${node}/clients/guest/${what}`)
-  const both = heard(watcher, topics)
+  const both = collect(watcher, topics)
   await watcher.subscribeAsync(`${node}/clients/+/+`)
   const client = await connected(t, broker, { clientId: 'guest', keepalive: 30, username: 'somebody' })
   await client.endAsync()
   const [came, went] = topics.map((topic) => topic)
-  const told = await both
-  const arrival = JSON.parse(told.get(came) ?? '')
+  const payloads = await both
+  const arrival = JSON.parse(payloads.get(came) ?? '')
   assert.deepEqual(
     [arrival.clientid, arrival.ipaddress, arrival.proto_ver, arrival.proto_name, arrival.keepalive],
     ['guest', '127.0.0.1', 5, 'MQTT', 30],
   )
-  assert.equal(JSON.parse(told.get(went) ?? '').clientid, 'guest')
+  assert.equal(JSON.parse(payloads.get(went) ?? '').clientid, 'guest')
   const late = await connected(t, broker, { clientId: 'late' })
   const seen: string[] = []
   late.on('message', (topic) => seen.push(topic))
@@ -69,16 +69,16 @@ test('clients that come and go are told of, and nothing of it is kept', async (t
   )
 })
 
-test('clients whose client identifiers cannot stand in a topic are told of as well', async (t) => {
+test('client IDs with characters that are invalid in topics are percent-encoded', async (t) => {
   const broker = await sharedBroker()
   const watcher = await connected(t, broker, { clientId: 'watcher' })
   const topics = ['a%2Fb', '%2B', '%23', '100%'].map((level) => `${node}/clients/${level}/connected`)
-  const all = heard(watcher, topics)
+  const all = collect(watcher, topics)
   await watcher.subscribeAsync(`${node}/clients/+/+`)
   for (const clientId of ['a/b', '+', '#', '100%']) await connected(t, broker, { clientId })
-  const told = await all
+  const payloads = await all
   assert.deepEqual(
-    topics.map((topic) => JSON.parse(told.get(topic) ?? '').clientid),
+    topics.map((topic) => JSON.parse(payloads.get(topic) ?? '').clientid),
     ['a/b', '+', '#', '100%'],
   )
 })

@@ -1,4 +1,4 @@
-// Topics that are replaced and subscriptions that the broker makes, changed while the broker runs.
+// Topic rewriting, automatic subscriptions and topic metrics, changed while the broker runs.
 
 /* oxlint-disable no-template-curly-in-string -- placeholders */
 
@@ -10,7 +10,7 @@ import { shareConfigurableBroker, startBrokerWithApi } from '../management/api.t
 suite('topics of clients', () => {
   const configuredBroker = shareConfigurableBroker(['node.shards=2'])
 
-  test('are replaced in PUBLISH, SUBSCRIBE and UNSUBSCRIBE as soon as the rules are set', async (t) => {
+  test('are rewritten in PUBLISH, SUBSCRIBE and UNSUBSCRIBE as soon as the rules are set', async (t) => {
     const broker = await configuredBroker()
     const put = (body: unknown) => broker.request('/api/v5/mqtt/topic_rewrite', { method: 'PUT', body })
     const wrong = await put([{ action: 'all', source_topic: 'a/#', re: '(', dest_topic: 'b' }])
@@ -41,7 +41,7 @@ suite('topics of clients', () => {
     assert.deepEqual((await put([])).json, [])
   })
 
-  test('are subscribed to when they connect', async (t) => {
+  test('of automatic subscriptions are subscribed to when a client connects', async (t) => {
     const broker = await configuredBroker()
     const put = (body: unknown) => broker.request('/api/v5/mqtt/auto_subscribe', { method: 'PUT', body })
     assert.equal((await put([{ topic: 'a/#/b' }])).status, 400)
@@ -72,7 +72,7 @@ suite('topics of clients', () => {
     assert.deepEqual((await put([])).json, [])
   })
 
-  test('are counted from when they are registered, over all shards and after a restart', async (t) => {
+  test('have metrics after they are registered, summed over all shards, and stay registered after a restart', async (t) => {
     const broker = await startBrokerWithApi(t, { set: ['node.shards=2'] })
     const request = (method: 'DELETE' | 'GET' | 'POST' | 'PUT', body?: unknown, topic = '') =>
       broker.request(`/api/v5/mqtt/topic_metrics${topic === '' ? '' : `/${encodeURIComponent(topic)}`}`, {
@@ -116,7 +116,7 @@ suite('topics of clients', () => {
     assert.equal((await again.request('/api/v5/mqtt/topic_metrics/x', { method: 'DELETE' })).status, 404)
   })
 
-  test('of which more than 512 are not counted', async () => {
+  test('beyond 512 cannot be registered for metrics', async () => {
     const topics = Array.from({ length: 512 }, (_, number) => ({ topic: `many/${number}` }))
     const broker = await configuredBroker([`topic_metrics=${JSON.stringify(topics)}`])
     const more = await broker.request('/api/v5/mqtt/topic_metrics', { method: 'POST', body: { topic: 'one/more' } })

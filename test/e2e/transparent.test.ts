@@ -1,4 +1,4 @@
-// A transparent bridge of a broker with two shards: the clients are on both, the bridge is on one.
+// A transparent bridge of a broker with two shards: both shards have clients, one has the bridge.
 
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
@@ -19,7 +19,7 @@ import { temporaryFolder } from './godwit-process.ts'
 
 const twoShards = ['node.shards=2']
 
-/** What clients of a broker are subscribed to, as it tells. */
+/** The subscriptions of a client, as the broker lists them. */
 async function subscriptionsOf(broker: BrokerWithApi, clientId: string): Promise<readonly string[]> {
   const { json } = await broker.request(`/api/v4/subscriptions/${clientId}`)
   const rows = (json?.data ?? []) as readonly { topic: string; qos: number }[]
@@ -31,7 +31,7 @@ async function untilSubscribed(broker: BrokerWithApi, wanted: readonly string[])
   while (!isThere(await subscriptionsOf(broker, 'up'))) await new Promise((resolve) => setTimeout(resolve, 20))
 }
 
-test('clients of all shards hear what is published at the remote broker, once, also after a restart and live changes', async (t) => {
+test('clients of all shards receive messages of the remote broker once, also after a restart and after changes of the bridge', async (t) => {
   const remote = await startBrokerWithApi(t, { set: oneShard })
   const dataDirectory = await temporaryFolder(t)
   const bridge = `server = "mqtt-tcp://127.0.0.1:${remote.port}", proto_ver = 5, clientid = up, backoff_max = 1s
@@ -71,11 +71,11 @@ test('clients of all shards hear what is published at the remote broker, once, a
   const archive = await Listener.at(t, again.port, 'stored', durable)
   await archive.until(['kept for it'])
 
-  // Live: off and on again, in the connection that there is.
+  // The bridge becomes not transparent and transparent again, without a new connection.
   await untilBridge(again, ({ state }) => state === 'connected')
   const node = await bridgeOf(again)
   assert.equal(node.transparent, true)
-  // The value that is shown without a configuration is written by this, and so the bridge reconnects.
+  // This PUT writes defaults into the configuration, which is a change for which the bridge reconnects.
   await again.request('/api/v4/bridges/up', { method: 'PUT', body: { up: node } })
   const { connects } = (await untilConnected(again)).counters
   const off = await again.request('/api/v4/bridges/up', {

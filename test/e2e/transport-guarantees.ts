@@ -1,4 +1,4 @@
-// What every transport keeps, whatever bytes look like on its way.
+// Checks that apply to each transport.
 
 import assert from 'node:assert/strict'
 import { type EventEmitter, once } from 'node:events'
@@ -12,24 +12,24 @@ export const protocols = [
 
 export type Protocol = (typeof protocols)[number]
 
-/** Gives a client that is connected, and goes with the test. */
+/** Connects a client, which is closed when the test ends. */
 export type Connect = (options: IClientOptions) => Promise<MqttClient>
 
-export interface KeptPromise {
+export interface Guarantee {
   readonly name: string
-  readonly isKept: (protocol: Protocol, connect: Connect) => Promise<void>
+  readonly check: (protocol: Protocol, connect: Connect) => Promise<void>
 }
 
 const levels = [0, 1, 2] as const
-/** Many times what any transport carries in one piece. */
+/** Many times the size of the largest segment or frame of each transport. */
 const largeBytes = 3_000_000
 
-/** Each may be looked at with a broker that has others' messages: topics and client ids are of the protocol's own. */
-export const promises: readonly KeptPromise[] = [
-  { name: 'messages arrive at every quality of service, in order', isKept: messagesArrive },
-  { name: 'a retained message meets who comes later', isKept: retainedMeetsLatecomer },
-  { name: 'the will of a client that breaks off is published', isKept: willIsPublished },
-  { name: 'a large message arrives whole', isKept: largeMessageArrives },
+/** They can share a broker: topics and client IDs contain the name of the protocol version. */
+export const guarantees: readonly Guarantee[] = [
+  { name: 'messages arrive at each QoS, in order', check: messagesArrive },
+  { name: 'a later subscriber receives a retained message', check: retainedMessageArrives },
+  { name: 'the will is published when a connection breaks', check: willIsPublished },
+  { name: 'a large message arrives complete', check: largeMessageArrives },
 ]
 
 async function messagesArrive(protocol: Protocol, connect: Connect): Promise<void> {
@@ -54,7 +54,7 @@ async function messagesArrive(protocol: Protocol, connect: Connect): Promise<voi
   }
 }
 
-async function retainedMeetsLatecomer({ name, options }: Protocol, connect: Connect): Promise<void> {
+async function retainedMessageArrives({ name, options }: Protocol, connect: Connect): Promise<void> {
   const publisher = await connect({ ...options, clientId: `keeps-${name}` })
   await publisher.publishAsync(`state/${name}/door`, 'open', { qos: 1, retain: true })
   const subscriber = await connect({ ...options, clientId: `late-${name}` })
@@ -66,9 +66,9 @@ async function retainedMeetsLatecomer({ name, options }: Protocol, connect: Conn
 }
 
 async function willIsPublished({ name, options }: Protocol, connect: Connect): Promise<void> {
-  const mourner = await connect({ ...options, clientId: `mourner-${name}` })
-  await mourner.subscribeAsync(`wills/${name}/#`, { qos: 1 })
-  const arrived = nextMessage(mourner)
+  const watcher = await connect({ ...options, clientId: `mourner-${name}` })
+  await watcher.subscribeAsync(`wills/${name}/#`, { qos: 1 })
+  const arrived = nextMessage(watcher)
   const will = { topic: `wills/${name}/sensor`, payload: Buffer.from('gone'), qos: 1, retain: false } as const
   const sensor = await connect({ ...options, clientId: `sensor-${name}`, will })
   sensor.stream.destroy()
@@ -86,7 +86,7 @@ async function largeMessageArrives({ name, options }: Protocol, connect: Connect
   assert.ok((await arrived).payload.equals(payload))
 }
 
-/** The client's own type of its events is too narrow for `once`. */
+/** Like `once`, for all events: the type of MQTT.js lacks some of them. */
 export function happening(client: MqttClient, event: string): Promise<unknown[]> {
   return once(client as unknown as EventEmitter, event)
 }

@@ -1,4 +1,4 @@
-// The same promises over each transport. A transport is one entry of the table.
+// The guarantees of test/e2e/transport-guarantees.ts over each transport. A transport is one entry of the table.
 
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -7,15 +7,15 @@ import { connectQuicAsync } from '@currentspace/http3'
 import mqtt, { type IClientOptions, MqttClient } from 'mqtt'
 import { Authority } from '../transports/certificates.ts'
 import { type Broker, portOf, shared, startBroker, temporaryFolder } from './godwit-process.ts'
-import { happening, promises, protocols } from './transport-guarantees.ts'
+import { happening, guarantees, protocols } from './transport-guarantees.ts'
 
 interface Transport {
   readonly name: string
-  /** `--set` each; certificates lie in the folder. */
+  /** Settings of the listener; the folder contains the certificates. */
   settings(folder: string): readonly string[]
   url(broker: Broker): string
   options(): IClientOptions
-  /** Where the client library does not speak it itself. */
+  /** Connects a client if MQTT.js does not implement the transport. */
   connect?(url: string, options: IClientOptions): Promise<MqttClient>
 }
 
@@ -72,7 +72,7 @@ const transports: readonly Transport[] = [
   },
   {
     name: 'QUIC with several shards',
-    // One shard has the socket, and carries two thirds of the clients to the others.
+    // One shard has the socket and relays two thirds of the connections to the other shards.
     settings: (folder) => ['bind="127.0.0.1:0"', ...certificateIn(folder)].map((line) => `listeners.quic.${line}`),
     url: (broker) => `127.0.0.1:${portOf(broker, 'quic')}`,
     options: () => ({}),
@@ -90,11 +90,11 @@ async function connectOverQuic(address: string, options: IClientOptions): Promis
   session.on('error', () => {})
   const made = new MqttClient(() => {
     const stream = session.openStream()
-    // Without this the broker is not told that the client is gone.
+    // Without this, the broker does not notice that the client is closed.
     stream.on('error', () => {})
     stream.on('close', () => {
       session.close().catch(() => {
-        // The broker was quicker.
+        // The broker has already closed the connection.
       })
     })
     return stream
@@ -121,9 +121,9 @@ for (const transport of transports) {
   test(`over ${transport.name}`, async (t) => {
     const broker = await sharedBroker()
     for (const protocol of protocols) {
-      for (const { name, isKept } of promises) {
+      for (const { name, check } of guarantees) {
         await t.test(`MQTT ${protocol.name}: ${name}`, (t) =>
-          isKept(protocol, async (options) => {
+          check(protocol, async (options) => {
             const ways = { reconnectPeriod: 0, ...transport.options(), ...options }
             const url = transport.url(broker)
             const made = await (transport.connect?.(url, ways) ?? mqtt.connectAsync(url, ways))

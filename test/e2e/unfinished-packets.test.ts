@@ -1,5 +1,5 @@
-// A thousand clients that begin large packets and end none of them, over real sockets: what they hold is bounded, and who goes
-// on with a large packet is served.
+// A thousand clients send incomplete large packets over real sockets: their memory is limited, and a client that completes a large
+// packet is served.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -14,19 +14,19 @@ import { plainConnect } from '../simulator/plain-connect.ts'
 import { shardNumbers } from '../test-length.ts'
 
 const packetBytes = 100_000
-/** Of each packet that is never ended. */
-const begunBytes = 90_000
+/** The part of each packet that is sent. */
+const sentBytes = 90_000
 const limitBytes = 8 * 1_048_576
-const hogs = 1_000
-/** Far fewer than it takes to fill the part of one thread, so that an honest client gets on meanwhile. */
-const hogsAtOnce = 10
+const incompletePackets = 1_000
+/** Far fewer than exhaust the limit of one shard, so that a client with a complete packet is served meanwhile. */
+const simultaneousPackets = 10
 
 const large = encodePublish({ topic: 'large', payload: 'x'.repeat(packetBytes - 12), qos: 1, packetId: 1 }, 5)
 const topics = new TopicTable(1_024)
 
 const connectOf = (clientId: string): Buffer => encode(plainConnect(5, clientId), 5)
 
-/** A client of TCP by hand. */
+/** A client on a TCP socket that sends single bytes of packets. */
 class RawClient {
   readonly socket: Socket
   readonly packets = new Happenings<Packet>()
@@ -59,7 +59,7 @@ class RawClient {
   }
 }
 
-/** Counts those that are gone, and those that were told why. */
+/** Counts closed connections, and those that got DISCONNECT with the reason. */
 class Crowd {
   readonly #gone = new Happenings<string>()
   told = 0
@@ -71,7 +71,7 @@ class Crowd {
     void client.packets.next().then((packet) => {
       if (packet.type === 'disconnect' && packet.reasonCode === reasonCodes.quotaExceeded) this.told++
     })
-    client.socket.write(large.subarray(0, begunBytes))
+    client.socket.write(large.subarray(0, sentBytes))
   }
 
   async addOverWebSocket(t: TestContext, port: number, clientId: string): Promise<void> {
@@ -81,7 +81,7 @@ class Crowd {
     await peer.request(upgradeRequest('/mqtt'))
     peer.send(binary(connectOf(clientId)))
     await peer.nextFrame()
-    peer.send(binary(large).subarray(0, begunBytes))
+    peer.send(binary(large).subarray(0, sentBytes))
   }
 
   async until(gone: number): Promise<void> {
@@ -99,22 +99,22 @@ for (const shards of shardNumbers(1, 2)) {
     await once(honest.socket, 'connect')
     await honest.enter('honest')
     const crowd = new Crowd()
-    const pieceBytes = Math.ceil(large.length / (hogs / hogsAtOnce / 2))
+    const pieceBytes = Math.ceil(large.length / (incompletePackets / simultaneousPackets / 2))
     let at = 0
-    for (let count = 0; count < hogs; count += hogsAtOnce) {
-      const coming = Array.from({ length: hogsAtOnce }, (_, index) => {
+    for (let count = 0; count < incompletePackets; count += simultaneousPackets) {
+      const coming = Array.from({ length: simultaneousPackets }, (_, index) => {
         const clientId = `hog ${count + index}`
         if (index % 2 === 0) return crowd.addOverTcp(t, broker.port, clientId)
         return crowd.addOverWebSocket(t, portOf(broker, 'ws'), clientId)
       })
       await Promise.all(coming)
-      // A packet for each half of them, and the last piece of the second only when all are there.
-      const isLast = count + hogsAtOnce >= hogs
+      // One complete packet after each half of the clients; the last part of the second packet is sent after all of them.
+      const isLast = count + simultaneousPackets >= incompletePackets
       const end = isLast ? 2 * large.length : Math.min(at + pieceBytes, 2 * large.length - 1)
       honest.socket.write(Buffer.concat([large, large]).subarray(at, end))
       at = end
     }
-    await crowd.until(hogs - Math.floor(limitBytes / begunBytes))
+    await crowd.until(incompletePackets - Math.floor(limitBytes / sentBytes))
     assert.equal((await honest.packets.next()).type, 'puback')
     assert.equal((await honest.packets.next()).type, 'puback')
     assert.ok(crowd.told > 0)

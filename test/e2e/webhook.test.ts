@@ -1,4 +1,4 @@
-// The section webhook, as NanoMQ has it, in the real program.
+// The section `webhook` of NanoMQ, in the whole program.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -25,7 +25,7 @@ function bodies(service: HttpService): Record<string, unknown>[] {
   return service.received.map(({ body }) => JSON.parse(body) as Record<string, unknown>)
 }
 
-test('messages of the topics that it names are sent once each, with all that NanoMQ says of them', async (t) => {
+test('each message of a configured topic is sent once, with the fields of NanoMQ', async (t) => {
   const service = await HttpService.start(t)
   const broker = await configuredBroker([
     webhook(service.port, 'events=[{event=on_message_publish,topic="in/#"},{event=on_message_publish,topic="+/a"}]'),
@@ -81,7 +81,7 @@ for (const [encoding, payload] of [
   ['base64', '/w=='],
   ['base62', '47'],
 ] as const) {
-  test(`payloads are written as ${encoding} where that is wanted`, async (t) => {
+  test(`payloads are encoded as ${encoding} if configured`, async (t) => {
     const service = await HttpService.start(t)
     const broker = await configuredBroker([
       webhook(service.port, `body.encoding=${encoding},events=[{event=on_message_publish}]`),
@@ -99,7 +99,7 @@ for (const [encoding, payload] of [
   })
 }
 
-test('what is acknowledged is sent, also where the service is away and the broker is killed', async (t) => {
+test('acknowledged messages are sent, also if the service is unavailable and the broker is killed', async (t) => {
   const service = await HttpService.prepare(t)
   const set = [webhook(service.port, 'events=[{event=on_message_publish,topic="in/#"}]')]
   const broker = await startBroker(t, { set })
@@ -111,12 +111,12 @@ test('what is acknowledged is sent, also where the service is away and the broke
   await service.until((received) => new Set(received.map(({ body }) => JSON.parse(body).payload)).size === 50)
 })
 
-/** Requests about the clients of one test: the end of a client of another test may come late. */
+/** Requests about the clients of this test: a client of another test may disconnect late. */
 function ofThese(received: readonly { readonly body: string }[]) {
   return received.filter(({ body }) => /"clientid":"(press|oven)"/.test(body))
 }
 
-test('clients that connect, fail to connect and disconnect are sent with the reasons that NanoMQ has', async (t) => {
+test('successful and refused connections and disconnections are sent with the reasons of NanoMQ', async (t) => {
   const service = await HttpService.start(t)
   const broker = await configuredBroker([
     webhook(service.port, 'events=[{event=on_client_connack},{event=on_client_disconnected}]'),
@@ -136,7 +136,7 @@ test('clients that connect, fail to connect and disconnect are sent with the rea
     password: 'wonder',
     protocolVersion: 5,
   })
-  // Its arrival and its end may be told by different shards.
+  // Different shards may report the connection and the disconnection.
   await count(4)
   second.stream.destroy()
   await service.until((received) => ofThese(received).some(({ body }) => body.includes('"reason":"abnormal"')))
@@ -151,7 +151,7 @@ test('clients that connect, fail to connect and disconnect are sent with the rea
   ])
 })
 
-test('it is changed while the broker runs, and a mistake in it is named', async (t) => {
+test('the section is changed while the broker runs, and the error for an invalid one names the setting', async (t) => {
   const service = await HttpService.start(t)
   const broker = await configuredBroker()
   const put = (value: unknown) =>

@@ -1,4 +1,4 @@
-// Loaded before the broker: a machine on which the QUIC library is not installed.
+// Loaded before the broker: simulates a machine without the QUIC library.
 
 import { registerHooks } from 'node:module'
 

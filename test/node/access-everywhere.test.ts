@@ -1,4 +1,4 @@
-// What is stored of who may come in and what they may do holds on every shard of a real node, at once and after a restart.
+// Stored credentials, bans and rules apply on each shard of a real node, at once and after a restart.
 
 import assert from 'node:assert/strict'
 import { type EventEmitter, once } from 'node:events'
@@ -14,7 +14,7 @@ import type { BanRecord, CredentialRecord, RuleRecord } from '../../src/records/
 import { atEnd, temporaryFolder } from '../e2e/godwit-process.ts'
 
 const shards = 2
-/** One on each shard. */
+/** Client IDs of which each shard owns one. */
 const clientIds = Array.from({ length: shards }, (_, shard) => {
   let number = 0
   while (shardOf(`client-${number}`, shards) !== shard) number++
@@ -51,13 +51,13 @@ async function connect(t: TestContext, node: RunningNode, clientId: string, pass
   return client
 }
 
-/** Tries until the shards are there again. */
-async function backAgain(t: TestContext, node: RunningNode, clientId: string): Promise<MqttClient> {
+/** Retries until the shards have restarted. */
+async function reconnect(t: TestContext, node: RunningNode, clientId: string): Promise<MqttClient> {
   const client = mqtt.connect(`mqtt://127.0.0.1:${node.listeners[0].port}`, {
     clientId,
     protocolVersion: 5,
     reconnectPeriod: 20,
-    // Also after a refusal: the shard that has the session may be between two lives.
+    // Retries also after a refusal: the owner shard of the session may be restarting.
     reconnectOnConnackError: true,
   })
   client.on('error', () => {})
@@ -115,7 +115,7 @@ const credential: CredentialRecord = {
   ...hashPassword('secret'),
 }
 
-test('a change of what is stored holds on every shard when it resolves, and after a restart', async (t) => {
+test('a change of access records applies on each shard when its promise resolves, and after a restart', async (t) => {
   const folder = await temporaryFolder(t)
   const node = await start(t, folder)
   const clients = await Promise.all(clientIds.map((clientId) => connect(t, node, clientId)))
@@ -147,7 +147,7 @@ test('a change of what is stored holds on every shard when it resolves, and afte
   }
 })
 
-test('shards that break come back with what was stored and with the rules that the node was given last', async (t) => {
+test('restarted shards have the stored access records and the latest rules of the configuration', async (t) => {
   const folder = await temporaryFolder(t)
   const node = await start(t, folder, new URL('../e2e/crashing-shard.ts', import.meta.url))
   const [banished = '', heard = ''] = clientIds
@@ -162,11 +162,11 @@ test('shards that break come back with what was stored and with the rules that t
   const broken = once(client as unknown as EventEmitter, 'close')
   await writeFile(join(folder, 'break-now'), '')
   await broken
-  const again = await backAgain(t, node, heard)
+  const again = await reconnect(t, node, heard)
   assert.equal(await publishes(again, 'shut/a'), notAuthorized)
   assert.equal(await publishes(again, 'closed/a'), notAuthorized)
   assert.equal((await publishes(again, 'open/a')) & 0x80, 0)
-  // Its own shard may still be starting: until it is there no client is accepted, and the client is told so.
+  // The owner shard may still be starting. Until then, it refuses clients with a reason.
   let reason
   do reason = await refusal(t, node, banished)
   while (reason !== banned)

@@ -1,4 +1,4 @@
-// The node's book of who may come in and what they may do.
+// The access records of a node: credentials, bans, rules and accounts.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -20,7 +20,7 @@ const rule: RuleRecord = {
   createdAtMs: 1,
 }
 
-/** A store whose disk may fail, before or after it has written. */
+/** A store whose disk may fail, before or after a write. */
 class Disk {
   readonly store: Store
   fails: 'never' | 'before' | 'after' = 'never'
@@ -74,7 +74,7 @@ const idsIn = (records: AccessRecords): string[] =>
 const bansIn = (records: AccessRecords): string[] => [...records.all('ban')].map(({ who }) => who)
 
 describe('a change of access records', () => {
-  test('is on disk, in the book and told to the shards when it resolves', async () => {
+  test('is durable, in memory and sent to the shards when its promise resolves', async () => {
     const { disk, told, records } = await stage()
     const change = { put: [ban('a'), rule], delete: [] }
     await records.change(change)
@@ -85,14 +85,14 @@ describe('a change of access records', () => {
     assert.deepEqual([bansIn(again), [...again.all('rule')]], [['a'], [rule]])
   })
 
-  test('replaces the record of the same name and takes others away', async () => {
+  test('replaces records with the same key, and deletes records', async () => {
     const { records } = await stage()
     await records.change({ put: [ban('a'), ban('b')], delete: [] })
     await records.change({ put: [ban('b', 'another')], delete: [{ kind: 'ban', as: 'clientid', who: 'a' }] })
     assert.deepEqual([...records.all('ban')], [ban('b', 'another')])
   })
 
-  test('is decided upon when its turn comes, and not made where nothing is to change', async () => {
+  test('is computed after earlier changes, and is not written if it is empty', async () => {
     const { told, records } = await stage()
     const onceOnly = (): AccessChange => {
       const isThere = records.find({ kind: 'ban', as: 'clientid', who: 'a' }) !== undefined
@@ -102,29 +102,29 @@ describe('a change of access records', () => {
     assert.equal(told.length, 1)
   })
 
-  test('waits for the one before it: the shards hear of them in their order', async () => {
+  test('waits for the previous change, so that shards get changes in order', async () => {
     const disk = new Disk()
-    const heard: string[] = []
+    const received: string[] = []
     const { promise: firstMayEnd, resolve: endFirst } = Promise.withResolvers<undefined>()
     const records = await openAccessRecords({
       store: disk.store,
       tell: async ({ put: [record] }) => {
         assert.ok(record?.kind === 'ban')
-        heard.push(record.who)
+        received.push(record.who)
         if (record.who === 'first') await firstMayEnd
       },
     })
     const both = [ban('first'), ban('second')].map((record) => records.change({ put: [record], delete: [] }))
     for (let turn = 0; turn < 20; turn++) await Promise.resolve()
-    assert.deepEqual(heard, ['first'])
+    assert.deepEqual(received, ['first'])
     endFirst(undefined)
     await Promise.all(both)
-    assert.deepEqual(heard, ['first', 'second'])
+    assert.deepEqual(received, ['first', 'second'])
   })
 })
 
 describe('a list of access records', () => {
-  test('is in the order in which its records came, also after a restart', async () => {
+  test('has the order of creation, also after a restart', async () => {
     const { disk, records } = await stage()
     for (const id of ['b', 'c', 'a']) {
       await records.change({ put: [credential(id, records.newMomentMs())], delete: [] })
@@ -134,7 +134,7 @@ describe('a list of access records', () => {
     assert.deepEqual(idsIn(again), ['b', 'c', 'a'])
   })
 
-  test('gives each record a later moment than all before it, also where the clock is behind', async (t) => {
+  test('gives each record a later time than all earlier ones, also if the clock is set back', async (t) => {
     const { disk, records } = await stage()
     const moments = Array.from({ length: 10_000 }, () => records.newMomentMs())
     assert.ok(moments.every((moment, index) => index === 0 || moment > moments[index - 1]))
@@ -144,7 +144,7 @@ describe('a list of access records', () => {
     assert.ok(again.newMomentMs() > moments.at(-1)!)
   })
 
-  test('may be changed while it is walked', async () => {
+  test('may be changed during an iteration', async () => {
     const { records } = await stage()
     await records.change({ put: ['a', 'b', 'c'].map((id) => credential(id, 1)), delete: [] })
     const seen: string[] = []
@@ -159,7 +159,7 @@ describe('a list of access records', () => {
 })
 
 describe('a disk that fails', () => {
-  test('once costs nothing: what may be there or not is written again', async () => {
+  test('once has no effect: the change, which may have been written, is written again', async () => {
     const { disk, told, records } = await stage()
     const { store } = disk
     disk.fails = 'after'
@@ -172,7 +172,7 @@ describe('a disk that fails', () => {
     assert.deepEqual([bansIn(records), told.length, disk.reopened], [['a'], 1, 1])
   })
 
-  test('for a longer time refuses changes, and no change applies before it is on disk', async () => {
+  test('for a longer time refuses changes, and no change applies before it is durable', async () => {
     const { disk, told, records } = await stage()
     disk.fails = 'before'
     await assert.rejects(records.change({ put: [ban('a')], delete: [] }), StorageFailure)
@@ -183,7 +183,7 @@ describe('a disk that fails', () => {
     assert.deepEqual(
       bansIn(records),
       ['a', 'c'],
-      'what may have been written is written first, what was not tried is not',
+      'a change that may have been written is written first; one that was not attempted is dropped',
     )
     assert.equal(told.length, 2)
   })
@@ -199,7 +199,7 @@ const viewer: AccountRecord = {
   createdAtMs: 1,
 }
 
-test('accounts of the management API are in the same store, and no shard is told of them', async () => {
+test('accounts of the management API are in the same store, and are not sent to shards', async () => {
   const { disk, told, records } = await stage()
   await records.change({ put: [viewer, ban('pump')], delete: [] })
   await records.change({ put: [], delete: [{ kind: 'api-key', id: 'a' }] })

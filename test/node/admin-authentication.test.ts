@@ -1,4 +1,4 @@
-// Who may use the API: what is kept of passwords, and what it costs to be wrong.
+// Authentication of administrators: stored password hashes, and the cost of failed logins.
 
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, scryptSync } from 'node:crypto'
@@ -13,7 +13,7 @@ import { authenticatedOrigin, hashSecret, PasswordHasher } from '../../src/node/
 import { RecentLogins } from '../../src/node/admins/recent-logins.ts'
 import { adminAuthentication, type AuthenticationDependencies } from '../../src/node/admins/admin-authentication.ts'
 
-test('what a token lets its bearer do is what its claim role says, and nothing where that is no role', async () => {
+test('the role of a token is its claim `role`; a token with an invalid role is refused', async () => {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519')
   const text = String(publicKey.export({ type: 'spki', format: 'pem' }))
   const loaded = loadConfig({
@@ -51,8 +51,8 @@ test('what a token lets its bearer do is what its claim role says, and nothing w
 const own = { username: 'admin', password: undefined }
 const here = '192.0.2.1'
 
-/** Says how often a password of a person was worked out. */
-class CountingWork extends PasswordHasher {
+/** Counts how often the hash of a password of an account is computed. */
+class CountingHasher extends PasswordHasher {
   readonly checked: (StoredPassword | undefined)[] = []
 
   override isPassword(...parameters: Parameters<PasswordHasher['isPassword']>): Promise<boolean> {
@@ -63,16 +63,16 @@ class CountingWork extends PasswordHasher {
 
 interface Stage {
   readonly records: AccessRecords
-  readonly work: CountingWork
+  readonly work: CountingHasher
   readonly signIn: (name: string, password: string) => Promise<string | undefined>
 }
 
 async function stage(more: Partial<AuthenticationDependencies> = {}): Promise<Stage> {
   const records = await openAccessRecords({ store: openMemoryStore(), tell: async () => {} })
-  const work = new CountingWork()
+  const work = new CountingHasher()
   const recent = new RecentLogins()
-  const ground = { records, work, recent, own, isHardened: true, refusesOwn: false, nowMs: () => 1_000, ...more }
-  const accounts = adminAuthentication(ground)
+  const dependencies = { records, work, recent, own, isHardened: true, refusesOwn: false, nowMs: () => 1_000, ...more }
+  const accounts = adminAuthentication(dependencies)
   return { records, work, signIn: async (name, password) => byOf(await accounts.signIn(name, password, here)) }
 }
 
@@ -113,13 +113,13 @@ test('passwords of accounts are stored with a slow hash, and equal passwords hav
 })
 
 test(
-  'passwords that were worked on leave no memory behind, on whichever thread of the pool',
-  { skip: process.platform === 'linux' ? false : 'only Linux tells what is resident' },
+  'hashing passwords leaves no memory in use, on each thread of the pool',
+  { skip: process.platform === 'linux' ? false : 'only Linux reports resident memory' },
   async () => {
     const work = new PasswordHasher()
     await work.hash('a first one')
     const before = process.memoryUsage.rss()
-    // One after the other; each finds another thread of the pool idle.
+    // In sequence, so that each hash runs on another idle thread of the pool.
     for (let times = 0; times < 8; times++) await work.hash('a long password')
     assert.ok(process.memoryUsage.rss() - before < 40 * 1_048_576)
   },
@@ -137,7 +137,7 @@ test('a failed login costs one password hash, whether the account exists or not'
   assert.equal(await signIn('reports', 'secret'), 'api-key')
 })
 
-test('a successful check is remembered until the record changes', async () => {
+test('a successful password check is cached until the record changes', async () => {
   const { records, work, signIn } = await stage()
   await records.change({ put: [await account(work, 'ann', 'a long password')], delete: [] })
   for (let time = 0; time < 3; time++) assert.equal(await signIn('ann', 'a long password'), 'account')
@@ -149,7 +149,7 @@ test('a successful check is remembered until the record changes', async () => {
   assert.equal(await signIn('ann', 'another password'), undefined)
 })
 
-test('a stored password that is well known is refused', async () => {
+test('a well-known stored password is refused', async () => {
   const { records, work, signIn } = await stage()
   await records.change({ put: [await account(work, 'admin', 'public'), await account(work, 'ann', 'ann')], delete: [] })
   assert.equal(await signIn('admin', 'public'), 'well-known')
@@ -159,7 +159,7 @@ test('a stored password that is well known is refused', async () => {
   assert.equal(await legacy.signIn('admin', 'public'), 'account')
 })
 
-test('attempts are checked one at a time, and no address waits for all attempts of another', async () => {
+test('attempts are checked one at a time, and alternate between addresses', async () => {
   const work = new PasswordHasher()
   const order: string[] = []
   const guess = async (from: string): Promise<void> => {
@@ -171,7 +171,7 @@ test('attempts are checked one at a time, and no address waits for all attempts 
   assert.ok(order.indexOf(here) <= 2, order.join())
 })
 
-test('behind however many wrong guesses of its own address a right password is right', async () => {
+test('a correct password is accepted after any number of wrong guesses from the same address', async () => {
   const work = new PasswordHasher()
   const salt = Buffer.from('NaCl')
   const hash = scryptSync('right', salt, 32, { N: 16, r: 1, p: 1 })
@@ -181,7 +181,7 @@ test('behind however many wrong guesses of its own address a right password is r
   assert.ok((await Promise.all(guesses)).every((isRight) => !isRight))
 })
 
-test('an account with a session waits for no guess but the one that is checked', async () => {
+test('attempts of authenticated accounts precede all waiting guesses', async () => {
   const work = new PasswordHasher()
   const order: string[] = []
   const hashFor = async (from: string): Promise<void> => {
@@ -198,7 +198,7 @@ test('an account with a session waits for no guess but the one that is checked',
   assert.deepEqual(order, [here, authenticatedOrigin, authenticatedOrigin, '192.0.2.2', '192.0.2.3'])
 })
 
-/** A password whose derivation costs nothing that a test would notice. */
+/** A stored password whose hash takes little time. */
 function cheapPassword(password: string): StoredPassword {
   const salt = Buffer.from('NaCl')
   const hash = scryptSync(password, salt, 32, { N: 16, r: 1, p: 1 })
@@ -208,13 +208,13 @@ function cheapPassword(password: string): StoredPassword {
 describe('200 clients that guess passwords share the address of an account with the right password', () => {
   test('attempts at another name alternate with the right password, which waits for two of them', async () => {
     const work = new PasswordHasher()
-    const kept = cheapPassword('right')
+    const stored = cheapPassword('right')
     let guessesDone = 0
     const guesses = Array.from({ length: 200 }, async (_, number) => {
-      await work.isPassword(`guess ${number}`, kept, here, { name: 'admin', wasRightHere: false })
+      await work.isPassword(`guess ${number}`, stored, here, { name: 'admin', wasRightHere: false })
       guessesDone += 1
     })
-    assert.equal(await work.isPassword('right', kept, here, { name: 'ann', wasRightHere: false }), true)
+    assert.equal(await work.isPassword('right', stored, here, { name: 'ann', wasRightHere: false }), true)
     assert.ok(guessesDone <= 3, `${guessesDone} guesses went first`)
     await Promise.all(guesses)
   })
@@ -226,7 +226,7 @@ describe('200 clients that guess passwords share the address of an account with 
       delete: [],
     })
     assert.equal(await signIn('ann', 'right'), 'account')
-    // The record is another object, so that the password has to be worked out again.
+    // A new record, so that the cached result of the check does not apply.
     await records.change({
       put: [{ ...(await account(work, 'ann', 'x')), password: cheapPassword('right') }],
       delete: [],
@@ -243,10 +243,10 @@ describe('200 clients that guess passwords share the address of an account with 
 
   test('a wrong password of such a name waits for the turn of its address, like one of an unknown name', async () => {
     const work = new PasswordHasher()
-    const kept = cheapPassword('right')
+    const stored = cheapPassword('right')
     const order: string[] = []
     const guess = async (name: string, wasRightHere: boolean): Promise<void> => {
-      assert.equal(await work.isPassword('wrong', kept, here, { name, wasRightHere }), false)
+      assert.equal(await work.isPassword('wrong', stored, here, { name, wasRightHere }), false)
       order.push(name)
     }
     const others = Array.from({ length: 20 }, (_, number) => guess(`nobody-${number}`, false))
@@ -257,29 +257,29 @@ describe('200 clients that guess passwords share the address of an account with 
 
 test('attempts of disconnected clients are not checked, nor attempts that wait when the broker stops', async () => {
   const work = new PasswordHasher()
-  const kept = cheapPassword('right')
+  const stored = cheapPassword('right')
   let responses = 0
   const note = (): void => void (responses += 1)
-  const first = work.isPassword('wrong', kept, here)
+  const first = work.isPassword('wrong', stored, here)
   const leaving = new AbortController()
   for (let number = 0; number < 1_000; number++) {
     const claimed = { name: `user-${number % 100}`, wasRightHere: number % 2 === 0, gone: leaving.signal }
-    void work.isPassword('wrong', kept, here, claimed).then(note)
+    void work.isPassword('wrong', stored, here, claimed).then(note)
   }
   leaving.abort()
-  // Behind a thousand it would have waited for their work.
-  assert.equal(await work.isPassword('right', kept, here, { name: 'ann', wasRightHere: false }), true)
+  // If the thousand attempts were checked, this one would wait for them.
+  assert.equal(await work.isPassword('right', stored, here, { name: 'ann', wasRightHere: false }), true)
   await first
   assert.equal(responses, 0)
-  const underWay = work.isPassword('wrong', kept, here)
-  void work.isPassword('wrong', kept, here).then(note)
+  const pending = work.isPassword('wrong', stored, here)
+  void work.isPassword('wrong', stored, here).then(note)
   work.close()
-  assert.equal(await underWay, false)
-  assert.equal(await work.isPassword('right', kept, here), true, 'nothing is in the way')
+  assert.equal(await pending, false)
+  assert.equal(await work.isPassword('right', stored, here), true, 'no attempt precedes this one')
   assert.equal(responses, 0)
 })
 
-test('pairs of address and name are remembered for twelve hours, and 4,096 of them', () => {
+test('4,096 pairs of address and name are stored, each for twelve hours', () => {
   const recent = new RecentLogins()
   recent.note(here, 'ann', 0)
   assert.ok(recent.has(here, 'ann', 43_199_999))

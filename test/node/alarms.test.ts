@@ -18,7 +18,7 @@ function stage(maxInHistory?: number): Stage {
   return { alarms, told, clock }
 }
 
-test('an alarm holds from when it is raised until it is over, and is told both times', () => {
+test('an alarm is active from its start to its end, and listeners are notified of both', () => {
   const { alarms, told, clock } = stage()
   alarms.raise('storage', 'the disk fails')
   clock.nowMs = 5_000
@@ -30,7 +30,7 @@ test('an alarm holds from when it is raised until it is over, and is told both t
   ])
 })
 
-test('what several have trouble with is over when it is over for all of them', () => {
+test('an alarm of several sources ends when it has ended for all of them', () => {
   const { alarms } = stage()
   alarms.raise('storage', 'of shard 0', '0')
   alarms.raise('storage', 'of shard 1', '1')
@@ -40,12 +40,12 @@ test('what several have trouble with is over when it is over for all of them', (
     [['storage', 2]],
   )
   alarms.over('storage', 'again', '0')
-  assert.equal(alarms.active().length, 1, 'one source ends no alarm of another')
+  assert.equal(alarms.active().length, 1, 'a source cannot end the alarm of another source')
   alarms.over('storage', 'again', '1')
   assert.deepEqual(alarms.active(), [])
 })
 
-test('an operator ends an alarm by its name, and one that does not hold is not ended', () => {
+test('an administrator ends an active alarm by its name', () => {
   const { alarms } = stage()
   alarms.raise('session-set-aside', 'of client a', 'a')
   assert.equal(alarms.deactivate('session-set-aside'), true)
@@ -54,7 +54,7 @@ test('an operator ends an alarm by its name, and one that does not hold is not e
   assert.deepEqual(alarms.history(), [])
 })
 
-test('the history keeps the last alarms and no more', () => {
+test('the history is limited to the last alarms', () => {
   const { alarms } = stage(3)
   for (let number = 0; number < 5; number++) {
     alarms.raise(`bridge:${number}`, '')
@@ -66,7 +66,7 @@ test('the history keeps the last alarms and no more', () => {
   )
 })
 
-test('a shard that comes late for ten seconds on end is overloaded, and not any more when it kept up for ten', () => {
+test('the alarm for overload is raised after ten consecutive seconds of event loop delay, and ends after ten seconds without', () => {
   const { alarms } = stage()
   const loopDelay = { meanSeconds: 0.8, p99Seconds: 0, maxSeconds: 0 }
   const watch = new OverloadMonitor([{ loopDelay }], alarms)

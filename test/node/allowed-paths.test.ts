@@ -1,4 +1,4 @@
-// Which files and directories a configuration that comes over the API may name.
+// The files and directories that a configuration over the API may name.
 
 import assert from 'node:assert/strict'
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
@@ -15,7 +15,7 @@ interface Stage {
   readonly isAllowed: (path: string, use?: string, isWritten?: boolean) => boolean
 }
 
-/** A data directory, an allowed directory `keys` and a directory `elsewhere` beside each other. */
+/** Creates a data directory, an allowed directory `keys` and a directory `elsewhere` that is not allowed. */
 async function stage(t: Scope, local = ''): Promise<Stage> {
   const folder = await temporaryFolder(t)
   const data = join(folder, 'data')
@@ -32,7 +32,7 @@ async function stage(t: Scope, local = ''): Promise<Stage> {
 }
 
 describe('a path of a configuration over the API', () => {
-  test('lies below the data directory or an allowed directory, whether it is there or not', async (t) => {
+  test('must be below the data directory or an allowed directory, whether it exists or not', async (t) => {
     const { folder, data, isAllowed } = await stage(t)
     for (const path of ['psk.txt', 'a/b/c.pem', 'certs/a.pem', 'C:\\windows\\psk', 'a..b']) {
       assert.ok(isAllowed(join(data, path)), path)

@@ -1,4 +1,4 @@
-// All consumers apply a change of configuration, or none does.
+// Either all consumers apply a change of the configuration, or none does.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -9,7 +9,7 @@ const before = { name: 'before' } as unknown as GodwitConfig
 const after = { name: 'after' } as unknown as GodwitConfig
 
 interface Stage {
-  /** What each has in force. */
+  /** The settings that each consumer has in force. */
   readonly inForce: Map<string, GodwitConfig>
   readonly called: string[]
   readonly owner: (name: string, trouble?: 'refuses' | 'throws') => ConfigConsumer
@@ -34,7 +34,7 @@ function stage(): Stage {
   return { inForce, called, owner }
 }
 
-test('the consumers of changed settings are called in order, and the others are not', async () => {
+test('consumers of changed settings are called in order, and other consumers are not called', async () => {
   const { inForce, called, owner } = stage()
   const owners = [owner('http_server'), owner('listeners'), { ...owner('mqtt'), isAlwaysApplied: true }]
   assert.equal(await applyEverywhere(owners, ['http_server.port'], { before, after }), undefined)
@@ -43,7 +43,7 @@ test('the consumers of changed settings are called in order, and the others are 
 })
 
 for (const trouble of ['refuses', 'throws'] as const) {
-  test(`if a consumer ${trouble}, those before it get the old settings, the last one first, and none after it is called`, async () => {
+  test(`if a consumer ${trouble}, earlier consumers get the old settings in reverse order, and later ones are not called`, async () => {
     const { inForce, called, owner } = stage()
     const owners = [owner('http_server'), owner('listeners'), owner('mqtt', trouble), owner('log')]
     const keys = ['log.level', 'mqtt.a', 'listeners.b', 'http_server.c']

@@ -6,7 +6,7 @@ import { includeReader, readConfigFile } from '../../src/node/configuration/conf
 import { temporaryFolder } from '../e2e/godwit-process.ts'
 
 interface Tree {
-  /** The configuration. */
+  /** The configuration file. */
   file: string
   folder: string
   outside: string
@@ -22,25 +22,25 @@ async function tree(t: TestContext): Promise<Tree> {
   return { file: join(folder, 'godwit.conf'), folder, outside }
 }
 
-test('an include is read from below the folder of the configuration, also by its absolute path', async (t) => {
+test('an include of a file below the folder of the configuration is read, also with an absolute path', async (t) => {
   const { file, folder } = await tree(t)
   const read = includeReader(file)
   assert.deepEqual(read('parts/log.conf', file), { text: 'log.level = info' })
   assert.deepEqual(read(join(folder, 'parts', 'log.conf'), file), { text: 'log.level = info' })
 })
 
-test('an include inside an included file is looked up beside that file', async (t) => {
+test('an include in an included file is relative to that file', async (t) => {
   const { file, folder } = await tree(t)
   assert.deepEqual(includeReader(file)('log.conf', join(folder, 'parts', 'all.conf')), { text: 'log.level = info' })
 })
 
-test('a link within the folder is followed, as mounted configuration has them', async (t) => {
+test('a symbolic link within the folder is followed, because mounted configurations contain them', async (t) => {
   const { file, folder } = await tree(t)
   await symlink(join(folder, 'parts', 'log.conf'), join(folder, 'linked.conf'))
   assert.deepEqual(includeReader(file)('linked.conf', file), { text: 'log.level = info' })
 })
 
-test('a configuration does not include itself by another name', async (t) => {
+test('a configuration that includes itself with another path is refused', async (t) => {
   const { file, folder } = await tree(t)
   await writeFile(join(folder, 'real.conf'), 'log.level = info')
   await symlink(join(folder, 'real.conf'), file)
@@ -51,7 +51,7 @@ test('a configuration does not include itself by another name', async (t) => {
   }
 })
 
-test('nothing outside the folder can be included, by whatever way', async (t) => {
+test('a file outside the folder cannot be included, whatever the path or link', async (t) => {
   const { file, folder, outside } = await tree(t)
   const read = includeReader(file)
   await symlink(outside, join(folder, 'link.conf'))
@@ -71,7 +71,7 @@ test('nothing outside the folder can be included, by whatever way', async (t) =>
   }
 })
 
-test('what is missing, a folder, or too large is told', async (t) => {
+test('the error for a missing file, a folder or a file that is too large states the reason', async (t) => {
   const { file, folder } = await tree(t)
   assert.deepEqual(readConfigFile(file), { error: 'there is no such file' })
   assert.deepEqual(includeReader(file)('none.conf', file), { error: 'there is no such file' })

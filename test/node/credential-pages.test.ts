@@ -9,7 +9,7 @@ import { credentialOperations } from '../../src/node/api/credentials.ts'
 import type { CredentialRecord } from '../../src/records/index.ts'
 import { openMemoryStore } from '../../src/storage/index.ts'
 
-test('any page of a hundred thousand is right, and while it is made others have their turn', async () => {
+test('each page of 100,000 credentials is correct, and the event loop runs while the page is computed', async () => {
   const records = await openAccessRecords({ store: openMemoryStore(), tell: async () => undefined })
   const hashed = {
     algorithm: 'plain',

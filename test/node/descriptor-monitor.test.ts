@@ -4,7 +4,7 @@ import { Alarms } from '../../src/node/observe/alarms.ts'
 import { DescriptorMonitor } from '../../src/node/observe/descriptor-monitor.ts'
 import { ConnectionLimit, createDescriptorCounter } from '../../src/transports/index.ts'
 
-function watched() {
+function stage() {
   const alarms = new Alarms({ log: { error: () => {}, warn: () => {} } })
   let code: string | undefined
   const freeDescriptors = createDescriptorCounter()
@@ -24,8 +24,8 @@ function watched() {
   return { alarms, watch, holding, look, budget }
 }
 
-test('the last descriptor taken raises an alarm, once, and each second without one is counted', () => {
-  const { alarms, watch, holding, look } = watched()
+test('without a free descriptor one alarm is raised, and the seconds are counted', () => {
+  const { alarms, watch, holding, look } = stage()
   look(3)
   assert.deepEqual([holding(), watch.lackingSeconds], [[], 0])
   look(4, 'EMFILE')
@@ -33,8 +33,8 @@ test('the last descriptor taken raises an alarm, once, and each second without o
   assert.match(alarms.active()[0].message, /no file can be opened any more.*raise the open-file limit/)
 })
 
-test('it is over when ten looks in a row found one, and not while the last comes and goes', () => {
-  const { alarms, holding, look } = watched()
+test('the alarm ends after ten consecutive checks with a free descriptor, and not if some of them find none', () => {
+  const { alarms, holding, look } = stage()
   look(1, 'ENFILE')
   assert.match(alarms.active()[0].message, /^the machine can open no file/)
   for (let i = 0; i < 3; i += 1) {
@@ -46,27 +46,27 @@ test('it is over when ten looks in a row found one, and not while the last comes
   look(1)
   assert.deepEqual(holding(), [])
   look(1, 'EMFILE')
-  assert.deepEqual(holding(), [['descriptors', 1]], 'and it comes again')
+  assert.deepEqual(holding(), [['descriptors', 1]], 'the alarm is raised again')
 })
 
-test('a file that is missing says nothing of others', () => {
-  const { watch, holding, look } = watched()
+test('a missing file raises no alarm about descriptors', () => {
+  const { watch, holding, look } = stage()
   look(2, 'ENOENT')
   assert.deepEqual([holding(), watch.lackingSeconds], [[], 0])
 })
 
-test('how many are open, of how many, is what the system says, where it says so', () => {
-  const { watch, look } = watched()
+test('the number of open descriptors and their limit are those of the system, if the system reports them', () => {
+  const { watch, look } = stage()
   look(1)
   const { count, limit } = watch.open
   if (process.platform !== 'linux') return assert.deepEqual([count, limit], [undefined, undefined])
   assert.ok(limit !== undefined && limit > 0)
-  // Older kernels do not say how many.
+  // Older kernels do not report the number.
   if (count !== undefined) assert.ok(count > 2 && count < limit, `${count} of ${limit}`)
 })
 
-test('without free descriptors no client is accepted, and one is again as soon as there is one', () => {
-  const { look, budget } = watched()
+test('no client is accepted while there is no free descriptor', () => {
+  const { look, budget } = stage()
   look(1)
   assert.equal(budget.reasonToRefuse, undefined)
   look(1, 'EMFILE')

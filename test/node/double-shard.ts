@@ -1,6 +1,6 @@
-// A stand-in for a shard in tests of the node: it serves no client and behaves as the file `behaviour` in its data directory says, which
-// may name one shard. Each start of it adds a line to `lives`. It greets every peer through each link that it is given, and logs the
-// greetings that it gets.
+// A test double of a shard for tests of the node. It serves no client, and behaves as described by the file `behaviour` in the data
+// directory, which may apply to one shard. Each start adds a line to the file `lives`. It sends a greeting over each link, and logs
+// received greetings.
 
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// Connectors, actions and sources as EMQX 5 writes them: every setting of the contract is read.
+// Connectors, actions and sources in the format of EMQX 5: each setting of the contract is accepted.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -92,7 +92,7 @@ test('settings of EMQX without effect are named in a warning', () => {
     assert.ok(keys.includes(key), key)
 })
 
-test('max_retries of an HTTP action is read from its parameters, where EMQX has it', () => {
+test('max_retries of an HTTP action is read from `parameters`, as in EMQX', () => {
   const { config } = load(text)
   const action = config.actions.http.named.get('a')
   assert.ok(action !== undefined)
@@ -104,21 +104,21 @@ test('max_retries of an HTTP action is read from its parameters, where EMQX has 
   assert.equal(sinkTypes.http.maxRetries?.(unsaid), undefined)
 })
 
-test('the server of Redis is in parameters or beside them', () => {
+test('the server of Redis is accepted within `parameters` or at the top level', () => {
   assert.equal(problemOfRedis('server = "127.0.0.1:6379"'), undefined)
   assert.equal(problemOfRedis('parameters { server = "127.0.0.1:6379" }'), undefined)
   assert.match(problemOfRedis('') ?? '', /server: write the address/)
   assert.match(problemOfRedis('server = "127.0.0.1:6379", parameters { server = "x:y" }') ?? '', /"x:y" is no address/)
 })
 
-test('ssl.verify of EMQX says whether the certificate of the service is checked', () => {
+test('ssl.verify of EMQX controls whether the certificate of the service is verified', () => {
   assert.equal(isServiceVerified('enable = true'), true)
   assert.equal(isServiceVerified('enable = true, verify = verify_none'), false)
   assert.equal(isServiceVerified('enable = true, verify = verify_peer, verify_peer = false'), true)
   assert.equal(isServiceVerified('enable = true, verify_peer = false'), false)
 })
 
-test('authentication of Kafka is a section or the word none', () => {
+test('authentication of Kafka is a section or the value `none`', () => {
   assert.equal(mechanismOf('authentication = none'), 'none')
   assert.equal(mechanismOf('authentication { mechanism = plain, username = u, password = p }'), 'plain')
   const loaded = loadConfig({ text: 'connectors.kafka_producer.a.authentication = yes', file: 'a', overrides: [] })

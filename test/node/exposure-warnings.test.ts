@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startBroker } from '../e2e/godwit-process.ts'
 
-test('an open listener with anonymous clients and an API on all addresses are warned about by name', async (t) => {
+test('warnings name listeners that accept anonymous clients from all addresses, and an API on all addresses', async (t) => {
   const broker = await startBroker(t, {
     set: [
       'auth.allow_anonymous=true',
@@ -22,7 +22,7 @@ test('an open listener with anonymous clients and an API on all addresses are wa
   assert.doesNotMatch(told, /the listener tcp default/, 'it is on a loopback address')
 })
 
-test('nothing is told of a node that only this machine reaches', async (t) => {
+test('a node on loopback addresses causes no warning', async (t) => {
   const broker = await startBroker(t, { set: ['auth.allow_anonymous=true'] })
   await broker.process.stop()
   assert.doesNotMatch(broker.process.output + broker.process.errors, /from the network|on all addresses/)

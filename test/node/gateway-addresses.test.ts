@@ -1,4 +1,4 @@
-// A gateway never shares the port of an MQTT listener: sockets of shards share ports, so the system would accept both.
+// A gateway must not use the port of an MQTT listener. Sockets of shards share ports, so the system would accept both.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -17,7 +17,7 @@ async function problemOf(listener: string, gateway: string): Promise<string | un
   return 'problem' in planned ? planned.problem : undefined
 }
 
-test('a gateway with the port of an MQTT listener is refused; UDP has ports of its own', async (t) => {
+test('a gateway with the TCP port of an MQTT listener is refused, and one with the same UDP port is accepted', async (t) => {
   const port = await reservePort(t)
   const stomp = `gateway.stomp.listeners.tcp.a.bind = "127.0.0.1:${port}"`
   for (const bind of [`127.0.0.1:${port}`, `0.0.0.0:${port}`, `${port}`])

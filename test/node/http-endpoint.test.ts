@@ -1,16 +1,16 @@
-// Where the API is served over HTTP, through changes: with servers that listen on nothing but this test.
+// Changes of the address of the HTTP API, with simulated servers.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Authenticator, ManagementServer, ManagementSettings } from '../../src/management/index.ts'
 import { type HttpPlace, HttpEndpoint } from '../../src/node/api/http-endpoint.ts'
 
-/** A machine with one network: a listener on all addresses of a port excludes other listeners of that port, and the other way round. */
+/** A simulated machine: a listener on all addresses of a port and another listener on this port exclude each other. */
 class Machine {
   readonly listening: Set<string> = new Set()
   readonly settings: Map<string, ManagementSettings> = new Map()
   readonly events: string[] = []
-  /** Hosts that the machine has not. */
+  /** Addresses that the machine does not have. */
   readonly missing: Set<string> = new Set()
 
   readonly createServer = (settings: ManagementSettings): ManagementServer => {
@@ -20,8 +20,8 @@ class Machine {
         assert.ok('host' in at)
         const wanted = `${at.host}:${at.port === 0 ? 9_999 : at.port}`
         const [, port = ''] = wanted.split(':')
-        const rivals = [...this.listening].filter((other) => other.endsWith(`:${port}`))
-        const isTaken = rivals.some((other) => other === wanted || `${other} ${wanted}`.includes('0.0.0.0'))
+        const listenersOnPort = [...this.listening].filter((other) => other.endsWith(`:${port}`))
+        const isTaken = listenersOnPort.some((other) => other === wanted || `${other} ${wanted}`.includes('0.0.0.0'))
         if (isTaken || this.missing.has(at.host)) return { problem: `http_server: cannot listen on ${wanted}` }
         place = wanted
         this.listening.add(place)
@@ -40,8 +40,13 @@ class Machine {
   }
 }
 
-const nobody = {} as Authenticator
-const some: ManagementSettings = { authenticator: nobody, maxBodyBytes: 1, maxUploadBytes: 1, maxRequests: 1 }
+const unusedAuthenticator = {} as Authenticator
+const some: ManagementSettings = {
+  authenticator: unusedAuthenticator,
+  maxBodyBytes: 1,
+  maxUploadBytes: 1,
+  maxRequests: 1,
+}
 const others: ManagementSettings = { ...some, maxRequests: 2 }
 
 const at = (host: string, port: number): HttpPlace => ({ key: 'http_server.port', hosts: [host], port, isNamed: true })
@@ -60,7 +65,7 @@ function stage(): Stage {
   return { machine, served: new HttpEndpoint(machine.createServer, log), errors }
 }
 
-test('where the place is the same one the server stays, and any port is the one that it has', async () => {
+test('if the address is unchanged, the server stays open, and port 0 stands for its current port', async () => {
   const { machine, served } = stage()
   assert.equal(await served.change(at('127.0.0.1', 0), some), undefined)
   assert.equal(await served.change(at('127.0.0.1', 0), others), undefined)
@@ -71,7 +76,7 @@ test('where the place is the same one the server stays, and any port is the one 
   assert.deepEqual([...machine.listening], [])
 })
 
-test('a new place is opened before the old one is let go of', async () => {
+test('a new address is opened before the old one is closed', async () => {
   const { machine, served } = stage()
   await served.change(at('127.0.0.1', 1), some)
   assert.equal(await served.change(at('127.0.0.1', 2), others), undefined)
@@ -86,14 +91,14 @@ test('a new place is opened before the old one is let go of', async () => {
   assert.deepEqual(served.address, { host: '192.0.2.1', port: 2 })
 })
 
-test('where the two keep each other out the old one goes first', async () => {
+test('if both addresses exclude each other, the old one is closed first', async () => {
   const { machine, served } = stage()
   await served.change(at('127.0.0.1', 1), some)
   assert.equal(await served.change(at('0.0.0.0', 1), others), undefined)
   assert.deepEqual(machine.events, ['open 127.0.0.1:1', 'close 127.0.0.1:1', 'open 0.0.0.0:1'])
 })
 
-test('a place that cannot be had leaves the old one with what was in force there', async () => {
+test('if the new address cannot be opened, the old one stays open with its settings', async () => {
   const { machine, served, errors } = stage()
   machine.missing.add('192.0.2.7').add('0.0.0.0')
   await served.change(at('127.0.0.1', 1), some)
@@ -102,12 +107,12 @@ test('a place that cannot be had leaves the old one with what was in force there
   assert.deepEqual([...machine.listening], ['127.0.0.1:1'])
   assert.equal(machine.settings.get('127.0.0.1:1'), some)
   assert.deepEqual(served.address, { host: '127.0.0.1', port: 1 })
-  assert.equal(await served.change(at('127.0.0.1', 1), others), undefined, 'and it can be changed as before')
+  assert.equal(await served.change(at('127.0.0.1', 1), others), undefined, 'settings can be changed as before')
   assert.equal(machine.settings.get('127.0.0.1:1'), others)
   assert.deepEqual(errors, [])
 })
 
-test('a path that is not configured is skipped', async () => {
+test('a default address that cannot be opened is logged and is not an error', async () => {
   const { machine, served, errors } = stage()
   machine.missing.add('127.0.0.1')
   assert.equal(await served.change({ ...at('127.0.0.1', 1), isNamed: false }, some), undefined)

@@ -1,4 +1,4 @@
-// Listeners of a node that change, and shards that cannot follow: then everything is as it was.
+// Changes of listeners of a node. If shards cannot apply a change, all listeners are restored.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -16,10 +16,10 @@ const after = `
   listeners.tcp.changing { bind = "127.0.0.1:0", max_connections = 2 }
   listeners.tcp.staying.bind = "127.0.0.1:0"`
 
-interface Told {
+interface SentStep {
   readonly step: ListenerStep
   readonly difference: ListenerDifference
-  /** With what shards start from then on. */
+  /** The listeners with which shards start afterwards. */
   readonly assignments: readonly number[] | undefined
 }
 
@@ -29,9 +29,9 @@ function configOf(text: string): GodwitConfig {
   return loaded.config
 }
 
-/** Shards that say this to each first `open` or `settle`, and nothing against what comes then. */
+/** Shards that report these problems for the first `open` or `settle`, and no problem afterwards. */
 class Shards {
-  readonly told: Told[] = []
+  readonly sentSteps: SentStep[] = []
   readonly errors: unknown[] = []
   readonly problems = new Map<ListenerStep, string[]>()
   readonly listeners: ListenerManager
@@ -55,7 +55,7 @@ class Shards {
         error: (_, fields) => this.errors.push(fields),
       },
       sendStep: async (step, difference, listeners) => {
-        this.told.push({ step, difference, assignments: listeners?.map(({ number }) => number) })
+        this.sentSteps.push({ step, difference, assignments: listeners?.map(({ number }) => number) })
         return this.problems.get(step)?.shift()
       },
     })
@@ -66,29 +66,29 @@ class Shards {
   }
 
   get steps(): ListenerStep[] {
-    return this.told.map(({ step }) => step)
+    return this.sentSteps.map(({ step }) => step)
   }
 }
 
 const namesOf = (listeners: ListenerDifference['opened']): string[] => listeners.map(({ name }) => name)
 
-test('what all shards have taken is what they start with from then on', async () => {
+test('after a change that all shards applied, shards start with the new listeners', async () => {
   const shards = await Shards.start()
   const { staying, changing, going } = shards.numbers
   assert.equal(await shards.listeners.change(configOf(after)), undefined)
   assert.deepEqual(shards.steps, ['learn', 'open', 'settle'])
-  const { difference, assignments } = shards.told[2]
+  const { difference, assignments } = shards.sentSteps[2]
   assert.deepEqual([namesOf(difference.opened), namesOf(difference.changed)], [['coming'], ['changing']])
   assert.deepEqual(difference.closed, [going])
   assert.deepEqual(assignments, Object.values(shards.numbers))
   assert.deepEqual([shards.numbers['staying'], shards.numbers['changing']], [staying, changing])
 })
 
-test('a restarted listener is a new one: shards open it, close the old one, and start with the new one from then on', async () => {
+test('a restart of a listener gives it a new number: shards open the new one, close the old one, and start with the new one', async () => {
   const shards = await Shards.start()
   const { numbers: old } = shards
   assert.equal(await shards.listeners.restart('tcp', 'staying'), true)
-  const { difference, assignments } = shards.told[2]
+  const { difference, assignments } = shards.sentSteps[2]
   assert.deepEqual(difference.closed, [old['staying']])
   const number = difference.opened[0]?.number
   assert.ok(number !== undefined && !Object.values(old).includes(number))
@@ -96,43 +96,47 @@ test('a restarted listener is a new one: shards open it, close the old one, and 
   assert.deepEqual(assignments, Object.values(shards.numbers))
 })
 
-test('where a listener cannot be opened the change is abandoned, and nothing has been', async () => {
+test('if a listener cannot be opened, the change is abandoned, and nothing is changed', async () => {
   const shards = await Shards.start()
   const { numbers } = shards
   const { addresses } = shards.listeners
   shards.problems.set('open', ['the port is in use'])
   assert.deepEqual(await shards.listeners.change(configOf(after)), { problem: 'the port is in use' })
   assert.deepEqual(shards.steps, ['learn', 'open', 'abandon'])
-  assert.deepEqual(shards.told[2]?.difference, shards.told[1]?.difference)
+  assert.deepEqual(shards.sentSteps[2]?.difference, shards.sentSteps[1]?.difference)
   assert.deepEqual([shards.numbers, shards.listeners.addresses], [numbers, addresses])
 })
 
-test('where that is seen when others are closed already, those are opened again and those that changed are changed back', async () => {
+test('if a listener cannot be opened after others were closed, those are reopened, and changed listeners are restored', async () => {
   const shards = await Shards.start()
   const { addresses } = shards.listeners
   const old = shards.numbers
   shards.problems.set('settle', ['the port is in use'])
   assert.deepEqual(await shards.listeners.change(configOf(after)), { problem: 'the port is in use' })
   assert.deepEqual(shards.steps, ['learn', 'open', 'settle', 'learn', 'settle'])
-  const { opened, changed, closed } = shards.told[4].difference
-  assert.deepEqual(shards.told[3]?.difference, { opened, changed, closed })
+  const { opened, changed, closed } = shards.sentSteps[4].difference
+  assert.deepEqual(shards.sentSteps[3]?.difference, { opened, changed, closed })
   assert.deepEqual(
     changed.map(({ number, maxConnections }) => [number, maxConnections]),
     [[old['changing'], 1]],
   )
   assert.deepEqual(
     closed,
-    shards.told[2]?.difference.opened.map(({ number }) => number),
+    shards.sentSteps[2]?.difference.opened.map(({ number }) => number),
   )
   assert.deepEqual(namesOf(opened), ['going'])
-  assert.notEqual(opened[0]?.number, old['going'], 'who came by the one that was closed is not who comes by it now')
+  assert.notEqual(
+    opened[0]?.number,
+    old['going'],
+    'connections of the closed listener do not belong to the reopened one',
+  )
   const now = { ...old, going: opened[0]?.number }
   assert.deepEqual([shards.numbers, shards.listeners.addresses], [now, addresses])
-  assert.deepEqual(shards.told[4]?.assignments, Object.values(now))
+  assert.deepEqual(shards.sentSteps[4]?.assignments, Object.values(now))
   assert.deepEqual(shards.errors, [])
 })
 
-test('a listener that cannot be opened again either is told to the operator', async () => {
+test('an error is logged if a listener cannot be reopened', async () => {
   const shards = await Shards.start()
   shards.problems.set('settle', ['the port is in use', 'the files are gone'])
   assert.deepEqual(await shards.listeners.change(configOf(after)), { problem: 'the port is in use' })

@@ -4,19 +4,19 @@ import { setImmediate } from 'node:timers/promises'
 import { type MemoryChange, MemoryMonitor, lookIntervalMs } from '../../src/node/observe/memory-monitor.ts'
 import { memoryBytes, memoryLimitOf, residentBytes } from '../../src/node/data-dir/machine-limits.ts'
 
-/** A process that has so many per cent of its limit, and of the limit of one heap. */
-class Watched {
+/** A monitored process with memory in percent of its limit, and of the limit of one heap. */
+class MonitoredProcess {
   percent = 10
   heapPercent = 10
   nowMs = 0
-  news: MemoryChange[] = []
+  changes: MemoryChange[] = []
   collections = 0
   alarms: string[] = []
   readonly watch = new MemoryMonitor({
     limitBytes: 100,
     maxHeapBytes: 100,
     read: () => ({ residentBytes: this.percent, heapBytes: [0, this.heapPercent] }),
-    tell: (news) => void this.news.push(news),
+    tell: (changes) => void this.changes.push(changes),
     collect: () => void this.collections++,
     largest: () => Promise.resolve('queues 1 MiB'),
     alarms: {
@@ -26,25 +26,25 @@ class Watched {
     nowMs: () => this.nowMs,
   })
 
-  /** Looks for so long, and gives what was told meanwhile. */
+  /** Runs the checks of this time, and returns the reported changes. */
   pass(seconds: number): MemoryChange[] {
-    this.news = []
+    this.changes = []
     this.collections = 0
     for (let looks = (seconds * 1_000) / lookIntervalMs; looks > 0; looks--) {
       this.nowMs += lookIntervalMs
       this.watch.look()
     }
-    return this.news
+    return this.changes
   }
 }
 
-describe('the watch over memory', () => {
-  test('tells nothing while there is enough', () => {
-    assert.deepEqual(new Watched().pass(60), [])
+describe('the memory monitor', () => {
+  test('reports nothing while there is enough memory', () => {
+    assert.deepEqual(new MonitoredProcess().pass(60), [])
   })
 
-  test('has garbage collected before it finds the level soft: what was garbage is no reason', () => {
-    const watched = new Watched()
+  test('collects garbage before it reports the level soft, so that garbage is no reason for it', () => {
+    const watched = new MonitoredProcess()
     watched.percent = 75
     assert.deepEqual(watched.pass(1), [])
     assert.equal(watched.collections, 1)
@@ -53,8 +53,8 @@ describe('the watch over memory', () => {
     assert.equal(watched.collections, 0)
   })
 
-  test('finds it soft where that did not help, and tells so each second, with a collection', async () => {
-    const watched = new Watched()
+  test('reports the level soft each second, with a garbage collection, if the first collection did not help', async () => {
+    const watched = new MonitoredProcess()
     watched.percent = 75
     watched.pass(3)
     assert.equal(watched.watch.level, 'soft')
@@ -67,8 +67,8 @@ describe('the watch over memory', () => {
     ])
   })
 
-  test('finds it hard at once, and says how often in a row', () => {
-    const watched = new Watched()
+  test('reports the level hard at once, with the number of consecutive reports', () => {
+    const watched = new MonitoredProcess()
     watched.percent = 95
     const [first, ...rest] = watched.pass(4)
     assert.deepEqual(first, { level: 'hard', step: 0 })
@@ -82,22 +82,22 @@ describe('the watch over memory', () => {
     )
   })
 
-  test('while it is hard, garbage is collected four times per second: clients that are refused leave much of it', () => {
-    const watched = new Watched()
+  test('collects garbage four times per second at the level hard, because refused clients leave much garbage', () => {
+    const watched = new MonitoredProcess()
     watched.percent = 75
     watched.pass(3)
     watched.percent = 95
-    const news = watched.pass(1)
+    const changes = watched.pass(1)
     assert.equal(watched.collections, 4)
     assert.deepEqual(
-      news.map(({ level }) => level),
+      changes.map(({ level }) => level),
       ['hard'],
-      'its largest users are visited once per second as before',
+      'the level is still reported once per second',
     )
   })
 
-  test('a level lasts until there is clearly less, and each has its alarm', async () => {
-    const watched = new Watched()
+  test('leaves a level only when memory is clearly below its limit, and raises an alarm for each level', async () => {
+    const watched = new MonitoredProcess()
     watched.percent = 95
     watched.pass(2)
     watched.percent = 78
@@ -119,12 +119,12 @@ describe('the watch over memory', () => {
       ['hard', 'soft', 'over', 'hard'].map((what) =>
         what === 'over' ? 'memory over' : `memory the memory is short (${what})`,
       ),
-      'in this order, those of a short while too',
+      'all alarms in this order, also short ones',
     )
   })
 
-  test('a heap of one shard that is nearly full counts as the whole process', () => {
-    const watched = new Watched()
+  test('treats a nearly full heap of one shard like a nearly full process', () => {
+    const watched = new MonitoredProcess()
     watched.heapPercent = 81
     watched.pass(0.25)
     assert.equal(watched.watch.level, 'hard')
@@ -132,12 +132,12 @@ describe('the watch over memory', () => {
 })
 
 describe('node.memory_limit', () => {
-  test('is three quarters of what there is, unless it is set', () => {
+  test('is three quarters of the memory of the machine, unless it is set', () => {
     assert.equal(memoryLimitOf({ node: { memoryLimitBytes: undefined } }), Math.floor(memoryBytes() * 0.75))
     assert.equal(memoryLimitOf({ node: { memoryLimitBytes: 300 } }), 300)
   })
 
-  test('is compared with memory that is not of files', () => {
+  test('is compared with resident memory without mapped files', () => {
     const bytes = residentBytes()
     assert.ok(bytes > 10_000_000 && bytes <= process.memoryUsage.rss(), `${bytes}`)
   })

@@ -25,7 +25,7 @@ async function history(t: TestContext, directory?: string) {
   return { kept, step, clock, dataDirectory, warnings }
 }
 
-test('the last hour has steps of 10 s with what came in each, the day has minutes with their sums', async (t) => {
+test('the history has counts for each 10 s of the last hour, and sums for each minute of the last day', async (t) => {
   const { kept, step, clock } = await history(t)
   for (let at = 1; at <= 12; at++) step(at)
   const fine = kept.latest(3_600_000)
@@ -50,7 +50,7 @@ test('the last hour has steps of 10 s with what came in each, the day has minute
   clock.nowMs += 1
 })
 
-test('it is bounded: an hour of fine steps, a day of minutes', async (t) => {
+test('the history is limited to an hour of 10 s steps and a day of minutes', async (t) => {
   const { kept, step } = await history(t)
   for (let at = 0; at < 9_000; at++) step(1)
   assert.equal(kept.latest(3_600_000).length, 360)
@@ -60,7 +60,7 @@ test('it is bounded: an hour of fine steps, a day of minutes', async (t) => {
   await kept.stop()
 })
 
-test('a restart leaves a gap only, whatever else stands in the file', async (t) => {
+test('the history is continued after a restart, and invalid lines of the file are ignored', async (t) => {
   const first = await history(t)
   for (let at = 0; at < 60; at++) first.step(2)
   await first.kept.stop()
@@ -87,7 +87,7 @@ test('the file is rewritten each hour, so that it does not grow', async (t) => {
   assert.ok(lines < 1_440 + 360 + 360 + 2, String(lines))
 })
 
-test('where it cannot be written it is said, and the history goes on in memory', async (t) => {
+test('if the file cannot be written, one warning is logged, and the history continues in memory', async (t) => {
   const { kept, step, warnings } = await history(t, '/dev/null/nowhere')
   for (let at = 0; at < 6; at++) step(1)
   await kept.stop()

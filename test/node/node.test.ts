@@ -59,14 +59,14 @@ async function problem(t: TestContext, folder: string, surroundings: Surrounding
 
 async function logLines(node: RunningNode): Promise<{ event: string; lastWords?: string }[]> {
   const text = await readFile(join(node.dataDirectory, 'log', 'godwit.log'), 'utf8')
-  // The last line may be written at this moment.
+  // The last line may be incomplete, because it is being written.
   return text
     .split('\n')
     .slice(0, -1)
     .map((line) => JSON.parse(line))
 }
 
-test('a node starts, knows its real ports, and leaves the data directory free when it has stopped', async (t) => {
+test('a node starts, reports its actual ports, and releases the data directory when it has stopped', async (t) => {
   const folder = await temporaryFolder(t)
   const node = await running(t, folder)
   assert.equal(node.listeners.length, 1)
@@ -84,7 +84,7 @@ test('a node starts, knows its real ports, and leaves the data directory free wh
   await running(t, folder)
 })
 
-test('a data directory is made for its owner alone', async (t) => {
+test('only the system user of the broker can read a new data directory', async (t) => {
   const folder = await temporaryFolder(t)
   const dataDir = join(folder, 'deep', 'data')
   const started = await startNode({
@@ -101,7 +101,7 @@ test('a data directory is made for its owner alone', async (t) => {
   }
 })
 
-test('a second node on the same data directory is refused and the first one goes on', async (t) => {
+test('a second node on the same data directory is refused, and the first node continues', async (t) => {
   const folder = await temporaryFolder(t)
   const first = await running(t, folder)
   assert.match(
@@ -123,10 +123,10 @@ const staleLocks = [
   { of: 'a process that died before it wrote', content: '' },
   { of: 'nobody', content: '{"pid":"x"}' },
 ]
-// Only Linux can tell whether another process has the process ID by now.
+// Only Linux shows whether another process has got the same process ID.
 const knownStale = staleLocks.filter(({ content }) => process.platform === 'linux' || !content.includes('"pid":1,"'))
 for (const stale of knownStale) {
-  test(`the lock of ${stale.of} does not block`, async (t) => {
+  test(`the lock of ${stale.of} does not prevent a start`, async (t) => {
     const folder = await temporaryFolder(t)
     await mkdir(join(folder, 'data'), { mode: 0o700 })
     await writeFile(join(folder, 'data', 'node.lock'), stale.content)
@@ -135,7 +135,7 @@ for (const stale of knownStale) {
   })
 }
 
-test('many nodes at once on one data directory with a stale lock: exactly one starts', async (t) => {
+test('of many simultaneous starts on one data directory with a stale lock, exactly one succeeds', async (t) => {
   const folder = await temporaryFolder(t)
   await mkdir(join(folder, 'data'), { mode: 0o700 })
   await writeFile(join(folder, 'data', 'node.lock'), staleLocks[0].content)
@@ -143,7 +143,7 @@ test('many nodes at once on one data directory with a stale lock: exactly one st
   assert.equal(started.filter((each) => 'node' in each).length, 1)
 })
 
-test('a port in use is named in one line, with the key to change', async (t) => {
+test('the error for a port in use is one line with the port and the key of the setting', async (t) => {
   const folder = await temporaryFolder(t)
   const other = createServer().listen(0, '127.0.0.1')
   t.after(() => other.close())
@@ -159,7 +159,7 @@ test('a port in use is named in one line, with the key to change', async (t) => 
   await running(t, folder)
 })
 
-test('two listeners of one node on the same port are told apart by name', async (t) => {
+test('the error for two listeners on the same port names both listeners', async (t) => {
   const folder = await temporaryFolder(t)
   const port = await reservePort(t)
   const overrides = [`listeners.tcp.bind=${port}`, `listeners.tcp.second.bind="127.0.0.1:${port}"`]
@@ -167,13 +167,13 @@ test('two listeners of one node on the same port are told apart by name', async 
   assert.match(told, /^listeners\.tcp\.second\.bind: port \d+ on 127\.0\.0\.1 is in use/)
 })
 
-test('an address that this machine does not have is named', async (t) => {
+test('the error for an address that this machine does not have names the address', async (t) => {
   const folder = await temporaryFolder(t)
   const told = await problem(t, folder, { overrides: ['listeners.tcp.bind="192.0.2.1:0"'] })
   assert.match(told, /^listeners\.tcp\.bind: this machine has no address 192\.0\.2\.1/)
 })
 
-test('a data directory that cannot be is named in one line', async (t) => {
+test('the error for an unusable data directory is one line with its path', async (t) => {
   const folder = await temporaryFolder(t)
   await writeFile(join(folder, 'file'), '')
   for (const dataDir of [join(folder, 'file'), join(folder, 'file', 'below'), '/proc/godwit']) {
@@ -188,7 +188,7 @@ test('a data directory that cannot be is named in one line', async (t) => {
   }
 })
 
-test('a log that cannot be written is named and holds nothing', async (t) => {
+test('the error for a log that cannot be written names its path, and the start leaves no open resources', async (t) => {
   const folder = await temporaryFolder(t)
   await writeFile(join(folder, 'file'), '')
   const told = await problem(t, folder, { overrides: [`log.dir=${JSON.stringify(join(folder, 'file'))}`] })
@@ -196,7 +196,7 @@ test('a log that cannot be written is named and holds nothing', async (t) => {
   await running(t, folder)
 })
 
-test('a log directory on a file system that refuses directories ends the start', async (t) => {
+test('a log directory that cannot be created prevents the start', async (t) => {
   const told = await problem(t, await temporaryFolder(t), { overrides: ['log.dir=/proc/godwit/log'] })
   assert.equal(
     told,
@@ -204,14 +204,14 @@ test('a log directory on a file system that refuses directories ends the start',
   )
 })
 
-test('a shard that cannot start ends the start with its sentence, and nothing is held', async (t) => {
+test('if a shard cannot start, the start fails with its message, and leaves no open resources', async (t) => {
   const folder = await temporaryFolder(t)
   const told = await problem(t, folder, { behaviour: 'cannot start' })
   assert.equal(told, 'storage: another process holds the database')
   await running(t, folder, { behaviour: 'obeys' })
 })
 
-test('a shard that breaks while it starts ends the start with one line', async (t) => {
+test('if a shard throws while it starts, the start fails with one line', async (t) => {
   const folder = await temporaryFolder(t)
   const told = await problem(t, folder, { behaviour: 'breaks at the start' })
   assert.equal(told, 'a shard did not start: Error: the double breaks')
@@ -219,7 +219,7 @@ test('a shard that breaks while it starts ends the start with one line', async (
   assert.match(log, /shard did not start.*double-shard\.ts/, 'the log has the stack')
 })
 
-test('a shard that throws is started again on the same ports, and the log says so', async (t) => {
+test('a shard that throws is restarted on the same ports, which is logged', async (t) => {
   const folder = await temporaryFolder(t)
   const node = await running(t, folder, { behaviour: 'dies once' })
   await untilLogged(node, 'shard restarted')
@@ -231,7 +231,7 @@ test('a shard that throws is started again on the same ports, and the log says s
   assert.equal(readCounters(node.counters).connectionsOpen, 1, 'what was open in the first life is not counted twice')
 })
 
-test('a shard that fails repeatedly is not restarted any more, and the node reports it as broken', async (t) => {
+test('a shard that fails repeatedly is not restarted any more, and the node reports it as failed', async (t) => {
   const folder = await temporaryFolder(t)
   const node = await running(t, folder, { behaviour: 'dies always' })
   assert.equal(await node.broken, 'a shard failed 4 times in a row: Error: the double breaks; the log has the stack')
@@ -239,7 +239,7 @@ test('a shard that fails repeatedly is not restarted any more, and the node repo
   assert.equal(lives.length, 1 + quickRestarts.maxConsecutiveRestarts)
 })
 
-test('a shard that does not stop in time is ended', async (t) => {
+test('a shard that does not stop in time is terminated', async (t) => {
   const folder = await temporaryFolder(t)
   const node = await running(t, folder, { behaviour: 'ignores stop', shardStopMs: 20 })
   await node.stop()
@@ -263,7 +263,7 @@ test('a listener with only a port is bound to loopback when hardened, to all add
   }
 })
 
-test('a node keeps its name, and takes a configured one', async (t) => {
+test('a node keeps its generated name, and uses a configured name', async (t) => {
   const folder = await temporaryFolder(t)
   const first = await running(t, folder)
   assert.match(first.name, /^godwit@./)
@@ -278,11 +278,11 @@ test('a node keeps its name, and takes a configured one', async (t) => {
   assert.equal(fourth.name, 'godwit@here')
 })
 
-test('each shard has its thread, its number, a link to every other one and all ports; all are told to stop', async (t) => {
+test('each shard has a thread, a number, a link to each peer and all ports, and gets the request to stop', async (t) => {
   const folder = await temporaryFolder(t)
   const node = await running(t, folder, { overrides: ['node.shards=3'] })
   assert.equal(readCounters(node.counters).connectionsOpen, 3)
-  const lives = await livesOf(node)
+  const lives = await startsOf(node)
   assert.deepEqual(
     lives.map(({ shard, shards, peers }) => ({ shard, shards, peers })).sort((a, b) => a.shard - b.shard),
     [
@@ -296,7 +296,7 @@ test('each shard has its thread, its number, a link to every other one and all p
       listeners.map(({ port, sharesPort }) => ({ port, sharesPort })),
       [
         { port: node.listeners[0].port, sharesPort: true },
-        // The Unix socket of the dashboard, which the first shard opens and every shard knows.
+        // The Unix socket of the dashboard: the first shard opens it, and each shard knows its path.
         { port: 0, sharesPort: false },
       ],
     )
@@ -305,7 +305,7 @@ test('each shard has its thread, its number, a link to every other one and all p
   assert.equal(await readFile(join(folder, 'data', 'stopped'), 'utf8'), 'shutdown requested\n'.repeat(3))
 })
 
-test('what is said through a link arrives at its other end, also when one of both has been started again', async (t) => {
+test('a message over a link arrives at the peer, also after one of the shards was restarted', async (t) => {
   const folder = await temporaryFolder(t)
   const node = await running(t, folder, { overrides: ['node.shards=3'], behaviour: 'shard 1 dies once' })
   await untilLogged(node, 'shard restarted')
@@ -320,7 +320,7 @@ test('what is said through a link arrives at its other end, also when one of bot
   }
 })
 
-test('there is a shard for each core where the configuration does not say how many', async (t) => {
+test('without a configured number, there is one shard for each processor core', async (t) => {
   const folder = await temporaryFolder(t)
   const config = configOf(join(folder, 'data'))
   const started = await startNode({
@@ -334,21 +334,21 @@ test('there is a shard for each core where the configuration does not say how ma
   assert.equal(readCounters(started.node.counters).connectionsOpen, availableParallelism())
 })
 
-test('one shard that cannot start ends the start, and the others are stopped', async (t) => {
+test('if one shard cannot start, the start fails, and the other shards are stopped', async (t) => {
   const folder = await temporaryFolder(t)
   const told = await problem(t, folder, { overrides: ['node.shards=3'], behaviour: 'shard 2 cannot start' })
   assert.equal(told, 'storage: another process holds the database')
   await running(t, folder, { behaviour: 'obeys' })
 })
 
-interface Life {
+interface ShardStart {
   readonly shard: number
   readonly shards: number
   readonly peers: readonly number[]
   readonly listeners: readonly { readonly port: number; readonly sharesPort: boolean }[]
 }
 
-async function livesOf(node: RunningNode): Promise<Life[]> {
+async function startsOf(node: RunningNode): Promise<ShardStart[]> {
   const text = await readFile(join(node.dataDirectory, 'lives'), 'utf8')
   return text
     .trim()
@@ -356,7 +356,7 @@ async function livesOf(node: RunningNode): Promise<Life[]> {
     .map((line) => JSON.parse(line))
 }
 
-/** Looks at the log again and again: a fact of another thread has no event here. The runner's time-out ends it. */
+/** Reads the log repeatedly, because other threads emit no events here. The time limit of the test ends the loop. */
 async function untilLogged(node: RunningNode, event: string): Promise<void> {
   while (!(await logLines(node)).some((line) => line.event === event)) {
     await new Promise((resolve) => setImmediate(resolve))

@@ -1,5 +1,4 @@
-// Sign-in by OpenID Connect, with a provider in memory: each claim that does not fit, and each way of ending the sign-in of another
-// browser.
+// Login with OpenID Connect, with a provider in memory: each invalid claim, and each attempt to complete the login of another browser.
 
 import assert from 'node:assert/strict'
 import { createHash, generateKeyPairSync } from 'node:crypto'
@@ -50,7 +49,7 @@ interface SentRequest {
   readonly body: string | undefined
 }
 
-/** A provider whose responses a test can change, and whose requests are recorded. */
+/** A provider whose responses a test can change. It records requests. */
 function stage(changed: Partial<OidcConfig> = {}) {
   const clock = { nowMs: 1_800_000_000_000 }
   const requests: SentRequest[] = []
@@ -121,9 +120,9 @@ async function broker(stages = stage()) {
   return { ...stages, records, signIn, begin, end, lines }
 }
 
-const saidOf = (result: object): string => ('message' in result ? String(result.message) : JSON.stringify(result))
+const messageOf = (result: object): string => ('message' in result ? String(result.message) : JSON.stringify(result))
 
-test('a browser is sent with PKCE, state and nonce, and what it brings back becomes an account', async () => {
+test('the login uses PKCE, state and nonce, and creates an account from the ID token', async () => {
   const { begin, end, world, records, lines } = await broker()
   const begun = await begin()
   const url = new URL(begun.url)
@@ -136,7 +135,7 @@ test('a browser is sent with PKCE, state and nonce, and what it brings back beco
     code_challenge_method: 'S256',
   })
   assert.deepEqual([tenant, state, begun.redirectUri], ['1', begun.state, config.redirectUri])
-  assert.ok(!begun.url.includes(begun.secret), 'the secret of the browser is in no address')
+  assert.ok(!begun.url.includes(begun.secret), 'the URL does not contain the secret of the browser')
   const found = await end(begun)
   assert.deepEqual(found, { name: 'ann', by: 'account', role: 'administrator', namespace: undefined, login: undefined })
   const request = world.requests.find(({ url }) => url.endsWith('/token'))
@@ -155,46 +154,50 @@ test('a browser is sent with PKCE, state and nonce, and what it brings back beco
   const account = records.find({ kind: 'account', name: 'ann' })
   assert.ok(account !== undefined && isOfProvider(account))
   assert.equal(lines.length, 1)
-  assert.equal(world.requests.filter(({ url }) => url.endsWith('/me')).length, 0, 'the ID token says everything')
+  assert.equal(
+    world.requests.filter(({ url }) => url.endsWith('/me')).length,
+    0,
+    'the ID token has all claims, so that /me is not requested',
+  )
 })
 
-describe('a sign-in is ended once, by the browser that began it, in ten minutes', () => {
-  test('used up', async () => {
+describe('the completion of a login is refused', () => {
+  test('a second time', async () => {
     const { begin, end } = await broker()
     const begun = await begin()
     assert.ok('name' in (await end(begun)))
-    assert.match(saidOf(await end(begun)), /used up/)
+    assert.match(messageOf(await end(begun)), /used up/)
   })
 
-  test('by another browser, which ends nothing', async () => {
+  test('by another browser, which does not affect the login', async () => {
     const { begin, end } = await broker()
     const [own, foreign] = [await begin(), await begin('10.0.0.2')]
-    assert.match(saidOf(await end({ ...own, secret: foreign.secret })), /not begun in this browser/)
-    assert.match(saidOf(await end({ ...own, state: 'unknown' })), /not begun in this browser/)
+    assert.match(messageOf(await end({ ...own, secret: foreign.secret })), /not begun in this browser/)
+    assert.match(messageOf(await end({ ...own, state: 'unknown' })), /not begun in this browser/)
     assert.ok('name' in (await end(own)))
   })
 
-  test('too late', async () => {
+  test('after more than ten minutes', async () => {
     const { begin, end, world } = await broker()
     const begun = await begin()
     world.clock.nowMs += 600_000
-    assert.match(saidOf(await end(begun)), /taken too long/)
+    assert.match(messageOf(await end(begun)), /taken too long/)
   })
 
   test('after a change of the provider', async () => {
     const { begin, end, renew } = await broker()
     const begun = await begin()
     renew()
-    assert.match(saidOf(await end(begun)), /begin again/)
+    assert.match(messageOf(await end(begun)), /begin again/)
   })
 
-  test('one address begins 32 at most, and drops its own oldest', async () => {
+  test('for the oldest login of an address with more than 32 pending logins', async () => {
     const { begin, end } = await broker()
     const foreign = await begin('10.0.0.2')
     const first = await begin()
     for (let count = 0; count < 32; count += 1) await begin()
-    assert.match(saidOf(await end(first)), /not begun/)
-    assert.ok('name' in (await end(foreign)), 'another address is not pushed out')
+    assert.match(messageOf(await end(first)), /not begun/)
+    assert.ok('name' in (await end(foreign)), 'logins of other addresses remain')
   })
 })
 
@@ -217,7 +220,11 @@ describe('an ID token is refused', () => {
       const begun = await begin()
       world.claims = { ...world.claims, ...claims }
       const result = await end(begun)
-      assert.deepEqual([said.test(saidOf(result)), 'kind' in result && result.kind], [true, 'refused'], saidOf(result))
+      assert.deepEqual(
+        [said.test(messageOf(result)), 'kind' in result && result.kind],
+        [true, 'refused'],
+        messageOf(result),
+      )
     })
   }
 
@@ -225,25 +232,25 @@ describe('an ID token is refused', () => {
     const { begin, end, world } = await broker()
     const begun = await begin()
     world.signedWith = others
-    assert.match(saidOf(await end(begun)), /signature/)
+    assert.match(messageOf(await end(begun)), /signature/)
   })
 
-  test('where the code is not taken', async () => {
+  test('if the provider does not accept the code', async () => {
     const { begin, end, world } = await broker()
     const begun = await begin()
     world.tokenStatus = 400
-    assert.equal(saidOf(await end(begun)), 'the provider returned status 400 (invalid_grant)')
+    assert.equal(messageOf(await end(begun)), 'the provider returned status 400 (invalid_grant)')
   })
 })
 
-test('the issuer in the address is compared, and must be there where the provider says so (mix-up)', async () => {
+test('the issuer in the redirect must be that of the provider, and is required if the provider announces it (mix-up attack)', async () => {
   const { begin, end, world } = await broker()
-  assert.match(saidOf(await end(await begin(), { issuer: 'https://evil.example' })), /is not the provider/)
+  assert.match(messageOf(await end(await begin(), { issuer: 'https://evil.example' })), /is not the provider/)
   assert.equal(world.requests.filter(({ url }) => url.endsWith('/token')).length, 0, 'the code is not redeemed')
   const strict = stage()
   strict.world.metadata = { ...metadata, authorization_response_iss_parameter_supported: true }
   const other = await broker(strict)
-  assert.match(saidOf(await other.end(await other.begin())), /is not the provider/)
+  assert.match(messageOf(await other.end(await other.begin())), /is not the provider/)
   assert.ok('name' in (await other.end(await other.begin(), { issuer })))
 })
 
@@ -258,14 +265,14 @@ describe('a discovery document is refused', () => {
       const stages = stage()
       stages.world.metadata = { ...metadata, ...change }
       const { signIn } = await broker(stages)
-      assert.match(saidOf(await signIn.begin('10.0.0.1')), said)
+      assert.match(messageOf(await signIn.begin('10.0.0.1')), said)
     })
   }
 
-  test('and a provider that fails gets a new request after five seconds, not with each user', async () => {
+  test('if it is unavailable, and is requested again after five seconds, not for each login', async () => {
     const { signIn, world } = await broker()
     world.reachable = false
-    assert.match(saidOf(await signIn.begin('10.0.0.1')), /can not be reached/)
+    assert.match(messageOf(await signIn.begin('10.0.0.1')), /can not be reached/)
     await signIn.begin('10.0.0.1')
     assert.equal(world.requests.length, 1)
     world.clock.nowMs += 5_000
@@ -280,7 +287,7 @@ const roleBy = (claims: Record<string, unknown>, more: Partial<OidcConfig> = {})
 }
 
 describe('roles', () => {
-  test('by the first value that fits, through objects too; else none', () => {
+  test('are selected by the first value that matches, also in nested objects, or there is no role', () => {
     assert.deepEqual(roleBy({ roles: ['plant-a', 'ops'] }), ['administrator', undefined])
     assert.deepEqual(roleBy({ roles: 'plant-a' }), ['viewer', 'a'])
     assert.equal(roleBy({ roles: ['__proto__', 'others'] }), 'denied')
@@ -291,12 +298,12 @@ describe('roles', () => {
       assert.equal(roleBy({ sub, roles: 'ops' }), 'denied')
   })
 
-  test('from the userinfo endpoint where the ID token says none, of the same subject only', async () => {
+  test('are read from the userinfo endpoint if the ID token has none, for the same subject only', async () => {
     const { begin, end, world } = await broker()
     const begun = await begin()
     world.claims = { ...world.claims, roles: undefined }
     world.userinfo = { sub: 'eve', roles: ['ops'] }
-    assert.match(saidOf(await end(begun)), /another user/)
+    assert.match(messageOf(await end(begun)), /another user/)
     const other = await broker()
     const again = await other.begin()
     other.world.claims = { ...other.world.claims, roles: undefined }
@@ -313,7 +320,7 @@ describe('roles', () => {
   })
 })
 
-test('accounts of the broker itself are not taken over, and a new role counts at the next sign-in', async () => {
+test('accounts that are not of the provider are not used, and a new role applies at the next login', async () => {
   const { begin, end, records, world } = await broker()
   const local = { description: '', role: 'viewer', namespace: undefined, createdAtMs: 1 } as const
   await records.decide(() => ({
@@ -333,7 +340,7 @@ test('accounts of the broker itself are not taken over, and a new role counts at
   }))
   const as = async (sub: string, roles = 'ops'): Promise<string> => {
     world.claims = { sub, roles }
-    return saidOf(await end(await begin()))
+    return messageOf(await end(await begin()))
   }
   for (const name of ['bob', 'key', 'admin']) assert.match(await as(name), /is the name of an account or API key/)
   assert.match(await as('ann'), /"administrator"/)
@@ -349,7 +356,7 @@ const faultsOf = (text: string): readonly string[] => {
   return 'faults' in loaded ? loaded.faults.map(({ key, message }) => `${key}: ${message}`) : []
 }
 
-test('an account without a password is stored as such, and no password opens it', async () => {
+test('an account without a password is stored without one, and no password is accepted for it', async () => {
   const { begin, end, records } = await broker()
   assert.ok('name' in (await end(await begin())))
   const account = records.find({ kind: 'account', name: 'ann' })
@@ -366,7 +373,7 @@ test('an account without a password is stored as such, and no password opens it'
   for (const password of ['', 'any']) assert.equal(await hasher.isPassword(password, read.password, 'here'), false)
 })
 
-test('settings that do not fit together are named', () => {
+test('errors name settings that contradict each other', () => {
   const rest = 'client_id = a, redirect_uri = "https://b.example/dashboard/"'
   assert.deepEqual(faultsOf(`issuer = "https://login.example", ${rest}`), [])
   assert.deepEqual(faultsOf(`issuer = "http://127.0.0.1:8080/realm", ${rest}`), [])

@@ -1,4 +1,4 @@
-// A port that is checked at start is not open before clients are served.
+// The start reserves ports without accepting connections before clients are served.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -36,7 +36,7 @@ for (const host of ['127.0.0.1', '0.0.0.0', '::', 'localhost']) {
   })
 }
 
-test('a port that another program listens on is in use, on one address and on all', async (t) => {
+test('a port of another program is reported as in use, for one address and for all addresses', async (t) => {
   const server = createServer().listen(0, '127.0.0.1')
   t.after(() => server.close())
   await once(server, 'listening')
@@ -45,7 +45,7 @@ test('a port that another program listens on is in use, on one address and on al
     await assert.rejects(reserveTcpPort(host, port, []), { code: 'EADDRINUSE' }, host)
 })
 
-test('a port that this node has reserved already is in use, where the addresses overlap', async (t) => {
+test('a port that this node has reserved is reported as in use if the addresses overlap', async (t) => {
   const port = await reservePort(t)
   const taken = [{ host: '127.0.0.1', port }]
   const reserved: ReservedPort[] = []
@@ -55,6 +55,6 @@ test('a port that this node has reserved already is in use, where the addresses 
   for (const each of reserved) await each.release()
 })
 
-test('an address that the machine does not have is told by the system', async () => {
+test('for an address that the machine does not have, the error of the system is reported', async () => {
   await assert.rejects(reserveTcpPort('192.0.2.1', 1_883, []), { code: 'EADDRNOTAVAIL' })
 })

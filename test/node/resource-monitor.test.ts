@@ -9,9 +9,9 @@ import { Authority } from '../transports/certificates.ts'
 
 const dayMs = 86_400_000
 const newAlarms = (): Alarms => new Alarms({ log: { error: () => {}, warn: () => {} } })
-const holding = (alarms: Alarms): string[] => alarms.active().map(({ name }) => name)
+const activeNames = (alarms: Alarms): string[] => alarms.active().map(({ name }) => name)
 
-test('a disk that is nearly full raises an alarm, once, which ends when there is space again', async () => {
+test('a disk that is nearly full raises one alarm, which ends when there is enough free space', async () => {
   const alarms = newAlarms()
   let free = 1e9
   const watch = new ResourceMonitor({
@@ -21,7 +21,7 @@ test('a disk that is nearly full raises an alarm, once, which ends when there is
     freeBytes: async () => free,
   })
   await watch.lookAtDisk()
-  assert.deepEqual(holding(alarms), [])
+  assert.deepEqual(activeNames(alarms), [])
   free = 1e8
   await watch.lookAtDisk()
   await watch.lookAtDisk()
@@ -34,10 +34,10 @@ test('a disk that is nearly full raises an alarm, once, which ends when there is
   assert.match(alarms.active()[0].message, /^0 MiB are left/, 'it has become worse')
   free = 1e9
   await watch.lookAtDisk()
-  assert.deepEqual(holding(alarms), [])
+  assert.deepEqual(activeNames(alarms), [])
 })
 
-test('a certificate with less than thirty days to go raises an alarm that names listener and file, until it is renewed', async (t) => {
+test('a certificate that expires within thirty days raises an alarm with listener and file, until it is renewed', async (t) => {
   const folder = await temporaryFolder(t)
   const certFile = join(folder, 'cert.pem')
   const authority = new Authority('plant')
@@ -48,11 +48,11 @@ test('a certificate with less than thirty days to go raises an alarm that names 
   const watch = new ResourceMonitor({ dataDirectory: folder, shownCertificates: () => shown, alarms })
   await renew(29)
   await watch.lookAtCertificates()
-  assert.deepEqual(holding(alarms), ['certificate-ends'])
+  assert.deepEqual(activeNames(alarms), ['certificate-ends'])
   assert.match(alarms.active()[0].message, /^listener ssl outside: the certificate in .*cert\.pem ends in 2[89] days/)
   await renew(90)
   await watch.lookAtCertificates()
-  assert.deepEqual(holding(alarms), [])
+  assert.deepEqual(activeNames(alarms), [])
   await renew(-1)
   await watch.lookAtCertificates()
   assert.match(alarms.active()[0].message, /has ended/)
@@ -62,6 +62,6 @@ test('a certificate with less than thirty days to go raises an alarm that names 
   )
   shown.pop()
   await watch.lookAtCertificates()
-  assert.deepEqual(holding(alarms), [], 'no list shows it any more')
+  assert.deepEqual(activeNames(alarms), [], 'no list shows it any more')
   assert.deepEqual(watch.certificates, [])
 })

@@ -10,7 +10,7 @@ import { openMemoryStore } from '../../src/storage/index.ts'
 const secret = Buffer.from('12345678901234567890')
 
 describe('one-time codes', () => {
-  test('are those of RFC 6238, appendix B, in six digits', () => {
+  test('are those of RFC 6238, appendix B, with six digits', () => {
     const known: readonly (readonly [seconds: number, code: string])[] = [
       [59, '287082'],
       [1_111_111_109, '081804'],
@@ -22,7 +22,7 @@ describe('one-time codes', () => {
     for (const [seconds, code] of known) assert.equal(codeOfStep(secret, Math.floor(seconds / 30)), code)
   })
 
-  test('count one interval early and late, and no longer', () => {
+  test('are accepted one interval early or late, and not otherwise', () => {
     const found = [-2, -1, 0, 1, 2].map((late) => stepOfCode(secret, codeOfStep(secret, 100), (100 + late) * 30_000))
     assert.deepEqual(found, [undefined, 100, 100, 100, undefined])
     for (const text of ['', '12345', `${codeOfStep(secret, 100)} `, `${codeOfStep(secret, 100)}0`, 'ünicod']) {
@@ -30,7 +30,7 @@ describe('one-time codes', () => {
     }
   })
 
-  test('have a secret that authenticator programs read', () => {
+  test('have a secret in the format of authenticator programs', () => {
     assert.equal(writeBase32(secret), 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ')
     assert.equal(writeBase32(Buffer.from('fooba')), 'MZXW6YTB')
     assert.equal(writeBase32(Buffer.from('foob')), 'MZXW6YQ')
@@ -62,12 +62,12 @@ async function stage(record: AccountRecord = ann) {
 }
 
 describe('the second factor of an account', () => {
-  test('tells its secret until a code was shown, and takes a code once', async () => {
+  test('shows its secret until the first correct code, and accepts each code once', async () => {
     const { records, clock, factors } = await stage()
     const missing = await factors.check('ann', undefined)
     assert.ok(typeof missing === 'object' && missing.secret === writeBase32(secret))
     const code = codeOfStep(secret, 100)
-    // Two logins at one time with the same code.
+    // Two simultaneous logins with the same code.
     assert.deepEqual((await Promise.all([factors.check('ann', code), factors.check('ann', code)])).toSorted(), [
       'passed',
       'wrong',
@@ -78,16 +78,20 @@ describe('the second factor of an account', () => {
     assert.equal(await factors.check('ann', codeOfStep(secret, 101)), 'passed')
     const found = records.find({ kind: 'account', name: 'ann' })
     assert.deepEqual(found, { ...ann, secondFactor: { secret, isConfirmed: true, lastStep: 101 } })
-    assert.equal(found?.password, ann.password, 'logins go on')
+    assert.equal(found?.password, ann.password, 'the same object, so that existing logins remain valid')
   })
 
-  test('is not needed by others', async () => {
+  test('is not needed by other accounts', async () => {
     const { factors } = await stage({ ...ann, name: 'admin' })
     assert.equal(await factors.check('nobody', undefined), 'not-needed')
-    assert.equal(await factors.check('admin', undefined), 'not-needed', 'the configuration has that account')
+    assert.equal(
+      await factors.check('admin', undefined),
+      'not-needed',
+      'the account of the configuration has no second factor',
+    )
   })
 
-  test('looks at no more than ten wrong codes in five minutes', async () => {
+  test('refuses all codes for five minutes after ten wrong ones', async () => {
     const { clock, factors } = await stage()
     for (let time = 0; time < 10; time++) assert.equal(await factors.check('ann', '000000'), 'wrong')
     assert.equal(await factors.check('ann', codeOfStep(secret, 100)), 'too-many')

@@ -1,5 +1,5 @@
-// The differences between the profiles `hardened` and `legacy`, each in both. Decisions of the access module (anonymous clients, an empty
-// chain, sources that fail) have their tests there: docs/SECURITY.md names all of them.
+// Differences between the profiles `hardened` and `legacy`. Tests of the access module cover its decisions (anonymous clients, an empty
+// chain, sources that fail): docs/SECURITY.md lists all of them.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -23,12 +23,12 @@ function configOf(profile: Profile, text = ''): GodwitConfig {
   return loaded.config
 }
 
-/** What a function of the configuration gives in both. */
+/** The results of a function for the configuration in both profiles. */
 function inBoth<Value>(of: (config: GodwitConfig) => Value, text = ''): readonly [hardened: Value, legacy: Value] {
   return [of(configOf('hardened', text)), of(configOf('legacy', text))]
 }
 
-/** The profile as shards have it, and whether a source of rights that fails denies. */
+/** The profile that shards get, and whether a failed source of access rules denies. */
 function failing(config: GodwitConfig): readonly [profile: string, denies: boolean] {
   const settings = accessSettingsOf(config, new Uint8Array(32))
   assert.ok('access' in settings)
@@ -76,7 +76,7 @@ test('a well-known password causes a warning or is refused when hardened, and is
 })
 
 for (const profile of profiles) {
-  test(`the banner, the API and the status of the command line say that a broker is ${profile}`, async (t) => {
+  test(`the banner, the API and \`godwit ctl status\` show the profile ${profile}`, async (t) => {
     const set = [`node.security_profile=${profile}`, 'http_server.ip_addr="127.0.0.1"']
     const broker = await startBrokerWithApi(t, { set })
     await broker.process.until(new RegExp(`profile ${profile}\\n`))

@@ -1,4 +1,4 @@
-// Whether the files of TLS listeners can be used is known before anything is served, and said by the key that names them.
+// Files of TLS listeners are checked before the node serves clients, and errors name the key of the setting.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -30,7 +30,7 @@ async function resolveWith(text: string): Promise<Awaited<ReturnType<typeof reso
 
 const plant = (more: string): string => `listeners.ssl.plant { bind = "127.0.0.1:0", ${more} }`
 
-test('a file that cannot be used is one sentence with its key, and no port stays taken', async (t) => {
+test('the error for an unusable file is one sentence with its key, and no port stays in use', async (t) => {
   const folder = folderOf(t)
   const missing = `certfile = "${folder}/none.pem", keyfile = "${folder}/key.pem"`
   assert.deepEqual(await resolveWith(plant(missing)), {
@@ -46,7 +46,7 @@ test('a file that cannot be used is one sentence with its key, and no port stays
   assert.match(unverified.problem, /^listeners\.ssl\.plant\.cacertfile: /)
 })
 
-test('files are named from where the program was started, and absolutely from then on', async (t) => {
+test('file names are relative to the directory in which the program was started, and resolved once', async (t) => {
   const folder = folderOf(t)
   const before = process.cwd()
   process.chdir(folder)
@@ -62,7 +62,7 @@ test('files are named from where the program was started, and absolutely from th
   })
 })
 
-test('shards share the rate of a listener, and the secret of its tickets, which no other has', async (t) => {
+test('shards share the connection rate of a listener and its secret for session tickets, which no other listener has', async (t) => {
   const folder = folderOf(t)
   const files = `certfile = "${folder}/cert.pem", keyfile = "${folder}/key.pem"`
   const resolved = await resolveWith(
@@ -75,7 +75,7 @@ test('shards share the rate of a listener, and the secret of its tickets, which 
   assert.notDeepEqual(one.ticketSecret, other?.ticketSecret)
 })
 
-test('a QUIC listener is opened by one shard, with all of its rate, and every shard knows it under the same number', async (t) => {
+test('one shard opens a QUIC listener with its whole connection rate, and all shards know it by the same number', async (t) => {
   const folder = folderOf(t)
   const files = `certfile = "${folder}/cert.pem", keyfile = "${folder}/key.pem"`
   const resolved = await resolveWith(

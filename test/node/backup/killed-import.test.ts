@@ -10,7 +10,7 @@ import { testLength } from '../../test-length.ts'
 
 const filename = `${folder}.tar.gz`
 const places = testLength({ daily: 2, long: 10 })
-/** The last of them comes 135 ms after the request. */
+/** The last kill is 135 ms after the request. */
 const lastPlaceMs = 135
 const records = 1_500
 
@@ -39,7 +39,7 @@ const archive = archiveOf({
   })),
 })
 
-test(`a broker that is killed at ${places} places of an import has all of it after one more`, async (t) => {
+test(`a broker that is killed at ${places} points of an import has all data after a repeated import`, async (t) => {
   const dataDirectory = await temporaryFolder(t)
   await mkdir(join(dataDirectory, 'backup'))
   await writeFile(join(dataDirectory, 'backup', filename), archive)
@@ -49,7 +49,7 @@ test(`a broker that is killed at ${places} places of an import has all of it aft
     const response = broker
       .request('/api/v5/data/import', { method: 'POST', body: { filename } })
       .catch(() => undefined)
-    // Wherever it is by then: what is promised holds for every place.
+    // The import may be at any point by then: the guarantee applies to each point.
     await setTimeout((place * lastPlaceMs) / (places - 1))
     await broker.process.stop('SIGKILL')
     await response

@@ -1,4 +1,4 @@
-// The configuration in archives of a namespace: names without the namespace, and nothing of another one.
+// The configuration in archives of a namespace: names without the namespace, and no settings of other namespaces.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -31,11 +31,11 @@ const broker: PlainValue = {
   sources: { mqtt: { 'in@plant': { connector: 'far@plant' } } },
 }
 
-/** As an archive has it. */
+/** The value as JSON, as in an archive. */
 const written = (value: unknown): unknown => JSON.parse(JSON.stringify(value))
 
 describe('the configuration of a namespace', () => {
-  test('has its items only, with its own names and its secrets', () => {
+  test('contains only items of the namespace, with names without the namespace, and with secrets', () => {
     const own = written(configurationOfNamespace(broker, 'plant'))
     const ownHook = { ...hook, connector: 'hook' }
     const fallbacks = ['http:spare', { function: 'do_nothing' }]
@@ -52,7 +52,7 @@ describe('the configuration of a namespace', () => {
     assert.deepEqual(written(configurationOfNamespace(broker, 'other')), {})
   })
 
-  test('becomes that of the broker again, and of no other namespace', () => {
+  test('is converted back to names with the namespace, and affects no other namespace', () => {
     const own = configurationOfNamespace(broker, 'plant')
     const back = scopedConfiguration(own, 'plant')
     assert.ok('scoped' in back)
@@ -79,7 +79,7 @@ describe('the configuration of a namespace', () => {
     })
   }
 
-  test('names files of the machine only where a global administrator has set them', () => {
+  test('may name files of the machine only if a global administrator set them', () => {
     const current = {
       connectors: { mqtt: { far: { ssl: { cacertfile: '/ca.pem' } } }, disk_log: { log: { filepath: 'x' } } },
     }

@@ -1,4 +1,4 @@
-// Nodes of the real program in the process of the test, with everything in them that a backup holds.
+// Nodes of the whole program in the process of the test, with all kinds of data that a backup contains.
 
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
@@ -31,7 +31,7 @@ export interface NodeInTest {
   readonly folder: string
 }
 
-/** `set`: as on the command line. `change`: by the API, so that it is a part of what an archive has. */
+/** `set`: settings of the command line. `change`: settings that are changed over the API, so that archives contain them. */
 export async function startInTest(
   t: TestContext,
   { set = [], folder }: { readonly set?: readonly string[]; readonly folder?: string } = {},
@@ -103,7 +103,7 @@ export function backupPath({ folder }: Pick<NodeInTest, 'folder'>, filename: str
 const hashed = (password: string): HashedPassword =>
   hashPassword(password, { algorithm: 'sha256', saltPosition: 'prefix' })
 
-/** One of everything that is kept of who may come in and what they may do. */
+/** Adds one access record of each kind. */
 export async function fillBook({ accessRecords }: RunningNode): Promise<void> {
   const createdAtMs = (): number => accessRecords.newMomentMs()
   const kept = {

@@ -30,7 +30,7 @@ test('one node with all operations on it', async (t) => {
   await fillBook(one.node)
   const { backup, accessRecords } = one.node
 
-  await t.test('a dry run changes nothing, and says what would be inserted and updated', async () => {
+  await t.test('a dry run changes nothing, and counts records that would be inserted and updated', async () => {
     const made = fileOf(await backup.export(operator, everything))
     const psk = { kind: 'psk', identity: 'gateway', key: Buffer.from('ff', 'hex') } as const
     await accessRecords.change({ put: [psk], delete: [{ kind: 'credential', by: 'username', id: 'alice' }] })
@@ -93,7 +93,7 @@ test('one node with all operations on it', async (t) => {
     },
   )
 
-  await t.test('a well-known password in an archive is not restored where this broker is hardened', async () => {
+  await t.test('a hardened broker does not import a well-known password from an archive', async () => {
     for (const [password, isRestored] of [
       ['public', false],
       ['another-password', true],
@@ -110,7 +110,7 @@ test('one node with all operations on it', async (t) => {
     }
   })
 
-  await t.test('the profile of an archive is looked at where this broker is hardened', async () => {
+  await t.test('a hardened broker checks the security profile of an archive', async () => {
     for (const profile of ['legacy', undefined] as const) {
       await put(one, archiveOf({}, { profile }))
       assert.match(refusalIn(await backup.import(operator, options(crafted)))[1], /profile legacy/)
@@ -211,7 +211,7 @@ test('one node with all operations on it', async (t) => {
     assert.equal([...accessRecords.list('account')].length, 1)
   })
 
-  await t.test('a dry run warns of what the configuration of the archive would do', async () => {
+  await t.test('a dry run has the warnings of the configuration in the archive', async () => {
     const configuration =
       'listeners.tcp.other.bind = "0"\nauth { chain = [], salt_position = suffix }\nnode.shards = 7\nnamespaces.enable = true'
     await put(one, archiveOf({ 'cluster.hocon': configuration }, { profile: 'legacy' }))
@@ -229,7 +229,7 @@ test('one node with all operations on it', async (t) => {
     }
   })
 
-  await t.test('an upload is kept when it is an archive, and nothing of it otherwise', async () => {
+  await t.test('an upload is stored only if it is a valid archive', async () => {
     const backups = join(one.folder, 'backup')
     const before = (await readdir(backups)).length
     const name = crafted.replace('godwit', 'other')
@@ -248,7 +248,7 @@ test('one node with all operations on it', async (t) => {
       const archive = Readable.from([archiveOf({ 'cluster.hocon': configuration })])
       assert.match(refusalIn(await backup.receive(operator, crafted, archive))[1], why)
     }
-    // What belongs to another machine may come to be there before it is carried out.
+    // An archive with files of another machine may be uploaded, because the files may exist before the import.
     const elsewhere = archiveOf({ 'cluster.hocon': 'auth.acl.file = "/etc/not-here.conf"' }, { profile: 'legacy' })
     assert.ok('filename' in (await backup.receive(operator, crafted, Readable.from([elsewhere]))))
     const broken = new Readable({ read: () => {} })
@@ -275,22 +275,25 @@ test('one node with all operations on it', async (t) => {
     assert.equal(refusalIn(await backup.remove(operator, crafted))[0], 'NOT_FOUND')
   })
 
-  await t.test('an export is for the account of the broker alone, and unknown parts are named', async () => {
-    const made = fileOf(await backup.export(operator, { tableSets: ['banned'], rootKeys: undefined }))
-    const verified = await backup.verify(operator, made.filename)
-    assert.ok('members' in verified)
-    assert.deepEqual(
-      verified.members.map(({ name }) => name),
-      ['tables/bans.jsonl'],
-    )
-    assert.ok(readFileSync(backupPath(one, made.filename)).length > 0)
-    assert.match(
-      refusalIn(await backup.export(operator, { tableSets: ['x'], rootKeys: undefined }))[1],
-      /Invalid table sets: "x"/,
-    )
-    assert.match(
-      refusalIn(await backup.export(operator, { tableSets: undefined, rootKeys: ['y'] }))[1],
-      /Invalid root keys: "y"/,
-    )
-  })
+  await t.test(
+    'only the system user of the broker can read an export, and unknown parts are refused by name',
+    async () => {
+      const made = fileOf(await backup.export(operator, { tableSets: ['banned'], rootKeys: undefined }))
+      const verified = await backup.verify(operator, made.filename)
+      assert.ok('members' in verified)
+      assert.deepEqual(
+        verified.members.map(({ name }) => name),
+        ['tables/bans.jsonl'],
+      )
+      assert.ok(readFileSync(backupPath(one, made.filename)).length > 0)
+      assert.match(
+        refusalIn(await backup.export(operator, { tableSets: ['x'], rootKeys: undefined }))[1],
+        /Invalid table sets: "x"/,
+      )
+      assert.match(
+        refusalIn(await backup.export(operator, { tableSets: undefined, rootKeys: ['y'] }))[1],
+        /Invalid root keys: "y"/,
+      )
+    },
+  )
 })

@@ -9,7 +9,7 @@ import { backupPath, client, contentsOf, fileOf, fillBook, operator, startInTest
 const everything = { tableSets: undefined, rootKeys: undefined }
 const byName = (filename: string) => ({ filename, isDryRun: false, allowsProfileMismatch: false, parts: undefined })
 
-test('what one broker exports while messages come in another one has after the import, and exports the same', async (t) => {
+test('an archive that is exported under load is imported into another broker, which exports the same archive', async (t) => {
   const first = await startInTest(t)
   await fillBook(first.node)
   await mkdir(join(first.folder, 'certs'))
@@ -34,7 +34,7 @@ test('what one broker exports while messages come in another one has after the i
   }
   const how = { retain: true, properties } as const
   for (let number = 0; number < 300; number++) {
-    // The last one is acknowledged when all of them are safe.
+    // When the last message is acknowledged, all are durable.
     await publisher.publishAsync(`plant/${number}`, `reading ${number}`, { ...how, qos: number === 299 ? 1 : 0 })
   }
   let late = 0

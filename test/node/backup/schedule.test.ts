@@ -5,10 +5,10 @@ import { test } from 'node:test'
 import { nextMoment, ScheduledBackups } from '../../../src/node/backup/backup-schedule.ts'
 import { startInTest } from './nodes.ts'
 
-/** Of this machine's clock. The 21st of November 2026 is a Saturday. */
+/** A local time in November 2026. The 21st is a Saturday. */
 const at = (day: number, hours: number, minutes = 0): number => new Date(2026, 10, day, hours, minutes).getTime()
 
-test('the next moment of a schedule is the first one that is still to come', () => {
+test('the next time of a schedule is the first one in the future', () => {
   assert.equal(nextMoment('03:30', at(21, 3)), at(21, 3, 30))
   assert.equal(nextMoment('03:30', at(21, 3, 30)), at(22, 3, 30))
   assert.equal(nextMoment('sun 03:30', at(21, 12)), at(22, 3, 30))
@@ -16,7 +16,7 @@ test('the next moment of a schedule is the first one that is still to come', () 
   assert.equal(nextMoment(undefined, at(21, 12)), undefined)
 })
 
-test('one is made when its time has come, once', () => {
+test('an archive is created once at each scheduled time', () => {
   const world = { time: at(21, 3), made: [] as number[] }
   const backups = new ScheduledBackups(
     { when: '03:30', keep: 4 },
@@ -43,7 +43,7 @@ test('one is made when its time has come, once', () => {
   backups.stop()
 })
 
-test('of archives that the schedule has made the newest are kept, and no others are removed', async (t) => {
+test('the newest scheduled archives are kept, older ones are deleted, and other files are not affected', async (t) => {
   const { node, folder } = await startInTest(t)
   const backup = node.backup as typeof node.backup & { makeScheduled(keep: number): Promise<void> }
   await backup.export(
