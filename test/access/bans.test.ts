@@ -94,7 +94,7 @@ describe('a ban', () => {
 
 const settings = { isEnabled: true, maxCount: 3, windowMs: 1_000, banMs: 5_000 }
 
-function comeAndGo(
+function connectAndDisconnect(
   bans: Bans,
   clientId: string,
   nowMs: number,
@@ -109,9 +109,9 @@ function comeAndGo(
 describe('a client that reconnects often', () => {
   test('too often within the window is banned for a time, and others are not', () => {
     const bans = new Bans(settings)
-    assert.equal(comeAndGo(bans, 'c', 0), undefined)
-    assert.equal(comeAndGo(bans, 'c', 500), undefined)
-    const made = comeAndGo(bans, 'c', 999)
+    assert.equal(connectAndDisconnect(bans, 'c', 0), undefined)
+    assert.equal(connectAndDisconnect(bans, 'c', 500), undefined)
+    const made = connectAndDisconnect(bans, 'c', 999)
     assert.deepEqual([made?.by, made?.untilMs], ['flapping detector', 5_999])
     assert.equal(bans.find(client, 5_998), made)
     assert.equal(bans.find({ ...client, clientId: 'd' }, 5_998), undefined)
@@ -122,7 +122,7 @@ describe('a client that reconnects often', () => {
   test('and uses the client ID of another user, or another address, does not cause a ban of that user', () => {
     const bans = new Bans(settings)
     const attacker = { username: 'mallory', peerAddress: '10.0.0.66' }
-    for (let time = 0; time < 3; time++) comeAndGo(bans, 'c', time, undefined, attacker)
+    for (let time = 0; time < 3; time++) connectAndDisconnect(bans, 'c', time, undefined, attacker)
     assert.equal(
       bans.find({ ...client, clientId: 'c', ...attacker }, 10)?.reason,
       'it connected and disconnected too often as user "mallory" from 10.0.0.66',
@@ -146,7 +146,7 @@ describe('a client that reconnects often', () => {
 
   test('slowly is not banned', () => {
     const bans = new Bans(settings)
-    for (let time = 0; time < 100_000; time += 500) assert.equal(comeAndGo(bans, 'c', time), undefined)
+    for (let time = 0; time < 100_000; time += 500) assert.equal(connectAndDisconnect(bans, 'c', time), undefined)
   })
 
   test('that was never accepted is not counted: a client cannot ban another by using its name', () => {
@@ -162,17 +162,17 @@ describe('a client that reconnects often', () => {
 
   test('is not counted unless flapping detection is on', () => {
     const bans = new Bans(defaultFlappingSettings)
-    for (let index = 0; index < 100; index++) assert.equal(comeAndGo(bans, 'c', index), undefined)
+    for (let index = 0; index < 100; index++) assert.equal(connectAndDisconnect(bans, 'c', index), undefined)
   })
 
   test('is counted with many others in limited memory: the oldest entry is removed first', () => {
     const bans = new Bans(settings)
-    comeAndGo(bans, 'first', 0)
-    comeAndGo(bans, 'first', 1)
-    for (let index = 0; index < 10_000; index++) comeAndGo(bans, `other-${index}`, 2)
-    assert.equal(comeAndGo(bans, 'first', 3), undefined)
-    comeAndGo(bans, 'other-9999', 4)
-    assert.ok(comeAndGo(bans, 'other-9999', 5))
+    connectAndDisconnect(bans, 'first', 0)
+    connectAndDisconnect(bans, 'first', 1)
+    for (let index = 0; index < 10_000; index++) connectAndDisconnect(bans, `other-${index}`, 2)
+    assert.equal(connectAndDisconnect(bans, 'first', 3), undefined)
+    connectAndDisconnect(bans, 'other-9999', 4)
+    assert.ok(connectAndDisconnect(bans, 'other-9999', 5))
   })
 
   test('is accepted when an administrator deletes its ban, or when flapping detection is turned off', () => {
@@ -181,7 +181,7 @@ describe('a client that reconnects often', () => {
       (bans: Bans) => bans.changeSettings(defaultFlappingSettings),
     ]) {
       const bans = new Bans(settings)
-      for (let index = 0; index < 3; index++) comeAndGo(bans, 'c', index)
+      for (let index = 0; index < 3; index++) connectAndDisconnect(bans, 'c', index)
       assert.ok(bans.find(client, 10))
       lift(bans)
       assert.equal(bans.find(client, 10), undefined)
@@ -190,7 +190,7 @@ describe('a client that reconnects often', () => {
 
   test('stays banned when the limit changes, and when another ban is deleted', () => {
     const bans = new Bans(settings)
-    for (let index = 0; index < 3; index++) comeAndGo(bans, 'c', index)
+    for (let index = 0; index < 3; index++) connectAndDisconnect(bans, 'c', index)
     bans.changeSettings({ ...settings, maxCount: 4 })
     bans.applyRecords({ put: [], delete: [{ kind: 'ban', as: 'username', who: 'c' }] })
     assert.ok(bans.find(client, 10))
@@ -198,8 +198,8 @@ describe('a client that reconnects often', () => {
 
   test('is listed with the other bans, in its own namespace and until its ban expires', () => {
     const bans = new Bans({ ...settings, maxCount: 1 })
-    const [first, second] = [comeAndGo(bans, 'c', 0), comeAndGo(bans, 'd', 1)]
-    const inside = comeAndGo(bans, 'c', 2, 'plant')
+    const [first, second] = [connectAndDisconnect(bans, 'c', 0), connectAndDisconnect(bans, 'd', 1)]
+    const inside = connectAndDisconnect(bans, 'c', 2, 'plant')
     assert.deepEqual(bans.flapping(undefined, 10), [first, second])
     assert.deepEqual(bans.flapping('plant', 10), [inside])
     assert.deepEqual(bans.flapping(undefined, 5_000), [second])
@@ -213,39 +213,39 @@ describe('a client that reconnects often', () => {
     const connection = new Connection({}, { name: 'l', isLoopback: true }, '10.0.0.7')
     bans.recordConnect(connection, { ...client, clientId: 'c' })
     for (const gone of [early, connection, connection]) assert.equal(bans.recordDisconnect(gone, 0), undefined)
-    assert.ok(comeAndGo(bans, 'c', 1))
+    assert.ok(connectAndDisconnect(bans, 'c', 1))
   })
 
   test('starts again at zero after its ban, and when the limit changes', () => {
     const bans = new Bans(settings)
-    for (let index = 0; index < 3; index++) comeAndGo(bans, 'c', index)
+    for (let index = 0; index < 3; index++) connectAndDisconnect(bans, 'c', index)
     bans.applyRecords({ put: [], delete: [{ kind: 'ban', as: 'clientid', who: 'c' }] })
-    assert.deepEqual([comeAndGo(bans, 'c', 3), comeAndGo(bans, 'c', 4)], [undefined, undefined])
+    assert.deepEqual([connectAndDisconnect(bans, 'c', 3), connectAndDisconnect(bans, 'c', 4)], [undefined, undefined])
     bans.changeSettings({ ...settings, windowMs: 2_000 })
-    assert.deepEqual([comeAndGo(bans, 'c', 5), comeAndGo(bans, 'c', 6)], [undefined, undefined])
-    assert.ok(comeAndGo(bans, 'c', 7))
+    assert.deepEqual([connectAndDisconnect(bans, 'c', 5), connectAndDisconnect(bans, 'c', 6)], [undefined, undefined])
+    assert.ok(connectAndDisconnect(bans, 'c', 7))
   })
 
   test('stays counted when another setting is changed', () => {
     const bans = new Bans(settings)
-    for (let index = 0; index < 2; index++) comeAndGo(bans, 'c', index)
+    for (let index = 0; index < 2; index++) connectAndDisconnect(bans, 'c', index)
     bans.changeSettings({ ...settings })
-    assert.ok(comeAndGo(bans, 'c', 2))
+    assert.ok(connectAndDisconnect(bans, 'c', 2))
   })
 
   test('whose window restarts is not the oldest of the counted clients', () => {
     const bans = new Bans(settings)
-    comeAndGo(bans, 'first', 0)
-    for (let index = 0; index < 9_999; index++) comeAndGo(bans, `other-${index}`, 1)
-    comeAndGo(bans, 'first', 2_000)
-    comeAndGo(bans, 'last', 2_001)
-    assert.equal(comeAndGo(bans, 'first', 2_002), undefined)
-    assert.ok(comeAndGo(bans, 'first', 2_003))
+    connectAndDisconnect(bans, 'first', 0)
+    for (let index = 0; index < 9_999; index++) connectAndDisconnect(bans, `other-${index}`, 1)
+    connectAndDisconnect(bans, 'first', 2_000)
+    connectAndDisconnect(bans, 'last', 2_001)
+    assert.equal(connectAndDisconnect(bans, 'first', 2_002), undefined)
+    assert.ok(connectAndDisconnect(bans, 'first', 2_003))
   })
 
   test('is banned with many others in bounded memory: the oldest ban is removed first', () => {
     const bans = new Bans({ ...settings, maxCount: 1 })
-    for (let index = 0; index <= 10_000; index++) assert.ok(comeAndGo(bans, `c${index}`, index))
+    for (let index = 0; index <= 10_000; index++) assert.ok(connectAndDisconnect(bans, `c${index}`, index))
     const isOut = (clientId: string): boolean => bans.find({ ...client, clientId }, 4_000) !== undefined
     assert.deepEqual(['c0', 'c5001', 'c10000'].map(isOut), [false, true, true])
   })

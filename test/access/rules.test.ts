@@ -251,7 +251,7 @@ describe('settings', () => {
   })
 })
 
-const bearer = (claim: unknown): Identity => {
+const tokenIdentity = (claim: unknown): Identity => {
   const grants = tokenGrants(claim)
   assert.ok(grants !== undefined, 'the claim is read')
   return client('c1', { username: 'u1', grants })
@@ -260,7 +260,7 @@ const bearer = (claim: unknown): Identity => {
 describe('the rules of a token', () => {
   test('allow only the listed actions, whatever the other rules are', () => {
     const world = stage('{allow, all}.', { hasTokens: true })
-    const who = bearer({ pub: ['a/${clientid}'], sub: ['b/#', 'eq c/+'], all: ['d/%u'] })
+    const who = tokenIdentity({ pub: ['a/${clientid}'], sub: ['b/#', 'eq c/+'], all: ['d/%u'] })
     assert.equal(publishes(world, who, 'a/c1'), 'allow')
     assert.equal(publishes(world, who, 'a/c2'), 'deny')
     assert.equal(publishes(world, who, 'b/x'), 'deny')
@@ -273,7 +273,7 @@ describe('the rules of a token', () => {
 
   test('may deny, too: the first that matches decides', () => {
     const world = stage('{deny, all}.', { hasTokens: true })
-    const who = bearer([
+    const who = tokenIdentity([
       { permission: 'deny', action: 'publish', topic: 'a/b' },
       { permission: 'allow', action: 'all', topic: 'a/#' },
     ])

@@ -34,7 +34,7 @@ function stage(...records: ReturnType<typeof user>[]): AccessStage {
 }
 
 /** One client on one connection, with the steps of a method in order. */
-class Talk {
+class Exchange {
   readonly connection: Connection = connectionFrom(false)
   readonly #stage: AccessStage
   readonly #method: string
@@ -114,35 +114,35 @@ test('a client with the right password is authenticated with either hash, and th
     ['sha256', 'SCRAM-SHA-256'],
     ['sha512', 'SCRAM-SHA-512'],
   ] as const) {
-    const talk = new Talk(stage(user({ algorithm })), algorithm)
-    assert.deepEqual(talk.run({ ...alice, hash }), { outcome: 'in', isServerRight: true })
+    const exchange = new Exchange(stage(user({ algorithm })), algorithm)
+    assert.deepEqual(exchange.run({ ...alice, hash }), { outcome: 'in', isServerRight: true })
   }
 })
 
 test('names with commas and equals signs, and passwords with non-ASCII characters, are accepted', () => {
   const odd = { username: 'a=b,c', password: 'ﬁ\u00AD\u2003пароль' }
-  const talk = new Talk(stage(user(odd)))
+  const exchange = new Exchange(stage(user(odd)))
   const typed = { ...alice, username: odd.username, password: 'fi пароль' }
-  assert.deepEqual(talk.run(typed), { outcome: 'in', isServerRight: true })
+  assert.deepEqual(exchange.run(typed), { outcome: 'in', isServerRight: true })
 })
 
 test('an authenticated client has the user name of the method, and may be a superuser', () => {
-  const talk = new Talk(stage(user({ isSuperuser: true })))
+  const exchange = new Exchange(stage(user({ isSuperuser: true })))
   const client = new ScramClient(alice)
-  const decision = talk.auth(client.final(textOf(talk.connect(client.first))).message)
+  const decision = exchange.auth(client.final(textOf(exchange.connect(client.first))).message)
   assert.ok(decision.allowed === true && decision.identity?.username === 'alice' && decision.identity.isSuperuser)
 })
 
 test('a wrong password and an unknown user fail at the same step with the same response', () => {
   const access = stage(user())
-  const wrong = new Talk(access).run({ ...alice, password: 'Secret' })
-  const unknown = new Talk(access).run({ ...alice, username: 'bob' })
+  const wrong = new Exchange(access).run({ ...alice, password: 'Secret' })
+  const unknown = new Exchange(access).run({ ...alice, username: 'bob' })
   assert.deepEqual(wrong, { outcome: notAuthorized, isServerRight: false })
   assert.deepEqual(unknown, wrong)
 })
 
 const saltOf = (access: AccessStage, username: string): string =>
-  /s=([^,]+),i=4096$/.exec(textOf(new Talk(access).connect(new ScramClient({ ...alice, username }).first)))![1]
+  /s=([^,]+),i=4096$/.exec(textOf(new Exchange(access).connect(new ScramClient({ ...alice, username }).first)))![1]
 
 test('an unknown user name always gets the same salt, with as many iterations as other users', () => {
   assert.equal(saltOf(stage(user()), 'bob'), saltOf(stage(user()), 'bob'), 'also after a restart')
@@ -156,18 +156,18 @@ test('a user of the configuration keeps its salt after a restart', () => {
 })
 
 test('a nonce of another exchange ends it', () => {
-  const talk = new Talk(stage(user()))
+  const exchange = new Exchange(stage(user()))
   const client = new ScramClient(alice)
-  const { message } = client.final(textOf(talk.connect(client.first)))
-  assert.equal(outcomeOf(talk.auth(message.replace(/r=./, 'r=X'))), notAuthorized)
-  assert.equal(outcomeOf(talk.auth(message)), notAuthorized, 'there is no second attempt')
+  const { message } = client.final(textOf(exchange.connect(client.first)))
+  assert.equal(outcomeOf(exchange.auth(message.replace(/r=./, 'r=X'))), notAuthorized)
+  assert.equal(outcomeOf(exchange.auth(message)), notAuthorized, 'there is no second attempt')
 })
 
 test('a nonce that the broker did not send is refused, also if all messages are signed with it', () => {
-  const talk = new Talk(stage(user()))
+  const exchange = new Exchange(stage(user()))
   const client = new ScramClient(alice)
-  const { message } = client.final(textOf(talk.connect(client.first)), { nonce: 'fyko+d2lbbFgONRv9qkxdawL' })
-  assert.equal(outcomeOf(talk.auth(message)), notAuthorized)
+  const { message } = client.final(textOf(exchange.connect(client.first)), { nonce: 'fyko+d2lbbFgONRv9qkxdawL' })
+  assert.equal(outcomeOf(exchange.auth(message)), notAuthorized)
 })
 
 test('a completed exchange accepts no more messages, and any invalid bytes end one', () => {
@@ -198,26 +198,26 @@ test('a completed exchange accepts no more messages, and any invalid bytes end o
 test('messages of one exchange are refused in another exchange', () => {
   const access = stage(user())
   const client = new ScramClient(alice)
-  const { message } = client.final(textOf(new Talk(access).connect(client.first)))
-  const replay = new Talk(access)
+  const { message } = client.final(textOf(new Exchange(access).connect(client.first)))
+  const replay = new Exchange(access)
   replay.connect(client.first)
   assert.equal(outcomeOf(replay.auth(message)), notAuthorized)
 })
 
 test('a client that supports channel binding connects without it, one that requires it does not, and no message changes that within the exchange', () => {
   const access = stage(user())
-  assert.equal(new Talk(access).run({ ...alice, header: 'y,,' }).outcome, 'in')
-  assert.equal(new Talk(access).run({ ...alice, header: 'p=tls-unique,,' }).outcome, notAuthorized)
-  const talk = new Talk(access)
+  assert.equal(new Exchange(access).run({ ...alice, header: 'y,,' }).outcome, 'in')
+  assert.equal(new Exchange(access).run({ ...alice, header: 'p=tls-unique,,' }).outcome, notAuthorized)
+  const exchange = new Exchange(access)
   const client = new ScramClient({ ...alice, header: 'y,,' })
-  const { message } = client.final(textOf(talk.connect(client.first)), { binding: 'n,,' })
-  assert.equal(outcomeOf(talk.auth(message)), notAuthorized)
+  const { message } = client.final(textOf(exchange.connect(client.first)), { binding: 'n,,' })
+  assert.equal(outcomeOf(exchange.auth(message)), notAuthorized)
 })
 
 test('an authorization identity of another user is refused', () => {
   const access = stage(user())
-  assert.equal(new Talk(access).run({ ...alice, header: 'n,a=admin,' }).outcome, notAuthorized)
-  assert.equal(new Talk(access).run({ ...alice, header: 'n,a=alice,' }).outcome, 'in')
+  assert.equal(new Exchange(access).run({ ...alice, header: 'n,a=admin,' }).outcome, notAuthorized)
+  assert.equal(new Exchange(access).run({ ...alice, header: 'n,a=alice,' }).outcome, 'in')
 })
 
 test('invalid messages end the exchange', () => {
@@ -233,59 +233,59 @@ test('invalid messages end the exchange', () => {
     `n,,n=alice,r=${'x'.repeat(4_096)}`,
     'n,,n=a\0b,r=x',
   ]) {
-    const decision = new Talk(stage(user())).connect(first)
+    const decision = new Exchange(stage(user())).connect(first)
     assert.ok(first === '' ? decision.allowed === 'not-yet' : outcomeOf(decision) === notAuthorized, first.slice(0, 40))
   }
   for (const last of [undefined, '', 'c=biws', 'c=biws,r=x', 'c=biws,r=x,p=', 'c=biws,r=x,p=!!']) {
-    const talk = new Talk(stage(user()))
-    talk.connect(new ScramClient(alice).first)
-    assert.equal(outcomeOf(talk.auth(last)), notAuthorized)
+    const exchange = new Exchange(stage(user()))
+    exchange.connect(new ScramClient(alice).first)
+    assert.equal(outcomeOf(exchange.auth(last)), notAuthorized)
   }
 })
 
 test('a client that sends no authentication data with CONNECT gets AUTH', () => {
-  const talk = new Talk(stage(user()))
-  assert.deepEqual(talk.connect(undefined), { allowed: 'not-yet', authenticationData: undefined })
+  const exchange = new Exchange(stage(user()))
+  assert.deepEqual(exchange.connect(undefined), { allowed: 'not-yet', authenticationData: undefined })
   const client = new ScramClient(alice)
-  const { message } = client.final(textOf(talk.auth(client.first)))
-  assert.equal(outcomeOf(talk.auth(message)), 'in')
+  const { message } = client.final(textOf(exchange.auth(client.first)))
+  assert.equal(outcomeOf(exchange.auth(message)), 'in')
 })
 
 test('[MQTT5-4.12.0-1] the method is not offered if no user has credentials for it, nor if the chain does not include it', () => {
-  assert.equal(outcomeOf(new Talk(stage()).connect('n,,n=alice,r=x')), badAuthenticationMethod)
-  assert.equal(outcomeOf(new Talk(stage(user()), 'SCRAM-SHA-1').connect('n,,n=alice,r=x')), badAuthenticationMethod)
+  assert.equal(outcomeOf(new Exchange(stage()).connect('n,,n=alice,r=x')), badAuthenticationMethod)
+  assert.equal(outcomeOf(new Exchange(stage(user()), 'SCRAM-SHA-1').connect('n,,n=alice,r=x')), badAuthenticationMethod)
   const without = new AccessStage({ chain: ['password'], scram: { users: [user()], secret, iterations } })
-  assert.equal(outcomeOf(new Talk(without).connect('n,,n=alice,r=x')), badAuthenticationMethod)
+  assert.equal(outcomeOf(new Exchange(without).connect('n,,n=alice,r=x')), badAuthenticationMethod)
 })
 
 test('[MQTT5-4.12.1-1] a connected client re-authenticates, and cannot change its identity', () => {
   const access = stage(user(), user({ username: 'bob' }))
-  const talk = new Talk(access)
-  assert.equal(talk.run(alice).outcome, 'in')
-  assert.deepEqual(talk.run(alice, true), { outcome: 'in', isServerRight: true })
-  assert.equal(talk.run({ ...alice, username: 'bob' }, true).outcome, notAuthorized)
+  const exchange = new Exchange(access)
+  assert.equal(exchange.run(alice).outcome, 'in')
+  assert.deepEqual(exchange.run(alice, true), { outcome: 'in', isServerRight: true })
+  assert.equal(exchange.run({ ...alice, username: 'bob' }, true).outcome, notAuthorized)
 })
 
 test('a step without a started exchange is refused', () => {
-  assert.equal(outcomeOf(new Talk(stage(user())).auth('c=biws,r=x,p=AAAA')), notAuthorized)
-  assert.equal(outcomeOf(new Talk(stage(user())).auth(new ScramClient(alice).first)), notAuthorized)
+  assert.equal(outcomeOf(new Exchange(stage(user())).auth('c=biws,r=x,p=AAAA')), notAuthorized)
+  assert.equal(outcomeOf(new Exchange(stage(user())).auth(new ScramClient(alice).first)), notAuthorized)
 })
 
 test('[MQTT5-4.12.0-5] an exchange continues with the method with which it began', () => {
-  const talk = new Talk(stage(user()))
+  const exchange = new Exchange(stage(user()))
   const client = new ScramClient(alice)
-  const { message } = client.final(textOf(talk.connect(client.first)))
-  assert.equal(outcomeOf(talk.auth(message, false, 'SCRAM-SHA-512')), notAuthorized)
+  const { message } = client.final(textOf(exchange.connect(client.first)))
+  assert.equal(outcomeOf(exchange.auth(message, false, 'SCRAM-SHA-512')), notAuthorized)
 })
 
 test('a changed or removed password is refused', () => {
   const access = stage(user())
   access.access.applyRecords({ put: [user({ password: 'new', algorithm: 'SCRAM-SHA-512' })], delete: [] })
-  assert.equal(new Talk(access).run(alice).outcome, notAuthorized)
-  assert.equal(new Talk(access, 'SCRAM-SHA-512').run({ ...alice, hash: 'sha512', password: 'new' }).outcome, 'in')
+  assert.equal(new Exchange(access).run(alice).outcome, notAuthorized)
+  assert.equal(new Exchange(access, 'SCRAM-SHA-512').run({ ...alice, hash: 'sha512', password: 'new' }).outcome, 'in')
   access.access.applyRecords({ put: [user({ username: 'bob' })], delete: [{ kind: 'scram', username: 'alice' }] })
   assert.equal(
-    new Talk(access, 'SCRAM-SHA-512').run({ ...alice, hash: 'sha512', password: 'new' }).outcome,
+    new Exchange(access, 'SCRAM-SHA-512').run({ ...alice, hash: 'sha512', password: 'new' }).outcome,
     notAuthorized,
   )
 })
@@ -299,12 +299,12 @@ test('a user with the other hash gets the same response as an unknown user', () 
 
 test('a stored user replaces the one of the configuration, and in its namespace one of that', () => {
   const access = new AccessStage({ scram: { users: [user({ password: 'set' })], secret, iterations } })
-  const passes = (password: string): boolean => new Talk(access).run({ ...alice, password }).outcome === 'in'
+  const passes = (password: string): boolean => new Exchange(access).run({ ...alice, password }).outcome === 'in'
   assert.deepEqual([passes('set'), passes('secret')], [true, false])
   access.access.applyRecords({ put: [user()], delete: [] })
   assert.deepEqual([passes('set'), passes('secret')], [false, true])
   const inPlant = (password: string): boolean =>
-    new Talk(access, 'SCRAM-SHA-256', 'plant').run({ ...alice, password }).outcome === 'in'
+    new Exchange(access, 'SCRAM-SHA-256', 'plant').run({ ...alice, password }).outcome === 'in'
   assert.deepEqual([inPlant('secret'), inPlant('inside')], [true, false])
   access.access.applyRecords({ put: [{ ...user({ password: 'inside' }), namespace: 'plant' }], delete: [] })
   assert.deepEqual([inPlant('secret'), inPlant('inside')], [false, true])
@@ -313,10 +313,10 @@ test('a stored user replaces the one of the configuration, and in its namespace 
 
 /** All messages but the last, which the returned function sends. */
 function begin(access: AccessStage): () => AuthenticationResult {
-  const talk = new Talk(access)
+  const exchange = new Exchange(access)
   const client = new ScramClient(alice)
-  const { message } = client.final(textOf(talk.connect(client.first)))
-  return () => talk.auth(message)
+  const { message } = client.final(textOf(exchange.connect(client.first)))
+  return () => exchange.auth(message)
 }
 
 test('changes during an exchange apply at its end', () => {

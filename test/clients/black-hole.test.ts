@@ -1,4 +1,4 @@
-// Services that vanish without a reset while the broker acknowledges messages, and is killed amid it. Longer: npm run black-hole.
+// Packets to services are dropped without a reset while the broker acknowledges messages and is killed. Longer: npm run black-hole.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -7,13 +7,13 @@ import { runBlackHole } from './black-hole/run-black-hole.ts'
 
 const durationMs = 30_000
 const perSecond = 150
-/** They differ in what they send, not in what keeps it until it is acknowledged. The others are killed in tests of their own. */
+/** A selection, because all sinks have the same queue. Other tests kill the other services. */
 const sinks = isLong ? ['http', 'postgresql', 'kafka'] : ['http']
 
-// At the same time: they wait for silent services.
-describe('in a black hole', { concurrency: true }, () => {
+// Concurrently, because the tests wait for services that do not respond.
+describe('a service whose packets are dropped', { concurrency: true }, () => {
   for (const sink of sinks) {
-    test(`${sink}: nothing that is acknowledged is lost, and what the broker says of it is right`, async (t) => {
+    test(`${sink}: no acknowledged message is lost, and state and metrics of the action are correct`, async (t) => {
       const end = await runBlackHole(t, { sink, durationMs, perSecond, log: (line) => t.diagnostic(line) })
       assert.deepEqual(end.faults, [])
       assert.ok(end.acknowledged > durationMs / 100, `${end.acknowledged} messages are too few to tell anything`)

@@ -1,4 +1,4 @@
-// Bridges to Debian's mosquitto, over TCP and TLS: stopped, without memory, gone silent.
+// Bridges to Debian's mosquitto over TCP and TLS: mosquitto is stopped, loses its data, or stalls.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -28,7 +28,7 @@ import { Authority } from '../transports/certificates.ts'
 import { startMosquitto } from './mosquitto-server.ts'
 
 for (const version of versionsOf(4, 5)) {
-  test(`mosquitto is stopped and started again in the middle, MQTT ${version}: everything arrives, what waited once`, async (t) => {
+  test(`mosquitto is restarted during a transfer with MQTT ${version}: all messages arrive, those of QoS 2 once`, async (t) => {
     const mosquitto = await startMosquitto(t)
     const wire = await Wire.to(t, mosquitto.port)
     const own = await startBridged(t, bridgeOver(wire, `proto_ver = ${version}, clientid = up`), {
@@ -40,7 +40,7 @@ for (const version of versionsOf(4, 5)) {
     await untilBridge(own, ({ counters }) => counters.acknowledged > 20)
     wire.stall()
     const exactly = publishNumbered(await client(t, own.port), 'up/exactly', { qos: 2, from: 0, count: 150 })
-    // What mosquitto has acknowledged it has passed on when it passes on what comes after.
+    // When mosquitto delivers a later message, it has delivered all messages that it acknowledged before.
     await before.until(
       await publishNumbered(await client(t, mosquitto.port), 'up/witness', { qos: 1, from: 0, count: 1 }),
     )
@@ -63,7 +63,7 @@ for (const version of versionsOf(4, 5)) {
   })
 }
 
-test('mosquitto comes back without anything that it knew: what waited arrives, and its topics are subscribed again', async (t) => {
+test('mosquitto restarts without its data: queued messages arrive, and the bridge subscribes again', async (t) => {
   const mosquitto = await startMosquitto(t)
   const wire = await Wire.to(t, mosquitto.port)
   const own = await startBridged(t, bridgeOver(wire), { set: oneShard })
@@ -76,17 +76,17 @@ test('mosquitto comes back without anything that it knew: what waited arrives, a
     ...(await publishNumbered(publisher, 'up/exactly', { qos: 2, from: 0, count: 100 })),
   ]
   assert.equal((await bridgeOf(own)).status.spool_depth, 200)
-  const anew = await startMosquitto(t)
-  const there = await Listener.at(t, anew.port, 'up/#')
-  wire.target = anew.port
+  const restarted = await startMosquitto(t)
+  const there = await Listener.at(t, restarted.port, 'up/#')
+  wire.target = restarted.port
   await there.until(texts)
   assert.deepEqual(there.texts, texts)
   await untilBridge(own, ({ spool_depth: depth }) => depth === 0)
   const here = await Listener.at(t, own.port, 'down/#')
-  await here.until(await publishNumbered(await client(t, anew.port), 'down/again', { qos: 1, from: 0, count: 5 }))
+  await here.until(await publishNumbered(await client(t, restarted.port), 'down/again', { qos: 1, from: 0, count: 5 }))
 })
 
-test('the wire to mosquitto goes dead in the middle of a drain: the keep alive notices, and everything arrives', async (t) => {
+test('the connection to mosquitto stalls while a queue is drained: the keep alive detects it, and all messages arrive', async (t) => {
   const mosquitto = await startMosquitto(t)
   const wire = await Wire.to(t, undefined)
   const own = await startBridged(t, bridgeOver(wire, 'keepalive = 1s, clientid = up'), { set: oneShard })
@@ -101,7 +101,7 @@ test('the wire to mosquitto goes dead in the middle of a drain: the keep alive n
   assert.deepEqual(there.texts, texts)
 })
 
-test('what the bridge sends to mosquitto does not come back, before MQTT 5.0 either', async (t) => {
+test('messages that the bridge sends to mosquitto do not return, with MQTT 5.0 and with 3.1.1', async (t) => {
   const mosquitto = await startMosquitto(t)
   for (const version of [4, 5] as const) {
     const bridge = `
@@ -116,7 +116,7 @@ test('what the bridge sends to mosquitto does not come back, before MQTT 5.0 eit
     const there = await Listener.at(t, mosquitto.port, `both-${version}/#`)
     const texts = await publishNumbered(await client(t, own.port), `both-${version}/x`, { qos: 1, from: 0, count: 20 })
     await there.until(texts)
-    // What would come back stands before this.
+    // A returned message would arrive before this one.
     const last = await publishNumbered(await client(t, mosquitto.port), `both-${version}/y`, {
       qos: 1,
       from: 0,
@@ -128,7 +128,7 @@ test('what the bridge sends to mosquitto does not come back, before MQTT 5.0 eit
 })
 
 for (const version of versionsOf(4, 5)) {
-  test(`what clients want of mosquitto is passed on to it and comes once, MQTT ${version}`, async (t) => {
+  test(`subscriptions of clients are forwarded to mosquitto, and their messages arrive once, MQTT ${version}`, async (t) => {
     const mosquitto = await startMosquitto(t)
     const bridge = `
       server = "mqtt-tcp://127.0.0.1:${mosquitto.port}"
@@ -139,13 +139,13 @@ for (const version of versionsOf(4, 5)) {
       subscription = [{ remote_topic = "down/+", local_topic = "", qos = 1 }]`
     const own = await startBridged(t, bridge, { set: oneShard })
     await untilConnected(own)
-    // mosquitto sends a message once for each subscription that matches.
+    // mosquitto sends a message once for each matching subscription.
     const filters = ['plant/#', 'plant/1', 'down/#', 'up/#']
     const listeners: Listener[] = []
     for (const filter of filters) listeners.push(await Listener.at(t, own.port, filter))
     for (const said of [/transparent 2 plant\/#/, /transparent 2 down\/#/, /transparent 2 up\/#/])
       await mosquitto.process.until(said)
-    // Messages within them are lost.
+    // Messages that arrive during a change of subscriptions are lost.
     await mosquitto.process.until(/Sending UNSUBACK to transparent/)
     const there = await client(t, mosquitto.port)
     await there.publishAsync('plant/1', 'state', { qos: 1 })
@@ -167,7 +167,7 @@ for (const version of versionsOf(4, 5)) {
   })
 }
 
-test('a bridge to mosquitto over TLS shows its certificate, and believes no other authority', async (t) => {
+test('a bridge to mosquitto over TLS sends its certificate, and does not trust another authority', async (t) => {
   const authority = new Authority('The test authority')
   const server = authority.issue('localhost', { hostNames: ['localhost'] })
   const bridge = authority.issue('bridge-up')
@@ -220,8 +220,12 @@ test('a bridge to mosquitto over TLS shows its certificate, and believes no othe
   await there.until(waiting)
 })
 
-/** A client of 3.1.1 comes, to be remembered, and goes. Gives whether it was known. */
-async function comes(t: TestContext, port: number, who: { clientId: string; isBridge: boolean }): Promise<boolean> {
+/** Connects and disconnects a client of MQTT 3.1.1 with a persistent session. Returns whether the session existed. */
+async function isSessionPresent(
+  t: TestContext,
+  port: number,
+  who: { clientId: string; isBridge: boolean },
+): Promise<boolean> {
   const socket = connect(port, '127.0.0.1')
   t.after(() => socket.destroy())
   const nothing = { username: undefined, password: undefined, will: undefined, properties: undefined }
@@ -240,12 +244,12 @@ test('mosquitto recognizes a bridge with a protocol before 5.0 after a restart',
   ]
   const mosquitto = await startMosquitto(t)
   for (const known of [false, true]) {
-    for (const who of clients) assert.equal(await comes(t, mosquitto.port, who), known)
+    for (const who of clients) assert.equal(await isSessionPresent(t, mosquitto.port, who), known)
   }
   await mosquitto.process.stop('SIGTERM')
   const again = await startMosquitto(t, [], { kept: mosquitto.folder })
   const known = []
-  for (const who of clients) known.push(await comes(t, again.port, who))
+  for (const who of clients) known.push(await isSessionPresent(t, again.port, who))
   assert.deepEqual(known, [true, true])
 })
 
@@ -254,7 +258,7 @@ function textsOf({ texts }: Listener, topic: string): readonly string[] {
 }
 
 for (const version of versionsOf('mqttv311', 'mqttv50')) {
-  test(`the bridge of mosquitto to this broker (${version}): both ways, once, over a restart of this broker`, async (t) => {
+  test(`a bridge of mosquitto to this broker (${version}) transfers each message once in both directions, also after a restart`, async (t) => {
     const here = await startBrokerWithApi(t, { set: oneShard })
     const wire = await Wire.to(t, here.port)
     const mosquitto = await startMosquitto(t, [
@@ -290,8 +294,8 @@ for (const version of versionsOf('mqttv311', 'mqttv50')) {
     assert.deepEqual(textsOf(ours, 'both/up'), up)
     assert.deepEqual(textsOf(there, 'both/down'), down)
     assert.deepEqual(textsOf(archive, 'both/later'), later)
-    assert.deepEqual(textsOf(ours, 'both/down'), down, 'what went there does not come back')
-    // To mosquitto the name of this broker is a message for its subscribers, and goes no further.
+    assert.deepEqual(textsOf(ours, 'both/down'), down, 'messages to mosquitto do not return')
+    // mosquitto delivers the message with the name of this broker to its subscribers, and does not forward it.
     assert.equal(names.received.length > 0, version === 'mqttv311')
     assert.ok(names.received.every(({ topic, qos, retain }) => topic === '$godwit/broker' && qos === 0 && !retain))
     assert.ok(ours.received.every(({ topic }) => topic.startsWith('both/')))

@@ -1,4 +1,4 @@
-// Rows for a real ClickHouse (Debian's 18.16): everything acknowledged arrives, and only the rows that it refuses are quarantined.
+// Rows for a real ClickHouse (Debian's 18.16): each acknowledged message arrives, and only refused rows become dead letters.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -9,7 +9,7 @@ const messages = 200
 const options = 'resource_opts={batch_size=20,retry_interval=100ms,max_retries=1,health_check_interval=200ms}'
 const action = 'clickhouse:rows'
 
-test('ClickHouse gets every row once it is acknowledged, also when it is killed; a bad row is quarantined', async (t) => {
+test('ClickHouse gets the row of each acknowledged message, although it is killed; a refused row becomes a dead letter', async (t) => {
   const server = await clickhouseServer(t)
   await server.start()
   const query = async (text: string): Promise<string> => {
@@ -25,7 +25,7 @@ test('ClickHouse gets every row once it is acknowledged, also when it is killed;
     ruleTo(action),
   ])
   await until(broker, action, async () => (await actionView(broker, action)).status === 'connected')
-  // The table is missing: what waits goes out when it is there.
+  // The table is missing: queued rows are sent when it exists.
   await publishAll(client, 0, 1)
   await until(broker, action, async () => /readings/.test((await actionView(broker, action)).status_reason))
   await query(

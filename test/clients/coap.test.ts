@@ -27,14 +27,14 @@ async function startCoap(t: Scope, more: readonly string[] = []): Promise<CoapBr
   return { ...(await startBroker(t, { set })), coapPort }
 }
 
-/** For tests whose topics differ. */
+/** One broker for tests with different topics. */
 const startShared = shared((scope) => startCoap(scope))
 
 function coapClient(t: Scope, words: readonly string[]): WatchedProcess {
   return runProgram(t, 'coap-client-notls', words)
 }
 
-/** What the client prints. */
+/** Runs the client and returns its output. */
 async function coap(t: Scope, ...words: readonly string[]): Promise<string> {
   const client = coapClient(t, words)
   await client.ended
@@ -90,7 +90,7 @@ test('[F4] GET with Observe subscribes, retained message first', async (t) => {
   await observer.until(/plain;/)
 })
 
-test('[F4] bodies come and go in blocks, also where packets are lost', async (t) => {
+test('[F4] bodies are sent and received in blocks, also if packets are lost', async (t) => {
   const broker = await startShared()
   const url = `coap://127.0.0.1:${broker.coapPort}`
   const folder = await temporaryFolder(t)
@@ -115,7 +115,7 @@ test('[F4] bodies come and go in blocks, also where packets are lost', async (t)
   assert.match(refused, /4\.13/)
 })
 
-test('[F4] a connection has a token, and requests without it are refused where one is required', async (t) => {
+test('[F4] a connection has a token, and requests without it are refused if it is required', async (t) => {
   const broker = await startCoap(t, ['gateway.coap.connection_required=true'])
   const url = `coap://127.0.0.1:${broker.coapPort}`
   const next = await listener(t, broker.port, '#')

@@ -1,4 +1,4 @@
-// Debian's database servers, each in a folder of its own, on loopback, for one test. They can be killed and started again.
+// Debian's database servers on loopback, each with a new folder, for one test. They can be killed and restarted.
 
 import { execFile } from 'node:child_process'
 import { chownSync } from 'node:fs'
@@ -43,13 +43,13 @@ export class DatabaseServer {
     this.#process = await this.#start()
   }
 
-  /** As a crash would. */
+  /** Kills the server, as in a crash. */
   async kill(): Promise<void> {
     await this.#process?.stop('SIGKILL')
     this.#process = undefined
   }
 
-  /** `start` resolves when the server serves, and ends it with the test. */
+  /** `start` resolves when the server accepts connections. The server is stopped at the end of the test. */
   static of(port: number, start: () => Promise<WatchedProcess>): DatabaseServer {
     return new DatabaseServer(port, start)
   }

@@ -1,4 +1,4 @@
-// Gateways over DTLS and TLS with the clients of libcoap and OpenSSL (F2, F4, F7).
+// Gateways over DTLS and TLS with the clients of libcoap and OpenSSL: sections F2, F4 and F7 of the gateway contract.
 
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
@@ -19,7 +19,7 @@ const deviceSubject = [
   ['CN', 'device-7'],
 ] as const
 
-/** Certificates of one authority: that of the broker, and that of a device. */
+/** Writes certificates of one authority for the broker and for a device. */
 async function writeCertificates(scope: Scope) {
   const authority = new Authority('Plant')
   const folder = await temporaryFolder(scope)
@@ -39,12 +39,12 @@ async function writeCertificates(scope: Scope) {
   return {
     serverSettings,
     dtlsSettings: [...serverSettings, ...verified].map((one) => `dtls_options.${one}`),
-    /** Of libcoap's client. */
+    /** Arguments of libcoap's client. */
     deviceWords: ['-C', pathOf('ca'), '-c', pathOf('deviceCert'), '-j', pathOf('deviceKey'), '-v', '6'],
   }
 }
 
-/** A broker with a DTLS listener of CoAP for each name: settings of the listener. */
+/** Starts a broker with a DTLS listener of CoAP for each entry: name and settings. */
 async function startSecure(
   scope: Scope,
   listeners: Readonly<Record<string, readonly string[]>>,
@@ -61,7 +61,7 @@ async function startSecure(
   return { broker, urlOf: (name: string): string => `coaps://127.0.0.1:${ports.get(name)}/ps` }
 }
 
-/** With a pre-shared key, with certificates, and STOMP over TLS. */
+/** One broker with listeners for pre-shared keys, for certificates, and for STOMP over TLS. */
 const startShared = shared(async (scope) => {
   const { serverSettings, dtlsSettings, deviceWords } = await writeCertificates(scope)
   const stompPort = await reservePort(scope)
@@ -97,7 +97,7 @@ for (const library of ['openssl', 'gnutls']) {
 const lost = { openssl: '4,9', gnutls: '1,9' }
 
 for (const library of ['openssl', 'gnutls'] as const) {
-  test(`[F4, F7] libcoap's client with ${library} and certificates: blocks both ways, Observe, lost packets`, async (t) => {
+  test(`[F4, F7] libcoap's client with ${library} and certificates uses blocks in both directions and Observe, with lost packets`, async (t) => {
     const { broker, urlOf, deviceWords: words } = await startShared()
     const folder = await temporaryFolder(t)
     const url = urlOf('certified')
@@ -142,7 +142,7 @@ const startIdentities = shared(async (scope) => {
 })
 
 for (const [field, username] of Object.entries(fields)) {
-  test(`[F1] over DTLS, ${field} of the certificate is the user name and the client ID, whatever the request says`, async (t) => {
+  test(`[F1] over DTLS, ${field} of the certificate is the user name and the client ID, whatever the request contains`, async (t) => {
     const { broker, urlOf, deviceWords } = await startIdentities()
     const put = ['-m', 'put', '-e', '1', `${urlOf(field)}/plant/1?c=said&u=somebody&p=else`]
     await runProgram(t, 'coap-client-openssl', [...deviceWords, ...put]).until(/2\.04/)
@@ -155,7 +155,7 @@ for (const [field, username] of Object.entries(fields)) {
   })
 }
 
-test('[F6] STOMP over TLS', async (t) => {
+test('[F6] a STOMP client connects over TLS', async (t) => {
   const { stompPort } = await startShared()
   const client = runProgram(t, 'openssl', ['s_client', '-quiet', '-connect', `127.0.0.1:${stompPort}`])
   client.child.stdin?.write('CONNECT\naccept-version:1.2\nhost:broker\n\n\0')

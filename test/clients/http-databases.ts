@@ -1,4 +1,4 @@
-// Debian's databases that are spoken to over HTTP, each in a folder of its own, on loopback, for one test.
+// Debian's databases with HTTP interfaces on loopback, each with a new folder, for one test.
 
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

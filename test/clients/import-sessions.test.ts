@@ -1,4 +1,4 @@
-// Sessions that Debian's mosquitto kept, taken over into a data directory: its clients come to Godwit and find what waits.
+// Sessions of Debian's mosquitto are imported into a data directory: its clients connect to Godwit and get their queued messages.
 
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
@@ -11,7 +11,7 @@ import { shardNumbers } from '../test-length.ts'
 
 const password = 'secret'
 
-/** Runs `mosquitto_sub -c` until it has so many messages, and returns them with QoS and retain flag. */
+/** Runs `mosquitto_sub -c` until it has `count` messages, and returns them with QoS and retain flag. */
 async function take(t: Scope, broker: Broker, words: readonly string[], count: number): Promise<string[]> {
   const address = ['-h', '127.0.0.1', '-p', `${broker.port}`, '-c', '-F', 'got %t %q %r %p', '-C', `${count}`]
   const child = runProgram(t, 'stdbuf', ['-oL', 'mosquitto_sub', ...address, ...words])
@@ -20,7 +20,7 @@ async function take(t: Scope, broker: Broker, words: readonly string[], count: n
 }
 
 for (const shards of shardNumbers(1, 2)) {
-  test(`sessions of mosquitto go on at a broker with ${shards} shards, each message once and in order`, async (t) => {
+  test(`imported sessions of mosquitto deliver each message once and in order, with ${shards} shards`, async (t) => {
     const { process: mosquitto, port, folder } = await startMosquitto(t)
     const url = `mqtt://127.0.0.1:${port}`
     for (const [clientId, protocolVersion] of [
@@ -59,7 +59,7 @@ for (const shards of shardNumbers(1, 2)) {
     ] as const) {
       const session = ['-i', clientId, '-V', version, '-q', '2', '-t', `${clientId}/#`]
       const got = await take(t, broker, version === 'mqttv5' ? [...session, '-x', '3600'] : session, 300)
-      // mosquitto_sub shows a message of QoS 2 when it is released, so each QoS has an order of its own.
+      // mosquitto_sub prints a message of QoS 2 at PUBREL, so only messages of the same QoS are in order.
       const all = Array.from({ length: 300 }, (_, index) => index + 1)
       for (const [qos, rest] of [
         [1, 1],
@@ -71,7 +71,7 @@ for (const shards of shardNumbers(1, 2)) {
         )
       assert.equal(got.length, 300)
     }
-    // The subscription goes on, and nothing of the queue is left.
+    // The subscription remains, and the queue is empty.
     const at = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`)
     await at.publishAsync('old/last', 'afterwards', { qos: 1 })
     await at.endAsync()
@@ -79,7 +79,7 @@ for (const shards of shardNumbers(1, 2)) {
   })
 }
 
-test('a session is for the user that had it, and rules decide what of its queue is delivered', async (t) => {
+test('an imported session belongs to its user, and access rules apply to its queued messages', async (t) => {
   const folder = await temporaryFolder(t)
   for (const name of ['anna', 'bert']) {
     const create = name === 'anna' ? ['-c'] : []

@@ -1,4 +1,4 @@
-// Points for a real InfluxDB (Debian's 1.6): everything acknowledged arrives once, and only the points that it refuses are quarantined.
+// Points for a real InfluxDB (Debian's 1.6): each acknowledged message arrives once, and only refused points become dead letters.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -28,7 +28,7 @@ function influx(port: number) {
   }
 }
 
-test('InfluxDB gets every point once it is acknowledged, also when it is killed; a bad point is quarantined', async (t) => {
+test('InfluxDB gets the point of each acknowledged message, although it is killed; a refused point becomes a dead letter', async (t) => {
   const server = await influxdbServer(t)
   await server.start()
   const { run, points } = influx(server.port)
@@ -53,7 +53,7 @@ test('InfluxDB gets every point once it is acknowledged, also when it is killed;
     async () => (await actionView(broker, 'influxdb:points')).status === 'disconnected',
   )
   await server.start()
-  // The field `text` is a text already: a number has another type.
+  // The field `text` has the type string, so a number is refused.
   await client.publishAsync('readings/2', JSON.stringify({ number: 1_000, text: 5 }), { qos: 1 })
   await publishAll(client, 100, messages)
   await until(broker, 'influxdb:points', async () => {
@@ -67,7 +67,7 @@ test('InfluxDB gets every point once it is acknowledged, also when it is killed;
   assert.match(letter.reason, /field type conflict/)
 })
 
-test('InfluxDB without the database, or with another password, is told as it is, and what waits goes out when that is mended', async (t) => {
+test('a missing database and a wrong password are shown as the reason, and queued points are sent when they are corrected', async (t) => {
   const server = await influxdbServer(t)
   await server.start()
   const { run, points } = influx(server.port)
@@ -91,7 +91,7 @@ test('InfluxDB without the database, or with another password, is told as it is,
   assert.deepEqual(await deadLettersOf(broker, 'influxdb:points'), [])
 })
 
-test('version 2 gets bucket, organization and token (a stub: Debian has no InfluxDB 2)', async (t) => {
+test('requests to InfluxDB 2 have bucket, organization and token (with a stub: Debian has no InfluxDB 2)', async (t) => {
   const service = await HttpService.start(t)
   service.statusFor = () => 204
   const { client } = await startWith(t, [

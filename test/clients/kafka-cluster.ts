@@ -1,5 +1,5 @@
-// The mock cluster of librdkafka, which kcat opens: real brokers of the protocol, in memory, on loopback. Each stands behind a
-// relay, and what the cluster says of its ports is changed to those of the relays, so that a test can cut it off.
+// The mock cluster of librdkafka, which kcat starts: brokers that implement the protocol, in memory, on loopback. Each broker is behind
+// a relay, and ports in responses of the cluster are replaced by those of the relays, so that a test can interrupt connections.
 
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
@@ -36,17 +36,17 @@ export class KafkaCluster {
   }
 
   static async start(t: Scope, brokers = 3): Promise<KafkaCluster> {
-    // A producer whose input does not end keeps the cluster open.
+    // The cluster runs as long as the input of the producer is open.
     const words = ['-b', 'unused', '-X', `test.mock.num.brokers=${brokers}`, '-d', 'mock', '-P', '-t', 'unused']
     const kcat = runProgram(t, 'kcat', words)
     const [, servers = ''] = await kcat.until(/bootstrap\.servers=(\S+)\s/)
     const ports = servers.split(',').map((server) => Number(server.split(':')[1]))
     const relays: Relay[] = []
-    for (const port of ports) relays.push(await Relay.start(t, port, () => portsChanged(ports, relays)))
+    for (const port of ports) relays.push(await Relay.start(t, port, () => portReplacer(ports, relays)))
     return new KafkaCluster(ports, relays)
   }
 
-  /** For `bootstrap_hosts`. */
+  /** The value of `bootstrap_hosts`. */
   get servers(): string {
     return this.#relays.map(({ port }) => `127.0.0.1:${port}`).join(',')
   }
@@ -55,7 +55,7 @@ export class KafkaCluster {
     for (const relay of this.#relays) await relay.set(state)
   }
 
-  /** All that the topic holds. */
+  /** Returns all records of the topic. */
   async read(topic: string): Promise<readonly KafkaMessage[]> {
     const { stdout } = await run(
       'kcat',
@@ -73,7 +73,7 @@ export class KafkaCluster {
       })
   }
 
-  /** One record for each line. */
+  /** Writes one record for each line. */
   async write(topic: string, lines: readonly string[], key = ''): Promise<void> {
     const keyWords = key === '' ? [] : ['-k', key]
     const writer = new WatchedProcess('kcat', ['-b', this.#server, '-P', '-t', topic, ...keyWords])
@@ -87,8 +87,8 @@ export class KafkaCluster {
   }
 }
 
-/** In whole frames, as a port may be cut in two. */
-function portsChanged(ports: readonly number[], relays: readonly Relay[]): (chunk: Buffer) => Buffer {
+/** Replaces ports in complete frames only, because a chunk may end within a port. */
+function portReplacer(ports: readonly number[], relays: readonly Relay[]): (chunk: Buffer) => Buffer {
   let pending = Buffer.alloc(0)
   return (chunk) => {
     pending = Buffer.concat([pending, chunk])

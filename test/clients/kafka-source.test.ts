@@ -1,4 +1,4 @@
-// Sources of Kafka: Kafka is told that a record was read when what rules made of it is stored.
+// Kafka sources: the offset of a record is committed when the results of its rules are stored.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -22,7 +22,7 @@ const sourceOf = (cluster: KafkaCluster): readonly string[] => [
   'rule_engine.rules.all={sql="SELECT * FROM \\"$bridges/kafka_consumer:readings\\"",actions=[{function=republish,args={topic="from/${topic}",qos=1,payload="${value} ${key} ${offset}"}}]}',
 ]
 
-/** Adds the payloads that a persistent session gets, by their numbers, until there are so many. Records may be repeated. */
+/** Adds the payloads that a persistent session receives, by their numbers, until there are `count`. Records may be duplicated. */
 async function receive(port: number, received: Map<string, string>, count: number): Promise<void> {
   const client = mqtt.connect(`mqtt://127.0.0.1:${port}`, persistent('sleeper'))
   await new Promise<void>((resolve) => {
@@ -38,7 +38,7 @@ async function receive(port: number, received: Map<string, string>, count: numbe
 const numbersFrom = (from: number, to: number): readonly string[] =>
   Array.from({ length: to - from }, (_, index) => String(from + index))
 
-test('records of Kafka run rules once they are stored; none is left out where the broker is killed or Kafka is away', async (t) => {
+test('records of Kafka run rules, and none is lost if the broker is killed or Kafka is unavailable', async (t) => {
   const cluster = await KafkaCluster.start(t)
   await cluster.write('readings', numbersFrom(0, 2_000), 'k')
   const dataDirectory = await temporaryFolder(t)
@@ -64,7 +64,7 @@ test('records of Kafka run rules once they are stored; none is left out where th
   )
 })
 
-test('a source of Kafka shows that it does not receive while Kafka is away, and that it does again', async (t) => {
+test('a Kafka source is shown as disconnected while Kafka is unavailable, and as connected afterwards', async (t) => {
   const cluster = await KafkaCluster.start(t)
   await cluster.write('readings', ['1'])
   await cluster.set('refusing')

@@ -1,4 +1,4 @@
-// Actions of rules with a cluster of Kafka: the mock of librdkafka, which kcat opens and reads.
+// Actions of rules with a Kafka cluster: the mock cluster of librdkafka, which kcat starts and reads.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -7,14 +7,14 @@ import { actionView, deadLettersOf, hasAllNumbers, publishAll, ruleTo, startWith
 
 const action = 'kafka_producer:records'
 
-/** A record that is not confirmed in time is written again, so that it may be there twice. */
+/** A record that is not confirmed in time is written again, so duplicates are possible. */
 const configuration = (cluster: KafkaCluster, parameters: string, timeout: string): readonly string[] => [
   `connectors.kafka_producer.plant={bootstrap_hosts="${cluster.servers}",connect_timeout=${timeout}}`,
   `actions.kafka_producer.records={connector=plant,parameters={topic=readings,${parameters}},resource_opts={retry_interval=100ms,max_retries=1,request_timeout=${timeout},health_check_interval=200ms}}`,
   ruleTo(action),
 ]
 
-test('Kafka gets every record, with key, value and headers, and those of one key in order', async (t) => {
+test('Kafka gets each record with key, value and headers, and records with the same key in order', async (t) => {
   const cluster = await KafkaCluster.start(t)
   const message = 'message={key="${payload.number}",value="${payload}",headers={from="${topic}"}}'
   const further =
@@ -41,7 +41,7 @@ test('Kafka gets every record, with key, value and headers, and those of one key
   assert.deepEqual(records[0].headers, [...columns, 'from', 'readings/1', 'of readings/1', String(number)])
 })
 
-test('records wait while Kafka is unreachable or silent, and all arrive; one that is too large is quarantined', async (t) => {
+test('records are queued while Kafka is unreachable or silent, and all arrive; one that is too large becomes a dead letter', async (t) => {
   const cluster = await KafkaCluster.start(t)
   const { broker, client } = await startWith(
     t,

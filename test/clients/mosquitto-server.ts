@@ -11,14 +11,14 @@ export interface Mosquitto {
   readonly folder: string
 }
 
-/** With a port of its own, and what it keeps in `folder`. */
+/** Starts mosquitto on a free port, with its data in `folder`. */
 export async function startMosquitto(
   t: Scope,
   more: readonly string[] = [],
   { kept, port: given }: { readonly kept?: string; readonly port?: number } = {},
 ): Promise<Mosquitto> {
   const folder = kept ?? (await temporaryFolder(t))
-  // It lets go of what it was started as, and must still reach its files.
+  // mosquitto changes to another system user, which must be able to read its files.
   await chmod(folder, 0o777)
   const port = given ?? (await reservePort(t))
   const lines = [

@@ -1,4 +1,4 @@
-// Actions of rules that publish at another broker: mosquitto, and Godwit that is killed and started again.
+// Actions of rules that publish to a remote broker: mosquitto, and Godwit that is killed and restarted.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -24,7 +24,7 @@ interface Received {
   readonly retain: boolean
 }
 
-/** A session that outlives the remote broker. */
+/** Subscribes with a persistent session, which survives a restart of the remote broker. */
 async function subscribe(t: Scope, port: number): Promise<{ readonly received: Received[]; close(): Promise<void> }> {
   const client = mqtt.connect(`mqtt://127.0.0.1:${port}`, {
     clientId: 'reader',
@@ -46,7 +46,7 @@ async function subscribe(t: Scope, port: number): Promise<{ readonly received: R
 
 const versions = ['v5', 'v4', 'v3'] as const
 
-/** One mosquitto and one broker with an action for each version. */
+/** One mosquitto, and one broker with an action for each version of MQTT. */
 const startVersions = shared(async (scope) => {
   const mosquitto = await startMosquitto(scope)
   const parameters =
@@ -82,12 +82,12 @@ for (const version of versions) {
   })
 }
 
-test('every message arrives at a Godwit that is killed and started again, in order with a window of 1', async (t) => {
+test('each message arrives at a Godwit that is killed and restarted, in order with a window of 1', async (t) => {
   const port = await reservePort(t)
   const dataDirectory = await temporaryFolder(t)
   const start = () => startBroker(t, { dataDirectory, set: [`listeners.tcp.bind="127.0.0.1:${port}"`] })
   let remote = await start()
-  // Its session waits for all: a client of QoS 2 that is there as its broker is killed may not know what it has received.
+  // The subscriber is disconnected: a client with QoS 2 that is connected when its broker is killed may not know which messages it received.
   await (await subscribe(t, port)).close()
   const parameters = 'topic="${topic}",qos=2,payload="${payload}"'
   const [connector, wanted, rule] = configuration(port, parameters)
@@ -106,14 +106,14 @@ test('every message arrives at a Godwit that is killed and started again, in ord
   const payloads = (): string[] => received.map(({ payload }) => payload)
   await until(broker, action, async () => hasAllNumbers(payloads(), 300))
   const numbers = payloads().map((text) => (JSON.parse(text) as { readonly number: number }).number)
-  // A message whose acknowledgement was lost is there twice, one behind the other.
+  // A message whose acknowledgement was lost arrives twice, consecutively.
   assert.deepEqual(
     numbers,
     numbers.toSorted((a, b) => a - b),
   )
 })
 
-test('every message arrives at mosquitto that is ended and started again; QoS 0 waits as well', async (t) => {
+test('each message arrives at mosquitto that is stopped and restarted; messages with QoS 0 are queued, too', async (t) => {
   const first = await startMosquitto(t)
   const { port, folder: kept } = first
   const reader = await subscribe(t, port)
@@ -121,7 +121,7 @@ test('every message arrives at mosquitto that is ended and started again; QoS 0 
   const { broker, client } = await startWith(t, configuration(port, 'topic="${topic}",qos=0,payload="${payload}"'))
   await until(broker, action, async () => (await actionView(broker, action)).status === 'connected')
   await first.process.stop('SIGTERM')
-  // What is sent with QoS 0 before that is lost.
+  // Messages that are sent with QoS 0 before that are lost.
   await until(broker, action, async () => (await actionView(broker, action)).status === 'disconnected')
   await publishAll(client, 0, 100)
   await startMosquitto(t, [], { kept, port })
@@ -164,7 +164,7 @@ test('a message that the remote broker refuses becomes a dead letter, and the ot
   assert.match(reasons[1] ?? '', /not authorized \(0x87/)
 })
 
-test('a wrong password is shown as the reason, and the probe says so', async (t) => {
+test('a wrong password is shown as the reason, and is the error of a probe', async (t) => {
   const mosquitto = await startMosquitto(t, ['password_file /dev/null', 'allow_anonymous false'])
   const { broker, client } = await startWith(t, configuration(mosquitto.port, 'topic=a'))
   await client.publishAsync('readings/1', '{}', { qos: 1 })

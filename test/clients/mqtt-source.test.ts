@@ -1,4 +1,4 @@
-// Sources of MQTT: what a remote broker has sent is acknowledged there when what rules made of it is stored here.
+// MQTT sources: a message of the remote broker is acknowledged when the results of its rules are stored.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -29,7 +29,7 @@ const persistent = (clientId: string): mqtt.IClientOptions => ({
   properties: { sessionExpiryInterval: 3_600 },
 })
 
-/** The payloads that a persistent session gets, until there are so many different ones. */
+/** The payloads that a persistent session receives, until there are `count` different ones. */
 async function payloadsOf(t: Scope, port: number, clientId: string, count: number): Promise<readonly string[]> {
   const client = mqtt.connect(`mqtt://127.0.0.1:${port}`, { ...persistent(clientId), reconnectPeriod: 0 })
   t.after(() => client.end(true))
@@ -43,12 +43,12 @@ async function payloadsOf(t: Scope, port: number, clientId: string, count: numbe
   return payloads
 }
 
-test('messages of mosquitto run rules, with the columns of the message, and reach no client', async (t) => {
+test('messages of mosquitto run rules with the columns of the message, and are not delivered to clients', async (t) => {
   const mosquitto = await startMosquitto(t)
   const remote = await connect(t, mosquitto.port)
   await remote.publishAsync('plant/a', 'retained', { qos: 1, retain: true })
   const relay = await Relay.start(t, mosquitto.port)
-  // The rules run for clients that are there.
+  // The source must not connect before the subscriber of the results.
   await relay.set('refusing')
   const broker = await startBroker(t, { set: sourceOf(relay.port) })
   const local = await connect(t, broker.port)
@@ -80,14 +80,14 @@ test('messages of mosquitto run rules, with the columns of the message, and reac
   )
 })
 
-test('a client cannot publish in the name of a source', async (t) => {
+test('a client cannot publish to the topic of a source', async (t) => {
   const broker = await startBroker(t, { set: sourceOf(1) })
   const client = await connect(t, broker.port, { protocolVersion: 5 })
   const published = client.publishAsync('$bridges/mqtt:readings/plant/a', 'x', { qos: 1 })
   await assert.rejects(published, (error: { readonly code?: number }) => error.code === 0x87)
 })
 
-test('what the remote broker has sent is not lost when this broker is killed again and again', async (t) => {
+test('no message of the remote broker is lost when this broker is killed repeatedly', async (t) => {
   const mosquitto = await startMosquitto(t)
   const remote = await connect(t, mosquitto.port)
   const dataDirectory = await temporaryFolder(t)
@@ -96,7 +96,7 @@ test('what the remote broker has sent is not lost when this broker is killed aga
   const sleeper = await connect(t, broker.port, persistent('sleeper'))
   await sleeper.subscribeAsync('from/#', { qos: 2 })
   await sleeper.endAsync()
-  // From then on mosquitto has its session.
+  // mosquitto keeps the session of the source from now on.
   await untilSource(broker, 'mqtt:readings', 'connected')
   const count = 600
   for (let number = 0; number < count; number++) {
@@ -111,7 +111,7 @@ test('what the remote broker has sent is not lost when this broker is killed aga
   assert.equal(numbers.size, count)
 })
 
-test('the API creates a source, shows its state and counters, stops it and deletes it', async (t) => {
+test('a source is created, shown with state and counters, stopped and deleted over the API', async (t) => {
   const mosquitto = await startMosquitto(t)
   const remote = await connect(t, mosquitto.port)
   const broker = await startBrokerWithApi(t, {

@@ -6,7 +6,7 @@ import { runProgram, type Scope, temporaryFolder } from '../e2e/godwit-process.t
 import { reservePort } from '../e2e/reserve-port.ts'
 import { DatabaseServer } from './database-server.ts'
 
-/** With JetStream. `lines`: of its configuration. */
+/** A server with JetStream. `lines`: additional lines of its configuration. */
 export async function natsServer(t: Scope, lines: readonly string[] = []): Promise<DatabaseServer> {
   const folder = await temporaryFolder(t)
   const port = await reservePort(t)

@@ -1,4 +1,4 @@
-// Sources with Debian's nats-server: JetStream sends a message again until what rules make of it is stored.
+// Sources with Debian's nats-server: JetStream sends a message again until the results of its rules are stored.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -9,7 +9,7 @@ import { temporaryFolder } from '../e2e/godwit-process.ts'
 import { startBrokerWithApi } from '../management/api.ts'
 import { natsServer } from './nats-server.ts'
 import { Relay } from './relay.ts'
-import { numbersIn, numbersUpTo, receiveUntil, ruleFrom, subscribeForGood, untilSource } from './source-stage.ts'
+import { createPersistentSession, numbersIn, numbersUpTo, receiveUntil, ruleFrom, untilSource } from './source-stage.ts'
 
 const source = 'nats:orders'
 
@@ -43,7 +43,7 @@ const store = (port: number, from: number, to: number): Promise<unknown> =>
     ),
   )
 
-test('every message of a stream runs rules, though the network is cut, this broker is killed and NATS is killed', async (t) => {
+test('each message of a stream runs rules, although the network fails, this broker is killed and NATS is killed', async (t) => {
   const nats = await natsServer(t)
   await nats.start()
   const relay = await Relay.start(t, nats.port)
@@ -53,7 +53,7 @@ test('every message of a stream runs rules, though the network is cut, this brok
   const set = configuration(relay.port, 'subject="orders.>",jetstream=true,deliver_policy=all,max_pending=10')
   const start = () => startBrokerWithApi(t, { dataDirectory, set })
   let broker = await startBrokerWithApi(t, { dataDirectory })
-  await subscribeForGood(broker.port)
+  await createPersistentSession(broker.port)
   await broker.process.stop('SIGTERM')
   broker = await start()
   const received = new Set<string>()
@@ -74,7 +74,7 @@ test('every message of a stream runs rules, though the network is cut, this brok
   await store(nats.port, 1_400, 1_500)
   await receiveUntil(broker.port, received, 1_500)
   assert.deepEqual(numbersIn(received), numbersUpTo(1_500))
-  // NATS has the acknowledgement of each, once the last is there.
+  // When NATS has the last acknowledgement, it has all of them.
   await withClient(nats.port, async (client) => {
     const { consumers } = await jetstreamManager(client)
     const left = async (): Promise<number> => {
@@ -85,7 +85,7 @@ test('every message of a stream runs rules, though the network is cut, this brok
   })
 })
 
-test('core NATS: messages run rules while the source is connected; a restart of the server is survived', async (t) => {
+test('messages of core NATS run rules while the source is connected, also after a restart of the server', async (t) => {
   const nats = await natsServer(t)
   await nats.start()
   const columns = '${payload} ${topic} ${subject} ${headers} ${server}'
@@ -115,7 +115,7 @@ test('core NATS: messages run rules while the source is connected; a restart of 
   assert.equal(await next('orders.1', 'second'), expected('second'))
 })
 
-test('rules see what JetStream says of a message; one that is too large is not sent again', async (t) => {
+test('rules get the properties of a JetStream message; one that is too large is not sent again', async (t) => {
   const nats = await natsServer(t)
   await nats.start()
   await addStream(nats.port)
@@ -153,7 +153,7 @@ test('rules see what JetStream says of a message; one that is too large is not s
   while ((await pending()) > 0) await new Promise((resolve) => setTimeout(resolve, 50))
 })
 
-test('a stream that does not exist is the reason that is shown, and a probe says it; deleting a consumer is noticed', async (t) => {
+test('a missing stream is shown as the reason and is the error of a probe, and a deleted consumer is noticed', async (t) => {
   const nats = await natsServer(t)
   await nats.start()
   const broker = await startBrokerWithApi(t, {

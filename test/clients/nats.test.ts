@@ -27,7 +27,7 @@ async function client(t: Scope, port: number): Promise<NatsConnection> {
   return connection
 }
 
-test('core NATS gets each message with its subject, while the server is there and when it is back', async (t) => {
+test('core NATS gets each message with its subject, while the server runs and after its restart', async (t) => {
   const server = await natsServer(t, [token])
   await server.start()
   const received: string[] = []
@@ -56,7 +56,7 @@ test('core NATS gets each message with its subject, while the server is there an
   await until(broker, action, async () => (await actionView(broker, action)).status === 'connected')
 })
 
-test('a stream of JetStream has every message once, though the server is killed and the network is cut', async (t) => {
+test('a JetStream stream has each message once, although the server is killed and the network fails', async (t) => {
   const server = await natsServer(t, [token])
   await server.start()
   const relay = await Relay.start(t, server.port)
@@ -93,7 +93,7 @@ test('a stream of JetStream has every message once, though the server is killed 
   assert.ok(hasAllNumbers(values, 250))
 })
 
-test('what NATS refuses becomes a dead letter, and the others arrive', async (t) => {
+test('a message that NATS refuses becomes a dead letter, and the others arrive', async (t) => {
   const server = await natsServer(t, [
     'authorization { users: [',
     '  { user: godwit, password: secret, permissions: { publish: "open.>" } }',
@@ -127,7 +127,7 @@ test('what NATS refuses becomes a dead letter, and the others arrive', async (t)
   )
 })
 
-test('a subject without a stream, and a wrong token, are the reason that is shown', async (t) => {
+test('a subject without a stream or a wrong token is shown as the reason', async (t) => {
   const server = await natsServer(t, [token])
   await server.start()
   const { broker, client: publisher } = await startWith(

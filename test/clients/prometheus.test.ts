@@ -1,4 +1,4 @@
-// Samples for a real Prometheus (Debian's 2.42): everything acknowledged arrives, and only the samples that it refuses are quarantined.
+// Samples for a real Prometheus (Debian's 2.42): each acknowledged message arrives, and only refused samples become dead letters.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -9,7 +9,7 @@ const samples = 100
 const options = 'resource_opts={batch_size=10,retry_interval=100ms,max_retries=1,health_check_interval=200ms}'
 const action = 'prometheus_remote_write:samples'
 
-test('Prometheus gets every sample once it is acknowledged, also when it is killed; a sample out of order is quarantined', async (t) => {
+test('Prometheus gets each acknowledged sample, although it is killed; a sample out of order becomes a dead letter', async (t) => {
   const server = await prometheusServer(t)
   await server.start()
   const { broker, client } = await startWith(t, [
@@ -30,7 +30,7 @@ test('Prometheus gets every sample once it is acknowledged, also when it is kill
   await server.start()
   for (let number = 60; number < samples; number++) {
     await publish(number, startMs + number * 1_000)
-    // Older than what Prometheus has.
+    // A sample that is older than those that Prometheus has.
     if (number === 70) await publish(7, startMs - 1_000_000)
   }
   const query = async (text: string) => {
@@ -58,7 +58,7 @@ test('Prometheus gets every sample once it is acknowledged, also when it is kill
   assert.match((await deadLettersOf(broker, action))[0].reason, /out of/)
 })
 
-test('a Prometheus that takes no samples is not shown as connected', async (t) => {
+test('an action is not shown as connected if Prometheus accepts no samples', async (t) => {
   const server = await prometheusServer(t)
   await server.start()
   const { broker, client } = await startWith(t, [

@@ -3,11 +3,11 @@ import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 import { startBrokerWithApi } from '../management/api.ts'
 
-/** Names and help lines that the specification fixes; promtool complains about some of them. */
+/** Names and help texts that are given by compatibility; promtool reports some of them. */
 const fixedBySpecification =
   /^svc_(connections|sessions|topics|subscribers|messages|memory_usage|cpu_usage)(_(count|max|received|sent|dropped))? /
 
-test('promtool has nothing to say about metrics whose names the specification does not fix', async (t) => {
+test('promtool reports no problem with metrics whose names are not given by compatibility', async (t) => {
   const broker = await startBrokerWithApi(t)
   const { status, text } = await broker.request('/api/v4/prometheus')
   assert.equal(status, 200)

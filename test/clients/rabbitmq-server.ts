@@ -1,4 +1,4 @@
-// Debian's rabbitmq-server, as a node of its own on loopback, for one test. Its port mapper (epmd) is its own as well.
+// Debian's rabbitmq-server on loopback, for one test, with a separate port mapper (epmd).
 
 import { writeFile } from 'node:fs/promises'
 import { readdirSync } from 'node:fs'
@@ -9,7 +9,7 @@ import { DatabaseServer } from './database-server.ts'
 
 const library = '/usr/lib/rabbitmq/lib'
 
-/** `lines`: of its configuration. */
+/** `lines`: additional lines of its configuration. */
 export async function rabbitmqServer(t: Scope, lines: readonly string[] = []): Promise<DatabaseServer> {
   const folder = await temporaryFolder(t)
   const [port, mapperPort, nodePort] = [await reservePort(t), await reservePort(t), await reservePort(t)]
@@ -30,7 +30,7 @@ export async function rabbitmqServer(t: Scope, lines: readonly string[] = []): P
     RABBITMQ_MNESIA_BASE: join(folder, 'data'),
     RABBITMQ_LOG_BASE: join(folder, 'log'),
     RABBITMQ_ENABLED_PLUGINS_FILE: join(folder, 'plugins'),
-    // The script becomes the server, so that a signal reaches it.
+    // The script is replaced by the server, so that the server gets signals.
     RUNNING_UNDER_SYSTEMD: 'true',
   }
   return DatabaseServer.of(port, async () => {

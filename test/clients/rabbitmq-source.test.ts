@@ -1,4 +1,4 @@
-// Sources with Debian's rabbitmq-server: a message is acknowledged when what rules make of it is stored.
+// Sources with Debian's rabbitmq-server: a message is acknowledged when the results of its rules are stored.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -8,7 +8,7 @@ import { shared, temporaryFolder, type Scope } from '../e2e/godwit-process.ts'
 import { startBrokerWithApi } from '../management/api.ts'
 import { rabbitmqServer } from './rabbitmq-server.ts'
 import { Relay } from './relay.ts'
-import { numbersIn, numbersUpTo, receiveUntil, ruleFrom, subscribeForGood, untilSource } from './source-stage.ts'
+import { createPersistentSession, numbersIn, numbersUpTo, receiveUntil, ruleFrom, untilSource } from './source-stage.ts'
 
 const source = 'rabbitmq:orders'
 
@@ -19,7 +19,7 @@ const configuration = (port: number, queue: string, payload: string, prefetch = 
   ruleFrom(source, payload),
 ]
 
-/** It starts slowly: one for all tests, each of which has a queue of its own. */
+/** One server for all tests, because it starts slowly. Each test uses another queue. */
 const server = shared(async (scope) => {
   const started = await rabbitmqServer(scope)
   await started.start()
@@ -41,7 +41,7 @@ async function send(port: number, queue: string, texts: readonly string[]): Prom
   await connection.close()
 }
 
-/** In the queue, once RabbitMQ has noticed that the broker has ended: then those are there again that it had. */
+/** The number of messages in the queue after RabbitMQ has noticed that the broker stopped, and has requeued unacknowledged messages. */
 async function messagesWithoutConsumer(channel: Channel, queue: string): Promise<number> {
   for (;;) {
     const { messageCount, consumerCount } = await channel.checkQueue(queue)
@@ -50,7 +50,7 @@ async function messagesWithoutConsumer(channel: Channel, queue: string): Promise
   }
 }
 
-test('every message of a queue runs rules, though the network is cut, this broker is killed and RabbitMQ is killed', async (t) => {
+test('each message of a queue runs rules, although the network fails, this broker is killed and RabbitMQ is killed', async (t) => {
   const rabbitmq = await server()
   const relay = await Relay.start(t, rabbitmq.port)
   await (await channelTo(t, rabbitmq.port)).assertQueue('orders', { durable: true })
@@ -60,7 +60,7 @@ test('every message of a queue runs rules, though the network is cut, this broke
   const set = configuration(relay.port, 'orders', '${payload}', 10)
   const start = () => startBrokerWithApi(t, { dataDirectory, set })
   let broker = await start()
-  await subscribeForGood(broker.port)
+  await createPersistentSession(broker.port)
   const received = new Set<string>()
   await write(0, 300)
   await receiveUntil(broker.port, received, 100)
@@ -80,8 +80,8 @@ test('every message of a queue runs rules, though the network is cut, this broke
   await write(1_400, 1_500)
   await receiveUntil(broker.port, received, 1_500)
   assert.deepEqual(numbersIn(received), numbersUpTo(1_500))
-  // Nothing is left: RabbitMQ has the acknowledgement of each. One that is under way as the broker ends is for a message that
-  // comes again.
+  // The queue is empty, because RabbitMQ has an acknowledgement of each message. If an acknowledgement is lost when the broker stops,
+  // RabbitMQ sends the message again.
   const channel = await channelTo(t, rabbitmq.port)
   for (;;) {
     await broker.process.stop('SIGTERM')
@@ -94,7 +94,7 @@ test('every message of a queue runs rules, though the network is cut, this broke
   }
 })
 
-test('a message that is not stored is not acknowledged: a full action queue stops the queue of RabbitMQ', async (t) => {
+test('a message is not acknowledged before its results are stored: a full action queue pauses the queue of RabbitMQ', async (t) => {
   const rabbitmq = await server()
   const channel = await channelTo(t, rabbitmq.port)
   await channel.assertQueue('waiting', { durable: true })
@@ -120,7 +120,7 @@ test('a message that is not stored is not acknowledged: a full action queue stop
   assert.ok(left >= 200 - 30 - 1 && left < 200, `${left} messages are left`)
 })
 
-test('rules see what RabbitMQ says of a message; one that is too large goes to the dead letter exchange of the queue', async (t) => {
+test('rules get the properties of a RabbitMQ message; one that is too large goes to the dead letter exchange of the queue', async (t) => {
   const rabbitmq = await server()
   const channel = await channelTo(t, rabbitmq.port)
   await channel.assertQueue('refused')
@@ -160,7 +160,7 @@ test('rules see what RabbitMQ says of a message; one that is too large goes to t
   }
 })
 
-test('a queue that does not exist is the reason that is shown, and a probe says it', async (t) => {
+test('a missing queue is shown as the reason, and is the error of a probe', async (t) => {
   const rabbitmq = await server()
   const channel = await channelTo(t, rabbitmq.port)
   const broker = await startBrokerWithApi(t, { set: configuration(rabbitmq.port, 'later', '${payload}') })

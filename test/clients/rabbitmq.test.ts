@@ -18,7 +18,7 @@ const configuration = (port: number, parameters: string): readonly string[] => [
   ruleTo(action),
 ]
 
-/** It starts slowly: one for all tests, each of which has exchanges of its own. */
+/** One server for all tests, because it starts slowly. Each test uses other exchanges. */
 const server = shared(async (scope) => {
   const started = await rabbitmqServer(scope, ['max_message_size = 65536'])
   await started.start()
@@ -45,7 +45,7 @@ async function drain(
   }
 }
 
-test('a queue gets every message with its routing key, though the server is killed and the network is cut', async (t) => {
+test('a queue gets each message with its routing key, although the server is killed and the network fails', async (t) => {
   const rabbitmq = await server()
   const relay = await Relay.start(t, rabbitmq.port)
   const channel = await channelTo(t, rabbitmq.port)
@@ -77,11 +77,11 @@ test('a queue gets every message with its routing key, though the server is kill
     ),
   )
   assert.ok(found.some(({ key }) => key === 'readings.7'))
-  // What is there twice has the same ID.
+  // Duplicates have the same message ID.
   assert.equal(new Set(found.map(({ id }) => id)).size, 250)
 })
 
-test('a message that no queue takes, and one that is too large, become dead letters, and the others arrive', async (t) => {
+test('a message that no queue accepts, or that is too large, becomes a dead letter, and the others arrive', async (t) => {
   const rabbitmq = await server()
   const channel = await channelTo(t, rabbitmq.port)
   await channel.assertQueue('taken', { durable: true })
@@ -104,7 +104,7 @@ test('a message that no queue takes, and one that is too large, become dead lett
   assert.deepEqual([...new Set(payloads)], ['first', 'last'])
 })
 
-test('a queue that is full, and a missing exchange, are the reason that is shown, and the messages wait', async (t) => {
+test('a full queue and a missing exchange are shown as the reason, and the messages stay queued', async (t) => {
   const rabbitmq = await server()
   const channel = await channelTo(t, rabbitmq.port)
   const limits = { 'x-max-length': 1, 'x-overflow': 'reject-publish' }

@@ -1,14 +1,14 @@
-// A TCP relay in front of a server, which can lose packets: what passes it is dropped without a reset, as on a network that is
-// cut. Connections from before stay dead, as behind a firewall that has forgotten them.
+// A TCP relay in front of a server. It can drop data without a reset, as in a network failure. Open connections then stay dead, as behind
+// a firewall that lost its state.
 
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import type { Scope } from '../e2e/godwit-process.ts'
 
-/** `refusing`: as where the server does not run. `silent`: connections open, and nothing gets through. */
+/** `refusing`: as if the server did not run. `silent`: connections are accepted, and all data is dropped. */
 export type RelayState = 'forwarding' | 'silent' | 'refusing'
 
-/** Changes what the server sends: frames of a protocol that name ports. Called with each chunk of one connection. */
+/** Changes data from the server, for protocols whose frames contain ports. Called with each chunk of one connection. */
 export type Rewrite = () => (chunk: Buffer) => Buffer
 
 export class Relay {
@@ -53,7 +53,7 @@ export class Relay {
     server.on('connection', (client) => {
       const upstream = connect(this.#targetPort, '127.0.0.1')
       const rewrite = this.#rewrite()
-      // Once silent, always silent.
+      // A connection that was silent once stays silent.
       let isDead = this.#state === 'silent'
       const pass = (from: Socket, to: Socket, change: (chunk: Buffer) => Buffer): void => {
         this.#sockets.add(from)

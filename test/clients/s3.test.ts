@@ -1,5 +1,5 @@
-// Objects for s3rver, which keeps them as files without a check of signatures: everything acknowledged arrives, by itself or many in one
-// object, also when the service is killed meanwhile.
+// Objects for s3rver, which stores them as files without checking signatures: each acknowledged message arrives, in one object or with
+// others, although the service is killed.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -50,7 +50,7 @@ async function keysIn(port: number, bucket: string): Promise<readonly string[]> 
 const connector = (port: number): string =>
   `connectors.s3.store={host="127.0.0.1",port=${port},access_key_id=S3RVER,secret_access_key=S3RVER}`
 
-test('each result is an object, also when the service is killed; keys may have any characters', async (t) => {
+test('each result is an object, although the service is killed; keys may contain any characters', async (t) => {
   const server = await s3Server(t, ['plant'])
   await server.start()
   const { broker, client } = await startWith(t, [
@@ -111,7 +111,7 @@ for (const [type, columns, first] of casesOf<(typeof containers)[number]>(contai
   })
 }
 
-test('a missing bucket is told as it is', async (t) => {
+test('a missing bucket is shown as the reason', async (t) => {
   const server = await s3Server(t, ['plant'])
   await server.start()
   const { broker } = await startWith(t, [
@@ -122,7 +122,7 @@ test('a missing bucket is told as it is', async (t) => {
   await until(broker, action, async () => /NoSuchBucket/.test((await actionView(broker, action)).status_reason))
 })
 
-test('requests are signed as the example of AWS has it', () => {
+test('requests are signed as in the example of AWS', () => {
   // "Signature Calculations for the Authorization Header", GET Bucket (List Objects), of the documentation of S3.
   const signed = signRequest(
     {

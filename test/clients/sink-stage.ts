@@ -1,4 +1,4 @@
-// What tests of actions with real services have in common.
+// Shared parts of tests of actions with real services.
 
 import mqtt from 'mqtt'
 import type { Scope } from '../e2e/godwit-process.ts'
@@ -17,10 +17,10 @@ export async function startWith(
   return { broker, client }
 }
 
-/** Less than that of a test, so that the reason is known. */
+/** Less than the time limit of a test, so that the error has the metrics of the action. */
 const timeoutMs = 150_000
 
-/** Looks again and again: an action has no end that could be waited for. */
+/** Repeats a check, because actions emit no event when their queue is empty. */
 export async function until(broker: BrokerWithApi, action: string, look: () => Promise<boolean>): Promise<void> {
   const endMs = Date.now() + timeoutMs
   while (!(await look())) {
@@ -64,7 +64,7 @@ export async function deadLettersOf(broker: BrokerWithApi, action: string): Prom
   return (json as { readonly data: readonly DeadLetterView[] }).data
 }
 
-/** The numbers from 0, and no others, whatever their order; each at least once. */
+/** Whether the values contain each number from 0 to `count` - 1 at least once, in any order, and no other number. */
 export function hasAllNumbers(values: Iterable<string>, count: number): boolean {
   const numbers = new Set([...values].map((value) => (JSON.parse(value) as { readonly number: number }).number))
   for (let number = 0; number < count; number++) if (!numbers.has(number)) return false

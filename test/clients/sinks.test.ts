@@ -1,5 +1,5 @@
-// Actions of rules with real databases: what is acknowledged arrives, also where the database is killed meanwhile; what it
-// refuses becomes a dead letter, and nothing waits for it.
+// Actions of rules with real databases: each acknowledged message arrives, although the database is killed; a refused message becomes
+// a dead letter and does not delay others.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -20,14 +20,14 @@ type Query = (text: string) => Promise<Record<string, unknown>[]>
 
 interface SqlKind {
   readonly name: string
-  /** Of connectors and actions. */
+  /** The type of connectors and actions. */
   readonly type: string
   start(t: Scope): Promise<DatabaseServer>
-  /** Beside the server. */
+  /** Settings of the connector besides the server. */
   readonly connector: string
-  /** Replaces the text of a number that the table has. */
+  /** The SQL clause that replaces the text of an existing number. */
   readonly replacesText: string
-  /** The same in the section `rules` of NanoMQ. */
+  /** The key in the section `rules` of NanoMQ. */
   readonly section: string
   query(port: number): Query
 }
@@ -70,7 +70,7 @@ for (const kind of sqlKinds) {
   const { name, type, connector, replacesText } = kind
   const action = `${type}:rows`
 
-  /** One server and one broker for the three tests: each has a table, topics and an action of its own. */
+  /** One server and one broker for the three tests. Each test uses another table, action and other topics. */
   const start = shared(async (scope) => {
     const server = await kind.start(scope)
     await server.start()
@@ -92,7 +92,7 @@ for (const kind of sqlKinds) {
     return { ...started, server, query }
   })
 
-  test(`${name} gets every row once it is acknowledged, also when it is killed; a bad row is quarantined`, async () => {
+  test(`${name} gets the row of each acknowledged message, although it is killed; a refused row becomes a dead letter`, async () => {
     const { broker, client, server, query } = await start()
     await publishAll(client, 0, 50)
     await server.kill()
@@ -109,7 +109,7 @@ for (const kind of sqlKinds) {
     await until(broker, action, async () => (await deadLettersOf(broker, action)).length === 1)
   })
 
-  test(`${name} has the last of the values that one batch has for a row`, async () => {
+  test(`${name} has the last value if one batch has several values for a row`, async () => {
     const { broker, client, server, query } = await start()
     await server.kill()
     await publishAll(client, 0, 50, 'latest/1')
@@ -121,7 +121,7 @@ for (const kind of sqlKinds) {
     assert.deepEqual(await deadLettersOf(broker, `${type}:latest`), [])
   })
 
-  test(`${name} gets the rows of NanoMQ's section rules`, async () => {
+  test(`${name} gets the rows of the section \`rules\` of NanoMQ`, async () => {
     const { broker, client, query } = await start()
     await publishAll(client, 0, 20, 'nanomq/1')
     await until(broker, `${type}:$main_0`, async () => (await query('SELECT * FROM broker')).length === 20)
@@ -130,7 +130,7 @@ for (const kind of sqlKinds) {
   })
 }
 
-test('Redis gets every command once it is acknowledged, also when it is killed; a bad one is quarantined', async (t) => {
+test('Redis gets the command of each acknowledged message, although it is killed; a refused command becomes a dead letter', async (t) => {
   const server = await DatabaseServer.redis(t)
   await server.start()
   const { broker, client } = await startWith(t, [

@@ -1,5 +1,5 @@
-// What tests of sources with real services have in common: a rule publishes what a source receives, and a persistent session
-// subscribes to it.
+// Shared parts of tests of sources with real services: a rule publishes the messages that a source receives, and a persistent
+// session subscribes to them.
 
 import mqtt from 'mqtt'
 import type { BrokerWithApi } from '../management/api.ts'
@@ -12,19 +12,19 @@ const persistent: mqtt.IClientOptions = {
   properties: { sessionExpiryInterval: 3_600 },
 }
 
-/** Publishes each message of the source to `from/source`. `payload`: a template. */
+/** A rule that publishes each message of the source to `from/source`. `payload`: a template. */
 export function ruleFrom(source: string, payload: string): string {
   return `rule_engine.rules.all={sql="SELECT * FROM \\"$bridges/${source}\\"",actions=[{function=republish,args={topic="from/source",qos=1,payload="${payload}"}}]}`
 }
 
-/** The session gets everything from now on, also while it is away. */
-export async function subscribeForGood(port: number): Promise<void> {
+/** Creates a persistent session, which receives all later messages, also while its client is disconnected. */
+export async function createPersistentSession(port: number): Promise<void> {
   const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`, persistent)
   await client.subscribeAsync('from/source', { qos: 1 })
   await client.endAsync()
 }
 
-/** Adds payloads that the session gets until there are so many. Repeated ones count once. */
+/** Adds payloads that the session receives until there are `count` different ones. */
 export async function receiveUntil(port: number, received: Set<string>, count: number): Promise<void> {
   const client = mqtt.connect(`mqtt://127.0.0.1:${port}`, persistent)
   const enough = Promise.withResolvers<void>()
@@ -50,7 +50,7 @@ export async function untilSource(
   }
 }
 
-/** In ascending order. */
+/** The numbers of the payloads, in ascending order. */
 export function numbersIn(received: ReadonlySet<string>): readonly number[] {
   return [...received].map((text) => Number(text.split(' ')[0])).toSorted((a, b) => a - b)
 }

@@ -1,4 +1,4 @@
-// The STOMP gateway with stomp.py, the client that Debian has, by section F6 of the gateway contract.
+// The STOMP gateway with stomp.py, the client that Debian has: section F6 of the gateway contract.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -16,12 +16,12 @@ async function startStomp(t: Scope, more: readonly string[] = []): Promise<Stomp
   return { ...(await startBroker(t, { set })), stompPort }
 }
 
-/** For tests that leave nothing behind. */
+/** One broker for tests that store nothing. */
 const startShared = shared((scope) => startStomp(scope))
 
 /**
- * A program with `connection`, which is connected, and `show`, which prints what comes. It ends with its input: another thread
- * of it prints, which does not hold it.
+ * A Python program with a connected `connection`, and with `show`, which prints received messages. The program ends when its input ends.
+ * Another thread prints, which does not keep the program running.
  */
 function python(t: Scope, port: number, version: '10' | '11' | '12', body: string): WatchedProcess {
   const program = `
@@ -53,7 +53,7 @@ sys.stdin.read()
 }
 
 for (const version of ['10', '11', '12'] as const) {
-  test(`[F6] stomp.py sends and receives with version ${version.split('').join('.')}, over shards`, async (t) => {
+  test(`[F6] stomp.py sends and receives with version ${version.split('').join('.')}, across shards`, async (t) => {
     const broker = await startShared()
     const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, { protocolVersion: 5 })
     t.after(() => client.end(true))
@@ -90,14 +90,14 @@ connection.disconnect(receipt="gone")
   })
 }
 
-test('[F6] a wrong password is an ERROR', async (t) => {
+test('[F6] a wrong password is refused with ERROR', async (t) => {
   const broker = await startStomp(t, ['auth.allow_anonymous=false'])
   const refused = python(t, broker.stompPort, '12', '')
   await refused.until(/ERROR the login was refused/)
   await refused.until(/FAILED/)
 })
 
-test('[F6] transactions of stomp.py: what is committed comes, what is aborted does not', async (t) => {
+test('[F6] messages of a committed transaction of stomp.py are delivered, those of an aborted one are not', async (t) => {
   const broker = await startShared()
   const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`)
   t.after(() => client.end(true))

@@ -1,4 +1,4 @@
-// Debian's mosquitto clients over TLS: certificates, certificates of their own, and pre-shared keys.
+// Debian's mosquitto clients over TLS: with server certificates, client certificates and pre-shared keys.
 
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
@@ -13,7 +13,7 @@ const device = authority.issue('device-7')
 const unknownAuthority = new Authority('Another authority').issue('device-7')
 const key = '00112233445566778899aabbccddeeff'
 
-/** One broker with a listener for each of: a certificate, a pre-shared key, both. */
+/** One broker with three listeners: for certificates, for pre-shared keys, for both. */
 const startShared = shared(async (scope) => {
   const folder = await temporaryFolder(scope)
   const path = (file: string): string => join(folder, file)
@@ -41,7 +41,7 @@ const startShared = shared(async (scope) => {
     ['bind="127.0.0.1:0"', ...settings].map((line) => `listeners.ssl.${name}.${line}`),
   )
   const broker = await startBroker(scope, { set })
-  /** Runs mosquitto_pub with these words; gives its exit code. */
+  /** Runs mosquitto_pub with these arguments; returns its exit code. */
   const publishes = (t: Scope, listener: keyof typeof listeners, words: readonly string[]): Promise<number | null> => {
     const port = portOf(broker, 'ssl', listener)
     const all = ['-h', '127.0.0.1', '-p', `${port}`, '-q', '1', '-t', 'a', '-m', 'b', ...words]
@@ -51,7 +51,7 @@ const startShared = shared(async (scope) => {
 })
 
 for (const version of ['tlsv1.2', 'tlsv1.3']) {
-  test(`mosquitto_pub with ${version}: with a certificate of its own, without, and with one of an unknown authority`, async (t) => {
+  test(`mosquitto_pub with ${version} needs a client certificate of the configured authority`, async (t) => {
     const { publishes, path } = await startShared()
     const trusting = ['--tls-version', version, '--cafile', path('ca.pem')]
     assert.equal(
@@ -66,9 +66,9 @@ for (const version of ['tlsv1.2', 'tlsv1.3']) {
 
 for (const [listener, certificate] of [
   ['keyed', 'without a certificate'],
-  ['both', 'beside a certificate'],
+  ['both', 'with a certificate'],
 ] as const) {
-  test(`mosquitto_pub with a pre-shared key, at a listener ${certificate}`, async (t) => {
+  test(`mosquitto_pub publishes with the correct pre-shared key only, on a listener ${certificate}`, async (t) => {
     const { publishes } = await startShared()
     assert.equal(await publishes(t, listener, ['--psk-identity', 'plant-7', '--psk', key]), 0)
     const wrong = key.replace('00', '01')

@@ -1,4 +1,4 @@
-// docs/TUTORIAL.md, step by step, with Debian's PostgreSQL and mosquitto_pub. What the page says that is printed is printed.
+// docs/TUTORIAL.md, step by step, with Debian's PostgreSQL and mosquitto_pub. The output must be that of the page.
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -17,11 +17,11 @@ const page = readFileSync(new URL('../../docs/TUTORIAL.md', import.meta.url), 'u
 const program = fileURLToPath(new URL('../../bin/godwit.js', import.meta.url))
 const fences = Array.from(page.matchAll(/^```(sh|conf|text)\n(.*?)^```$/gms), ([, word, text]) => ({ word, text }))
 
-test('each step of the tutorial does what it says', async (t) => {
+test('each step of docs/TUTORIAL.md has the documented output', async (t) => {
   const server = await DatabaseServer.postgresql(t)
   await server.start()
   const folder = await temporaryFolder(t)
-  // The server of the test has another port, and its administrator is `godwit`.
+  // The PostgreSQL server of the test has another port, and its superuser is `godwit`.
   let exported = `export PGHOST=127.0.0.1 PGPORT=${server.port} PGUSER=godwit PGDATABASE=postgres\n`
   let mqttPort = ''
   const shell = async (text: string): Promise<string> => {
@@ -52,7 +52,7 @@ test('each step of the tutorial does what it says', async (t) => {
       const broker = runGodwit(t, [...words, ...set])
       mqttPort = (await broker.until(/listening +mqtt:\/\/127\.0\.0\.1:(\d+)/))[1]
     } else if (word === 'sh' && next?.word === 'text') {
-      // A row arrives a moment after its message was acknowledged.
+      // A row arrives shortly after its message was acknowledged.
       const endMs = Date.now() + timeoutMs
       for (let printed = ''; printed !== next.text; printed = await shell(text))
         assert.ok(Date.now() < endMs, `${text}prints:\n${printed}`)

@@ -1,6 +1,6 @@
 // Wakaama's LwM2M client (`examples/client` of Eclipse Wakaama, over UDP and over DTLS with tinydtls), built from the C sources in
-// the npm package node-red-contrib-lwm2m. Debian has no package of it. The package is no dependency of the project, since its
-// installation compiles and brings old libraries: its archive is fetched once, checked and kept in node_modules/.cache.
+// the npm package node-red-contrib-lwm2m. Debian has no package of it. The package is not a dependency of the project, because its
+// installation compiles code and installs old libraries: its archive is fetched once, checked and stored in node_modules/.cache.
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -67,7 +67,7 @@ async function build(transport: WakaamaTransport, program: string): Promise<void
   }
 }
 
-/** Path of the program, which is built unless the cache has it. */
+/** Returns the path of the program. Builds it unless it is in the cache. */
 async function programOf(transport: WakaamaTransport): Promise<string> {
   const program = join(cache, `lwm2mclient-${transport}-${source.sha512.slice(0, 8).replaceAll('/', '_')}`)
   const isBuilt = await access(program).then(

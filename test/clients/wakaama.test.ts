@@ -1,4 +1,4 @@
-// The LwM2M gateway with Wakaama's client, by section F5 of the gateway contract.
+// The LwM2M gateway with Wakaama's client: section F5 of the gateway contract.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -11,7 +11,7 @@ const key = '7369787465656e2d627974652d6b6579'
 
 type Document = Readonly<Record<string, unknown>>
 
-/** What the gateway publishes of one device. */
+/** Messages that the gateway publishes for one device. */
 class Uplink {
   readonly #client: MqttClient
   readonly #endpoint: string
@@ -35,7 +35,7 @@ class Uplink {
     return uplink
   }
 
-  /** The first document with this type that has not been taken. */
+  /** Returns and removes the first document with this type. */
   next(msgType: string): Promise<Document> {
     return new Promise((resolve) => {
       const look = (): void => {
@@ -88,7 +88,7 @@ const startShared = shared(async (scope) => {
   return { port, ports }
 })
 
-test('[F5] Wakaama registers, and is read, written, executed, observed and extended by MQTT', async (t) => {
+test('[F5] Wakaama registers; commands over MQTT read, write, execute, observe and create objects', async (t) => {
   const { port, ports } = await startShared()
   const own = await reservePort(t)
   const uplink = await Uplink.open(t, port, 'wakaama')
@@ -135,7 +135,7 @@ test('[F5] Wakaama registers, and is read, written, executed, observed and exten
   assert.deepEqual([topic, clientid, reason], ['$event/client_disconnected', 'wakaama', 'normal'])
 })
 
-test('[F5, F7] Wakaama registers over DTLS with a pre-shared key and tinydtls, and responds', async (t) => {
+test('[F5, F7] Wakaama registers over DTLS with a pre-shared key and tinydtls, and responds to commands', async (t) => {
   const { port, ports } = await startShared()
   const own = await reservePort(t)
   const uplink = await Uplink.open(t, port, 'secure')

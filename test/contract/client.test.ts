@@ -8,7 +8,7 @@ import { administrator, startBrokerWithApi } from '../management/api.ts'
 
 const [name = '', password = ''] = administrator.split(':')
 
-test('a call gives the reply with its type, over HTTP with a name and a password', async (t) => {
+test('a call returns the typed reply, over HTTP with a name and a password', async (t) => {
   const { url } = await startBrokerWithApi(t)
   const client = createClient({ at: { url }, authorization: basicAuthorization(name, password) })
   const brokers = await client.list_brokers()
@@ -22,7 +22,7 @@ test('a call gives the reply with its type, over HTTP with a name and a password
   assert.match(page.reply, /^<!doctype html>/)
 })
 
-test('what the API refuses is a value with its code, its status and its sentence', async (t) => {
+test('a refused request returns a value with code, status and message', async (t) => {
   const { url } = await startBrokerWithApi(t)
   const nobody = await createClient({ at: { url } }).list_brokers()
   assert.ok('failure' in nobody)
@@ -31,7 +31,7 @@ test('what the API refuses is a value with its code, its status and its sentence
   assert.notEqual(nobody.failure.message, '')
 })
 
-test('without a listener the error says so, and so it does if another program listens', async (t) => {
+test('the failure shows that nothing listens, or that another program listens', async (t) => {
   const url = await serve(t, (_request, response) => response.end('<html>hello'))
   const other = await createClient({ at: { url } }).list_brokers()
   assert.ok('failure' in other)
@@ -44,7 +44,7 @@ test('without a listener the error says so, and so it does if another program li
   assert.equal(wrong.failure.kind, 'unreachable')
 })
 
-test('a late response is a failure, and an incomplete response is another', async (t) => {
+test('a late response and an incomplete response are different failures', async (t) => {
   const silent = await serve(t, () => {})
   const late = await createClient({ at: { url: silent }, timeoutMs: 50 }).list_brokers()
   assert.ok('failure' in late)

@@ -16,37 +16,37 @@ const checkout = fileURLToPath(new URL('../../', import.meta.url))
 const all: Record<string, Endpoint> = endpoints
 
 for (const [path, text] of Object.entries(contractDocuments())) {
-  test(`${path} is what the contract says (npm run openapi writes it)`, () => {
+  test(`${path} agrees with the contract (npm run openapi writes it)`, () => {
     assert.ok(readFileSync(checkout + path, 'utf8') === text, `${path} is not up to date: npm run openapi`)
   })
 }
 
-test('no two operations are served at one place', () => {
+test('no two operations have the same method and path', () => {
   const operations = Object.values(openApiOf(endpoints, '1').paths).flatMap(Object.values)
   const addresses = Object.values(all).flatMap(({ atRoot }) => (atRoot === 'also' ? [1, 2] : [1]))
   assert.equal(operations.length, addresses.length)
 })
 
-test('every operation has a name of its own, every parameter of a path is told', () => {
+test('each operation has a unique name, and each path parameter is documented', () => {
   const { paths } = openApiOf(endpoints, '1')
   const names = Object.values(paths).flatMap((methods) => Object.values(methods).map(({ operationId }) => operationId))
   assert.equal(new Set(names).size, names.length)
   for (const [path, methods] of Object.entries(paths)) {
     const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
     for (const { parameters = [] } of Object.values(methods)) {
-      const told = parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name)
-      assert.deepEqual(told, inPath, path)
+      const documented = parameters.filter((parameter) => parameter.in === 'path').map(({ name }) => name)
+      assert.deepEqual(documented, inPath, path)
     }
   }
 })
 
-test('an operation that says what its path takes says nothing that is not in the path', () => {
+test('an operation documents only parameters that are in its path', () => {
   for (const [name, { path, params }] of Object.entries(all)) {
     for (const key of Object.keys(params?.properties ?? {})) assert.ok(path.includes(`:${key}`), `${name}: ${key}`)
   }
 })
 
-test('the listing names what stands below the prefix, with its path as it is written there', () => {
+test('the listing has operations below the prefix, with their paths relative to it', () => {
   const listing = listingOf(endpoints)
   assert.deepEqual(
     listing.find(({ name }) => name === 'list_brokers'),
@@ -55,7 +55,7 @@ test('the listing names what stands below the prefix, with its path as it is wri
   assert.ok(listing.every(({ path }) => !path.startsWith('/api/')))
 })
 
-test('the listing has the operations that scripts look for, by their names and paths', () => {
+test('the listing has the operations that scripts search for, with their names and paths', () => {
   const listed = new Map(listingOf(endpoints).map(({ name, path, method }) => [name, `${method} ${path}`]))
   for (const [name, place] of Object.entries(expected)) assert.equal(listed.get(name), place, name)
 })
@@ -74,7 +74,7 @@ const expected = {
   ctrl_broker: 'POST /ctrl/:action',
 }
 
-test('the page lets nothing of the contract become HTML, and has no script', () => {
+test('texts of the contract are escaped in the HTML page, which has no script', () => {
   const summary = '<script>alert("1")</script> & <img onerror=x>'
   const evil: Endpoint = { method: 'GET', path: '/evil', summary, reply: 'text', access: 'read' }
   const page = writeApiPage(openApiOf({ evil }, '1'))

@@ -1,4 +1,4 @@
-// The API through its typed client, from one end to the other.
+// The API with its typed client and a running broker.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -33,7 +33,7 @@ async function failureOf(pending: Promise<Result<unknown>>): Promise<Failure> {
   return result.failure
 }
 
-test('every read operation without path parameters responds as the contract says', async (t) => {
+test('each read operation without path parameters responds as specified in the contract', async (t) => {
   const broker = await startBrokerWithApi(t)
   const mqtt = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'somebody', username: 'anna' })
   t.after(() => mqtt.endAsync())
@@ -49,7 +49,7 @@ test('every read operation without path parameters responds as the contract says
   }
 })
 
-test('what one call changes another one sees, and a client of MQTT feels', async (t) => {
+test('a change by one operation is visible to other operations and to an MQTT client', async (t) => {
   const broker = await startBrokerWithApi(t)
   const client = clientAt(broker.url)
   const clientid = 'sensor/1?#%é'
@@ -59,14 +59,14 @@ test('what one call changes another one sees, and a client of MQTT feels', async
   const [found] = (await replyOf(client.lookup_client({ params }))).data
   assert.equal(found?.conn_state, 'connected')
   await replyOf(client.mqtt_subscribe({ body: { clientid, topic: 'told/#', qos: 1 } }))
-  const told = new Promise<string>((resolve) => mqtt.once('message', (topic) => resolve(topic)))
+  const receivedTopic = new Promise<string>((resolve) => mqtt.once('message', (topic) => resolve(topic)))
   const body = { topic: 'told/you', payload: 'c28=', encoding: 'base64', qos: 1, receipt: true } as const
   const published = await replyOf(client.mqtt_publish({ body }))
   assert.equal(published.data?.receipt.matched, 1)
-  assert.equal(await told, 'told/you')
-  const held = await replyOf(client.list_subscriptions({ query: { clientid, qos: 1 } }))
+  assert.equal(await receivedTopic, 'told/you')
+  const subscriptions = await replyOf(client.list_subscriptions({ query: { clientid, qos: 1 } }))
   assert.deepEqual(
-    held.data.map(({ topic }) => topic),
+    subscriptions.data.map(({ topic }) => topic),
     ['told/#'],
   )
   const closed = new Promise<void>((resolve) => mqtt.once('close', () => resolve()))

@@ -1,4 +1,4 @@
-// `npm run openapi`: writes the documents that are made from the contract.
+// `npm run openapi`: writes the documents that are generated from the contract.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -6,7 +6,7 @@ import { endpoints, openApiOf, writeErrorsPage } from '../../src/contract/index.
 
 const checkout = fileURLToPath(new URL('../../', import.meta.url))
 
-/** By path from the checkout on. */
+/** The texts of the documents by path relative to the checkout. */
 export function contractDocuments(): Record<string, string> {
   const { version } = JSON.parse(readFileSync(`${checkout}package.json`, 'utf8')) as { version: string }
   return {

@@ -6,13 +6,13 @@ const withCode = (code: string, message = ''): Error => Object.assign(new Error(
 const inService = (error: Error): string => serviceErrorText(error, 'ssl.cacertfile')
 const textOf = (error: Error): string => connectionErrorText(error, '--ca FILE')
 
-test('errors of the system are sentences; of several addresses, the last one counts', () => {
+test('system errors are described in sentences; for several addresses, the last error is used', () => {
   assert.match(textOf(withCode('ECONNREFUSED')), /no server listens there/)
   const both = new AggregateError([withCode('ENETUNREACH'), withCode('ETIMEDOUT')])
   assert.equal(textOf(both), 'there was no response in time')
 })
 
-test('a certificate that is not trusted names the option for its authority', () => {
+test('the error for an untrusted certificate names the option for its authority', () => {
   for (const code of ['DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'])
     assert.match(textOf(withCode(code, 'self-signed certificate; try running Node.js')), /^the cert.* in --ca FILE$/)
 })
@@ -23,7 +23,7 @@ test('names in the certificate of the server are not repeated', () => {
   assert.doesNotMatch(text, /evil/)
 })
 
-test('numbers and source lines of OpenSSL are not shown', () => {
+test('error numbers and source lines of OpenSSL are not shown', () => {
   const start = 'write EPROTO 40EDD0D0267F0000:error:0A00010B:SSL routines:tls_validate_record_header:'
   assert.match(textOf(withCode('EPROTO', `${start}wrong version number:../a.c:77:\n`)), /does not speak TLS/)
   assert.equal(textOf(withCode('EPROTO', `${start}bad things:../a.c:77:\n`)), 'bad things')

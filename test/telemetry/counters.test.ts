@@ -12,7 +12,7 @@ import {
   readCounters,
 } from '../../src/telemetry/index.ts'
 
-test('what each shard counts is added up for the reader', () => {
+test('readCounters returns the sums of the counters of all shards', () => {
   const table = createCounterTable(3)
   new Counters(table, 0).add(counterCells.messagesReceived, 5)
   new Counters(table, 2).add(counterCells.messagesReceived, 7)
@@ -27,7 +27,7 @@ test('shards do not share a cache line', () => {
   assert.equal((createCounterTable(2).byteLength / 2) % 64, 0)
 })
 
-test('a restarted shard has nothing open and counts on', () => {
+test('a restarted shard resets its gauges and keeps its counters', () => {
   const row = new Counters(createCounterTable(1), 0)
   row.set(counterCells.connectionsOpen, 9)
   row.set(counterCells.sessionsStored, 4)
@@ -63,7 +63,7 @@ function forwarding(threshold: LogLevel): Forwarding {
   return { log: new ForwardingLog(threshold, counters, post, () => clock.nowMs), counters, posted, clock }
 }
 
-test('a shard hands on what is grave enough, and nothing else crosses the threads', () => {
+test('a shard sends only log lines of the configured level or above to the main thread', () => {
   const { log, posted } = forwarding('warn')
   log.debug('a')
   log.info('b')
@@ -75,7 +75,7 @@ test('a shard hands on what is grave enough, and nothing else crosses the thread
   ])
 })
 
-test('a shard cuts long values before they cross the threads, once', () => {
+test('a shard shortens long values once, before it sends them to the main thread', () => {
   const { log, posted } = forwarding('warn')
   log.warn('client refused', { clientId: 'c'.repeat(60_000), port: 1 })
   const [{ fields } = {}] = posted
@@ -85,7 +85,7 @@ test('a shard cuts long values before they cross the threads, once', () => {
   assert.equal(posted[1]?.fields, fields)
 })
 
-test('lines that the main thread does not take are dropped and counted, and flow again when it does', () => {
+test('while the main thread does not read log lines, further lines are dropped and counted', () => {
   const { log, counters, posted } = forwarding('info')
   for (let line = 0; line < maxWaitingLogLines + 10; line += 1) log.info(`flood of kind ${line % 5}`)
   assert.equal(posted.length, maxWaitingLogLines)
@@ -98,7 +98,7 @@ test('lines that the main thread does not take are dropped and counted, and flow
   assert.equal(counters.get(counterCells.logLinesDropped), 11)
 })
 
-test('a flood of one event is cut to its number a second, and the next second tells how much was left out', () => {
+test('lines of one event are limited per second, and the number of dropped lines is logged in the next second', () => {
   const { log, counters, posted, clock } = forwarding('info')
   for (let line = 0; line < maxLinesPerEventAndSecond + 7; line += 1) log.warn('message dropped')
   log.warn('something else')

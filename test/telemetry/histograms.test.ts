@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { bucketEndsSeconds, createHistogramTable, histogramRows, Histograms } from '../../src/telemetry/index.ts'
 
-test('what took so long is in the first bucket that is long enough, and in the sum and the number', () => {
+test('a duration counts in the first bucket that is long enough, in the sum and in the count', () => {
   const table = createHistogramTable(2)
   const meters = new Histograms(table, 1)
   for (const seconds of [0, bucketEndsSeconds[0], 0.0002, 3, 1e9]) meters.observe('commit', seconds)
@@ -13,7 +13,7 @@ test('what took so long is in the first bucket that is long enough, and in the s
   assert.ok(Math.abs(sumSeconds - (1e9 + 3.0003)) < 1)
 })
 
-test('shards and meters do not count for each other, and shards do not share a cache line', () => {
+test('histograms of shards and of operations are separate, and shards do not share a cache line', () => {
   const table = createHistogramTable(2)
   new Histograms(table, 0).observe('turn', 1)
   const [first, second] = histogramRows(table)
@@ -21,7 +21,7 @@ test('shards and meters do not count for each other, and shards do not share a c
   assert.equal((table.byteLength / 2) % 64, 0)
 })
 
-test('how late the event loop comes, and what the thread uses, stand beside the histograms and touch none', () => {
+test('event loop delay and memory of a thread are stored next to the histograms, and do not change them', () => {
   const [row] = histogramRows(createHistogramTable(1))
   row.setLoopDelay({ meanSeconds: 0.1, p99Seconds: 0.2, maxSeconds: 0.3 })
   row.setMemory({ heapBytes: 7, buffersBytes: 8 })

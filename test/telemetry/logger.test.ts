@@ -45,7 +45,7 @@ test('a line is one JSON object with time, level, event and fields', async () =>
   assert.match(time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 })
 
-test('lines below the level are not written, lines that come from elsewhere with their own level are', async () => {
+test('lines below the level are not written, except lines that other threads have filtered already', async () => {
   const console = new MemoryConsole()
   const log = await createLogger({ ...onConsole, level: 'warn' }, console)
   log.debug('unheard')
@@ -58,10 +58,10 @@ test('lines below the level are not written, lines that come from elsewhere with
 })
 
 const nasty = fc.string({ unit: anyCharacter, maxLength: 40 })
-// What may not reach a terminal or a file as it is: controls, line ends of every kind, reading-direction marks.
+// Characters that must not be written unchanged: controls, all kinds of line ends, marks of the reading direction.
 const steering = /(?!\n)[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/u
 
-test('no client can forge a JSON line, whatever it calls itself', async () => {
+test('no client ID can forge a JSON line', async () => {
   const console = new MemoryConsole()
   const log = await createLogger(onConsole, console)
   fc.assert(
@@ -78,7 +78,7 @@ test('no client can forge a JSON line, whatever it calls itself', async () => {
   )
 })
 
-test('no client can steer the terminal, whatever it calls itself', async () => {
+test('no client ID can control the terminal', async () => {
   const console = new MemoryConsole(true)
   const log = await createLogger(onConsole, console)
   fc.assert(
@@ -94,7 +94,7 @@ test('no client can steer the terminal, whatever it calls itself', async () => {
   )
 })
 
-test('a log file or a copied terminal that a shell runs as a script executes no command of a client', async (t) => {
+test('a shell that runs a log file or copied log lines as a script executes no command of a client ID', async (t) => {
   const folder = await temporaryFolder(t)
   const mark = join(folder, 'mark')
   const touch = `touch ${mark}`
@@ -130,7 +130,7 @@ test('a log file or a copied terminal that a shell runs as a script executes no 
   }
 })
 
-test('a terminal gets lines for people', async () => {
+test('lines for a terminal are readable text instead of JSON', async () => {
   const console = new MemoryConsole(true)
   const log = await createLogger(onConsole, console)
   log.info('connected', { clientId: 'sensor 7', address: '10.0.0.7', port: 1883 })
@@ -140,14 +140,14 @@ test('a terminal gets lines for people', async () => {
   )
 })
 
-test('a long value is cut and its length told', async () => {
+test('a long value is shortened, with its original length', async () => {
   const console = new MemoryConsole()
   const log = await createLogger(onConsole, console)
   log.info('connected', { clientId: 'x'.repeat(65_535) })
   assert.equal(JSON.parse(console.lines[0]).clientId, `${'x'.repeat(1_024)}… (65535 characters)`)
 })
 
-test('files rotate by size, overshoot by less than a line, and only as many as configured are kept', async (t) => {
+test('files are rotated by size, exceed it by less than a line, and at most the configured number is kept', async (t) => {
   const dir = await temporaryFolder(t)
   const console = new MemoryConsole()
   const log = await createLogger(
@@ -172,13 +172,13 @@ test('files rotate by size, overshoot by less than a line, and only as many as c
   assert.deepEqual(
     numbers,
     numbers.map((_, index) => first + index),
-    'no line is missing between the first that is kept and the last',
+    'no line is missing between the first stored line and the last',
   )
   assert.equal(numbers.at(-1), 199)
   assert.deepEqual(console.lines, [])
 })
 
-test('a file that is there already is continued', async (t) => {
+test('an existing file is appended to', async (t) => {
   const dir = await temporaryFolder(t)
   await writeFile(join(dir, 'godwit.log'), 'older\n')
   const log = await createLogger({ ...onConsole, to: ['file'], dir }, new MemoryConsole())
@@ -187,14 +187,14 @@ test('a file that is there already is continued', async (t) => {
   assert.match(await readFile(join(dir, 'godwit.log'), 'utf8'), /^older\n\{.*"newer".*\}\n$/)
 })
 
-test('the directory of the log is made, and others may not read the file', async (t) => {
+test('the log directory is created, and other system users cannot read the file', async (t) => {
   const dir = join(await temporaryFolder(t), 'deep', 'down')
   const log = await createLogger({ ...onConsole, to: ['file'], dir }, new MemoryConsole())
   await log.close()
   assert.equal((await stat(join(dir, 'godwit.log'))).mode & 0o007, 0)
 })
 
-test('a file that cannot be opened is refused at once, with its path', async (t) => {
+test('a file that cannot be opened is an error at the start, with its path', async (t) => {
   const folder = await temporaryFolder(t)
   await writeFile(join(folder, 'not-a-folder'), '')
   await assert.rejects(
@@ -203,7 +203,7 @@ test('a file that cannot be opened is refused at once, with its path', async (t)
   )
 })
 
-test('lines to console and file reach both', async (t) => {
+test('with the targets console and file, lines are written to both', async (t) => {
   const dir = await temporaryFolder(t)
   const console = new MemoryConsole()
   const log = await createLogger({ ...onConsole, to: ['console', 'file'], dir }, console)
@@ -216,7 +216,7 @@ function eventsOf(lines: readonly string[]): unknown[] {
   return lines.map((line) => JSON.parse(line).event)
 }
 
-test('lines go where they are told from then on, and nowhere else where the file cannot be had', async (t) => {
+test('changed targets apply to later lines, and are not changed if the new file cannot be opened', async (t) => {
   const dir = await temporaryFolder(t)
   const console = new MemoryConsole()
   const first: LoggerOptions = { ...onConsole, to: ['file'], dir }
@@ -237,7 +237,7 @@ test('lines go where they are told from then on, and nowhere else where the file
   await log.close()
 })
 
-test('lines after the file is closed go to the console', async (t) => {
+test('after the file is closed, lines are written to the console', async (t) => {
   const dir = await temporaryFolder(t)
   const console = new MemoryConsole()
   const log = await createLogger({ ...onConsole, to: ['file'], dir }, console)

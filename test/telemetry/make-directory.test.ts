@@ -14,7 +14,7 @@ async function temporaryFolder(t: TestContext): Promise<string> {
 
 const both = [makeDirectory, async (path: string) => makeDirectorySync(path)]
 
-test('a directory and its parents are created for their owner, by several callers at once', async (t) => {
+test('simultaneous calls create a directory and its parents with permissions for the owner only', async (t) => {
   const folder = await temporaryFolder(t)
   for (const [index, make] of both.entries()) {
     const path = join(folder, String(index), 'b', 'c')
@@ -25,7 +25,7 @@ test('a directory and its parents are created for their owner, by several caller
   }
 })
 
-test('what stands in the way is an error', async (t) => {
+test('a file or a dangling link in the path is an error', async (t) => {
   const folder = await temporaryFolder(t)
   await writeFile(join(folder, 'file'), '')
   await symlink(join(folder, 'nowhere'), join(folder, 'link'))
@@ -36,8 +36,8 @@ test('what stands in the way is an error', async (t) => {
   }
 })
 
-// In a process of its own: Node's own recursive mkdir keeps the thread busy for ever there.
-test('a file system that refuses directories is an error, and not an endless loop', () => {
+// In a separate process, because the recursive mkdir of Node blocks the thread forever on such a file system.
+test('a file system that refuses directories causes an error, not an endless loop', () => {
   const script = `
     import { makeDirectory, makeDirectorySync } from ${JSON.stringify(import.meta.resolve('../../src/telemetry/make-directory.ts'))}
     for (const make of [makeDirectory, async (path) => makeDirectorySync(path)])

@@ -1,4 +1,4 @@
-// Services that can vanish in a black hole: each stands behind a relay that drops packets without a reset, and is queried without it.
+// Services behind a relay that can drop packets without a reset. The tests query the services without the relay.
 
 import pg from 'pg'
 import type { Scope } from '../../e2e/godwit-process.ts'
@@ -10,14 +10,14 @@ import { Relay, type RelayState } from '../relay.ts'
 export interface HiddenSink {
   /** `type:name` */
   readonly action: string
-  /** Of the connector and the action. */
+  /** Settings of the connector and the action. */
   readonly settings: readonly string[]
-  /** Messages that may be with the service and not confirmed, in all shards. */
+  /** The maximum number of unconfirmed messages at the service, of all shards. */
   readonly window: number
-  /** Whether the service recognises what it has already. */
-  readonly tellsRepeats: boolean
+  /** Whether the service recognizes duplicates. */
+  readonly recognizesDuplicates: boolean
   set(state: RelayState): Promise<void>
-  /** The numbers that are there, in any order, repeats as often as they are there. */
+  /** The numbers that have arrived, in any order, with duplicates. */
   arrived(): Promise<readonly number[]>
 }
 
@@ -38,7 +38,7 @@ export const hiddenSinks: Readonly<Record<string, (t: Scope) => Promise<HiddenSi
         `actions.http.hidden={connector=hidden,parameters.body="\${payload}",${options}}`,
       ],
       window: inflight * shards,
-      tellsRepeats: false,
+      recognizesDuplicates: false,
       set: (state) => relay.set(state),
       arrived: async () => service.received.map(({ body }) => Number(body)),
     }
@@ -61,7 +61,7 @@ export const hiddenSinks: Readonly<Record<string, (t: Scope) => Promise<HiddenSi
         `actions.pgsql.hidden={connector=hidden,parameters.sql="${sql}",${options}}`,
       ],
       window: inflight * shards,
-      tellsRepeats: true,
+      recognizesDuplicates: true,
       set: (state) => relay.set(state),
       arrived: async () => {
         const { rows } = await client.query<{ readonly number: number }>('SELECT number FROM hidden')
@@ -79,7 +79,7 @@ export const hiddenSinks: Readonly<Record<string, (t: Scope) => Promise<HiddenSi
         `actions.kafka_producer.hidden={connector=hidden,parameters={topic=hidden,message={value="\${payload}"}},${options}}`,
       ],
       window: inflight * shards,
-      tellsRepeats: false,
+      recognizesDuplicates: false,
       set: (state) => cluster.set(state),
       arrived: async () => (await cluster.read('hidden')).map(({ value }) => Number(value)),
     }

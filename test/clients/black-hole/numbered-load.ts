@@ -1,5 +1,5 @@
-// Publishes numbers with QoS 1, at a rate, over several clients, and notes which were acknowledged. A number that a connection ends
-// over is not published again, so what is there twice comes from the broker.
+// Publishes numbers with QoS 1 at a given rate over several clients, and records which were acknowledged. A number whose connection
+// ends is not published again, so duplicates come from the broker.
 
 import mqtt from 'mqtt'
 
@@ -7,7 +7,7 @@ const tickMs = 20
 const maxUnacknowledged = 500
 
 export class NumberedLoad {
-  /** When each number was published, and when it was acknowledged. */
+  /** The time at which each number was published. */
   readonly publishedAtMs: number[] = []
   readonly acknowledged = new Set<number>()
   readonly #port: number
@@ -21,7 +21,7 @@ export class NumberedLoad {
     this.#perTick = Math.max(1, Math.round((perSecond * tickMs) / 1_000))
   }
 
-  /** Resolves when the clients are connected. Also after the broker has been killed. */
+  /** Resolves when the clients are connected. Can be called again after the broker was killed. */
   async start(clients: number): Promise<void> {
     this.#unacknowledged = 0
     this.#clients = Array.from({ length: clients }, () => {
@@ -35,14 +35,14 @@ export class NumberedLoad {
     this.#timer = setInterval(() => this.#publish(), tickMs)
   }
 
-  /** What is not acknowledged is forgotten. */
+  /** Disconnects without waiting for acknowledgements. */
   stop(): void {
     clearInterval(this.#timer)
     for (const client of this.#clients) client.end(true)
     this.#clients = []
   }
 
-  /** Resolves when all that was published is acknowledged. */
+  /** Resolves when all published numbers are acknowledged. */
   async finish(): Promise<void> {
     clearInterval(this.#timer)
     await Promise.all(this.#clients.map((client) => client.endAsync()))
@@ -56,7 +56,7 @@ export class NumberedLoad {
       this.#unacknowledged++
       client.publish(`hidden/${number % 7}`, String(number), { qos: 1 }, (error) => {
         this.#unacknowledged--
-        // MQTT.js says nothing of a refusal in PUBACK of 3.1.1, where there is none.
+        // PUBACK of MQTT 3.1.1 has no reason code, so the callback gets no error for a refused message.
         if (error === undefined || error === null) this.acknowledged.add(number)
       })
     }

@@ -1,10 +1,10 @@
-// A service vanishes in a black hole while messages are acknowledged, and the broker is killed amid it:
+// Packets to a service are dropped without a reset while messages are acknowledged, and the broker is killed meanwhile:
 //
 //   0          20 %                 50 %                  75 %        85 %
-//   | service there | packets dropped, no reset ............. | healed | load ends, all is drained
+//   | service up    | packets dropped, no reset ............. | healed | load ends, queue is drained
 //                                    | SIGKILL, start
 //
-// What the broker says of the action is compared with what is known to be true, again and again.
+// The state and the metrics of the action are compared repeatedly with the known numbers.
 
 import type { Scope } from '../../e2e/godwit-process.ts'
 import { temporaryFolder } from '../../e2e/godwit-process.ts'
@@ -21,11 +21,11 @@ export interface BlackHoleOptions {
 }
 
 export interface BlackHoleEnd {
-  /** What was not as it must be, in words. */
+  /** Differences from the expected behavior, as text. */
   readonly faults: readonly string[]
   readonly acknowledged: number
   readonly arrived: number
-  /** That are there more than once. */
+  /** The number of messages that arrived more than once. */
   readonly repeated: number
   readonly samples: number
   readonly maxStored: number
@@ -45,9 +45,9 @@ const clients = 2
 const sampleMs = 300
 /** The broker reports after 2 s of silence that a service does not respond. */
 const silenceMs = 2_000
-/** Of clocks and timers. */
+/** Tolerance for clocks and timers. */
 const toleranceMs = 3_000
-/** That one message passes, each of which waits for a processor: clients, broker, relay, service. */
+/** The number of processes that a message passes, each of which may wait for a processor: clients, broker, relay, service. */
 const processes = 4
 const timerMs = 50
 const maxFaults = 20
@@ -78,7 +78,7 @@ class BlackHole {
   #oldestBeforeMs = Infinity
   #samples = 0
   #maxStored = 0
-  /** How late a timer has been at most: the machine has other work. */
+  /** The longest delay of a timer so far, because the machine runs other programs. */
   #latenessMs = 0
 
   constructor(t: Scope, sink: HiddenSink, options: BlackHoleOptions) {
@@ -198,7 +198,7 @@ class BlackHole {
     const leastMs = requestedAtMs - oldestAtMs - this.#toleranceMs
     if (leastMs > 0 && (ageMs ?? 0) < leastMs)
       this.#fault(`oldest_age ${ageMs} ms, but one waits for ${requestedAtMs - oldestAtMs} ms`)
-    // On a machine that is busy, the service was behind before it vanished.
+    // On a busy machine, the service was late before its packets were dropped.
     const maxMs = saidAtMs - Math.min(this.#hiddenAtMs, this.#oldestBeforeMs, saidAtMs) + this.#toleranceMs
     if (ageMs !== null && ageMs > maxMs)
       this.#fault(`oldest_age ${ageMs} ms, but nothing waits for more than ${maxMs} ms`)
@@ -248,8 +248,8 @@ class BlackHole {
     if (lost.length > 0)
       this.#fault(`${lost.length} acknowledged messages are lost, such as ${lost.slice(0, 5).join(', ')}`)
     const repeated = arrived.length - different.size
-    // What was on its way as the service vanished, and as it came back.
-    const maxRepeated = this.#sink.tellsRepeats ? 0 : 2 * this.#sink.window
+    // Messages that were in flight when packets began to be dropped, and when they were forwarded again.
+    const maxRepeated = this.#sink.recognizesDuplicates ? 0 : 2 * this.#sink.window
     if (repeated > maxRepeated) this.#fault(`${repeated} are there twice, and at most ${maxRepeated} can be`)
     return {
       faults: this.#faults,
