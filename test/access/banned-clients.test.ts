@@ -30,8 +30,8 @@ describe('a banned client', () => {
       for (const shown of [password, 'wrong', undefined]) {
         assert.equal(outcomeOf(stage.decision({ username: 'u', password: shown })), reasonCodes.banned)
       }
-      assert.match(stage.told, /banned by user as .*it was too loud/)
-      assert.doesNotMatch(stage.told, /secret|wrong/)
+      assert.match(stage.logText, /banned by user as .*it was too loud/)
+      assert.doesNotMatch(stage.logText, /secret|wrong/)
     })
   }
 
@@ -85,7 +85,7 @@ describe('a client that reconnects often', () => {
       stage.access.forget(connection)
     }
     assert.equal(outcomeOf(stage.decision()), reasonCodes.banned)
-    assert.match(stage.told, /client banned.*connected and disconnected too often/)
+    assert.match(stage.logText, /client banned.*connected and disconnected too often/)
     stage.nowMs += 5_000
     assert.equal(outcomeOf(stage.decision()), 'in')
   })

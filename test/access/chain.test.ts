@@ -37,8 +37,8 @@ test('the first authenticator that knows the client decides, at once or later, a
       })
       const found = new AuthenticationChain(links, { failingDenies }).run(attempt)
       const { result } = await found
-      const decides = ({ result: said }: { result: string }): boolean =>
-        said === 'accepted' || said === 'refused' || (said === 'failed' && failingDenies)
+      const decides = ({ result }: { result: string }): boolean =>
+        result === 'accepted' || result === 'refused' || (result === 'failed' && failingDenies)
       const last = steps.findIndex(decides)
       assert.equal(result, last === -1 ? 'unknown-client' : steps[last].result)
       const expected = last === -1 ? steps : steps.slice(0, last + 1)
@@ -46,7 +46,7 @@ test('the first authenticator that knows the client decides, at once or later, a
       assert.equal(
         found instanceof Promise,
         expected.some(({ isLate }) => isLate),
-        'no promise where none is needed',
+        'a decision without I/O is not a promise',
       )
     }),
   ))

@@ -82,10 +82,10 @@ test('a TLS connection to a service has the same timeout for TCP and TLS togethe
   const url = `https://127.0.0.1:${(mute.address() as AddressInfo).port}/`
   const stage = stageFor(context, { authRequest: requestTo(url), connectTimeoutMs: 100 })
   assert.equal(await outcome(stage), serverUnavailable)
-  assert.match(stage.told, /can not be reached in time/)
+  assert.match(stage.logText, /can not be reached in time/)
 })
 
-const saysYes = (_: IncomingMessage, response: ServerResponse): void => void response.end()
+const allow = (_: IncomingMessage, response: ServerResponse): void => void response.end()
 
 test('connections that are kept open are closed with the connection pool', async (context) => {
   const authority = new Authority('of the services')
@@ -94,8 +94,8 @@ test('connections that are kept open are closed with the connection pool', async
   context.after(() => setDefaultCACertificates(rootCertificates))
   // Neither of them closes a connection by itself.
   for (const server of [
-    createHttpServer({ keepAliveTimeout: 0 }, saysYes),
-    createTlsServer({ cert: certificate, key, keepAliveTimeout: 0 }, saysYes),
+    createHttpServer({ keepAliveTimeout: 0 }, allow),
+    createTlsServer({ cert: certificate, key, keepAliveTimeout: 0 }, allow),
   ]) {
     const opened = once(server, server instanceof TlsServer ? 'secureConnection' : 'connection')
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -103,7 +103,7 @@ test('connections that are kept open are closed with the connection pool', async
     const scheme = server instanceof TlsServer ? 'https' : 'http'
     const url = `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}/`
     const stage = stageFor(context, { authRequest: requestTo(url) })
-    assert.equal(await outcome(stage), 'in', stage.told)
+    assert.equal(await outcome(stage), 'in', stage.logText)
     const [socket] = (await opened) as [Socket]
     const closed = once(socket, 'close')
     assert.equal(socket.destroyed, false)

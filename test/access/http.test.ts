@@ -68,7 +68,7 @@ for (const [name, respond, expected] of cases) {
     service.respond = respond
     const stage = stageFor(context, { authRequest: requestTo(service.url()) })
     assert.equal(await outcome(stage), expected)
-    assert.ok(!stage.told.includes('secret'), 'the log has no password')
+    assert.ok(!stage.logText.includes('secret'), 'the log has no password')
   })
 }
 
@@ -78,7 +78,7 @@ test('an incomplete response fails at once, before the timeout', async (context)
     void response.writeHead(200, { 'content-length': '10' }).write('x', () => response.destroy())
   const stage = stageFor(context, { authRequest: requestTo(service.url()) })
   assert.equal(await outcome(stage), serverUnavailable)
-  assert.match(stage.told, /interrupted its response/)
+  assert.match(stage.logText, /interrupted its response/)
 })
 
 test('a TLS service is refused if no trusted authority signed its certificate', async (context) => {
@@ -109,17 +109,17 @@ test('a service that is missing, never responds or does not speak HTTP is a fail
   const babbler = createServer((socket) => void socket.on('error', () => undefined).end('SSH-2.0-hello\r\n'))
   const silent = createServer((socket) => void socket.on('error', () => undefined).resume())
   for (const server of [babbler, silent]) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const gone = await HttpService.start(context)
+  const stoppedService = await HttpService.start(context)
   const urls = [babbler, silent].map((server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
-  const goneUrl = gone.url()
-  await gone.stop()
+  const goneUrl = stoppedService.url()
+  await stoppedService.stop()
   for (const url of [...urls, goneUrl]) {
     const stage = stageFor(context, { authRequest: requestTo(url), timeoutMs: 200 })
     assert.equal(await outcome(stage), serverUnavailable)
     const legacy = stageFor(context, { authRequest: requestTo(url), timeoutMs: 200 }, { profile: 'legacy' })
-    assert.equal(await outcome(legacy), 'in', 'the legacy profile skips it')
+    assert.equal(await outcome(legacy), 'in', 'the legacy profile skips the failed service')
     legacy.access.applyRecords({ put: [credential('username', 'alice', 'other')], delete: [] })
-    assert.equal(await outcome(legacy), badUserNameOrPassword, 'and the next authenticator decides')
+    assert.equal(await outcome(legacy), badUserNameOrPassword, 'the next authenticator decides')
   }
   babbler.close()
   silent.close()
@@ -226,7 +226,7 @@ test('a response is cached for its time to live, for the same client with the sa
   const service = await HttpService.start(context)
   const stage = stageFor(context, { authRequest: requestTo(service.url()), cacheTtlMs: 1_000 })
   assert.equal(await outcome(stage), 'in')
-  assert.equal(outcomeOf(stage.decision({ username: 'alice', password: 'secret' })), 'in', 'in the cache')
+  assert.equal(outcomeOf(stage.decision({ username: 'alice', password: 'secret' })), 'in', 'the response is cached')
   assert.equal(service.requests.length, 1)
   service.respond = status(403)
   assert.equal(await outcome(stage, { password: 'other' }), badUserNameOrPassword)
@@ -353,7 +353,7 @@ test('link-local addresses, where clouds have credentials, are not requested, wh
   // A number is the same address.
   const stage = stageFor(context, { authRequest: requestTo('http://2852039166/latest') })
   assert.equal(await outcome(stage), serverUnavailable)
-  assert.match(stage.told, /has a denied address/)
+  assert.match(stage.logText, /has a denied address/)
 })
 
 test('a name that resolves to a refused address is refused like the address', async (context) => {
@@ -362,6 +362,6 @@ test('a name that resolves to a refused address is refused like the address', as
   const stage = stageFor(context, { authRequest: requestTo(`http://localhost:${service.port}/auth`) })
   denyAddresses(['loopback'])
   assert.equal(await outcome(stage), serverUnavailable)
-  assert.match(stage.told, /can not be reached: EADDRNOTAVAIL/)
+  assert.match(stage.logText, /can not be reached: EADDRNOTAVAIL/)
   assert.equal(service.connections, 0)
 })

@@ -173,11 +173,7 @@ describe('a delayed login', () => {
     )
     waiting[0]?.resolve()
     assert.equal(outcomeOf(await decision), 'in')
-    assert.equal(
-      outcomeOf(await access.authenticate(requestWith('secret'))),
-      'in',
-      'and is accepted at once from then on',
-    )
+    assert.equal(outcomeOf(await access.authenticate(requestWith('secret'))), 'in', 'later logins are accepted at once')
     assert.equal(waiting.length, 1)
   })
 

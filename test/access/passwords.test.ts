@@ -121,7 +121,7 @@ test('a removed credential is refused at once, and a new password is accepted at
   assert.equal(
     outcome(stage, { username: 'alice', password: 'new', isLoopback: true }),
     'in',
-    'accepted without credentials now',
+    'the client is accepted without credentials',
   )
   assert.equal(outcome(stage, { username: 'alice', password: 'new' }), badUserNameOrPassword)
 })
@@ -184,8 +184,8 @@ test('a configured chain without users refuses every client; under the legacy pr
 test('the log has the reason of a refusal, and neither the log nor the client gets the password', () => {
   const stage = stageWith(credential('username', 'alice', 'secret'))
   const decision = stage.decision({ username: 'alice', password: 'hunter2' })
-  assert.match(stage.told, /password: the password is wrong/)
-  assert.doesNotMatch(stage.told + JSON.stringify(decision), /hunter2|secret/)
+  assert.match(stage.logText, /password: the password is wrong/)
+  assert.doesNotMatch(stage.logText + JSON.stringify(decision), /hunter2|secret/)
   assert.ok(decision.allowed === false && decision.reasonString === 'the user name or the password is not right')
 })
 

@@ -13,7 +13,7 @@ import { coversFilter, matchesTopic, patternOf, type FilterPattern } from '../..
 import { fc } from '../properties.ts'
 
 const letters = ['a', 'b', '', '$x']
-const nobody = principalOf({ clientId: 'a', username: 'b' })
+const anyPrincipal = principalOf({ clientId: 'a', username: 'b' })
 
 /**
  * Every topic of up to `longest` levels from a few letters; the last stands for all levels that no filter names. The empty topic
@@ -48,7 +48,7 @@ describe('a rule covers a filter', () => {
   test('exactly if it matches every topic that the filter matches', () => {
     fc.assert(
       fc.property(filter, filter, (rule, wanted) => {
-        const covers = coversFilter(pattern(rule), wanted.split('/'), nobody, false)
+        const covers = coversFilter(pattern(rule), wanted.split('/'), anyPrincipal, false)
         const expected = topics.every((topic) => !matchesFilter(wanted, topic) || matchesFilter(rule, topic))
         assert.equal(covers, expected, `${rule} and ${wanted}`)
       }),
@@ -59,10 +59,10 @@ describe('a rule covers a filter', () => {
   test('as MQTT matches topics, and also with $ in the first level if it denies', () => {
     fc.assert(
       fc.property(filter, fc.constantFrom(...topics), (rule, topic) => {
-        assert.equal(matchesTopic(pattern(rule), topic.split('/'), nobody, false), matchesFilter(rule, topic))
+        assert.equal(matchesTopic(pattern(rule), topic.split('/'), anyPrincipal, false), matchesFilter(rule, topic))
         const bare = topic.startsWith('$') ? `s${topic.slice(1)}` : topic
         const bareRule = rule.replace(/^\$/, 's')
-        assert.equal(matchesTopic(pattern(rule), topic.split('/'), nobody, true), matchesFilter(bareRule, bare))
+        assert.equal(matchesTopic(pattern(rule), topic.split('/'), anyPrincipal, true), matchesFilter(bareRule, bare))
       }),
       { numRuns: 3_000 },
     )
@@ -86,7 +86,7 @@ const simpleWho: fc.Arbitrary<AclSubject> = fc.oneof(
   fc.constant<AclSubject>({ is: 'address', ranges: [{ family: 4, words: [0x0a000000], prefixBits: 8 }] }),
 )
 const parts = fc.array(simpleWho, { minLength: 1, maxLength: 3 })
-const who: fc.Arbitrary<AclSubject> = fc.oneof(
+const subjects: fc.Arbitrary<AclSubject> = fc.oneof(
   simpleWho,
   parts.map((of): AclSubject => ({ is: 'all-of', parts: of })),
   parts.map((of): AclSubject => ({ is: 'any-of', parts: of })),
@@ -94,7 +94,7 @@ const who: fc.Arbitrary<AclSubject> = fc.oneof(
 const rule: fc.Arbitrary<AclRule> = fc.record({
   permit: fc.constantFrom('allow', 'deny'),
   action: fc.constantFrom('publish', 'subscribe', 'pubsub'),
-  who,
+  who: subjects,
   topics: fc.option(fc.array(ruleTopic, { minLength: 1, maxLength: 3 }), { nil: undefined, freq: 12 }),
   text: fc.constant(''),
   file: fc.constant('f'),

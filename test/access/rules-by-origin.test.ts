@@ -58,7 +58,11 @@ describe('the bridges of this broker', () => {
     const rules = '{allow, {client, "$bridge/plant"}, all, ["out/#"]}. {deny, {client, "$bridge/plant"}, all}.'
     const world = stage(rules, { denyAction: 'disconnect' })
     assert.equal(subscribes(world, bridge, '$bridge/joined/dGhlcmU'), 'allow')
-    assert.equal(subscribes(world, client('somebody'), '$bridge/joined/dGhlcmU'), 'disconnect', 'it has none')
+    assert.equal(
+      subscribes(world, client('somebody'), '$bridge/joined/dGhlcmU'),
+      'disconnect',
+      'another client has no permission',
+    )
     assert.equal(receives(world, bridge, '$bridge/joined/dGhlcmU'), false)
     assert.equal(subscribes(world, bridge, 'other/#'), 'deny')
   })

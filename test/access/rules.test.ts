@@ -253,7 +253,7 @@ describe('settings', () => {
 
 const tokenIdentity = (claim: unknown): Identity => {
   const grants = tokenGrants(claim)
-  assert.ok(grants !== undefined, 'the claim is read')
+  assert.ok(grants !== undefined, 'the rules of the claim are valid')
   return client('c1', { username: 'u1', grants })
 }
 
@@ -327,7 +327,7 @@ describe('an access service', () => {
       world.rules.recordResponse(someone, 'publish', 'a', 'failed')
       assert.equal(publishes(world, someone, 'a'), expected)
       world.time += 1_000
-      assert.equal(publishes(world, someone, 'a'), 'unknown', 'a service that works again gets a request soon')
+      assert.equal(publishes(world, someone, 'a'), 'unknown', 'after 1 s, the service is requested again')
     }
   })
 

@@ -160,7 +160,7 @@ test('a nonce of another exchange ends it', () => {
   const client = new ScramClient(alice)
   const { message } = client.final(textOf(exchange.connect(client.first)))
   assert.equal(outcomeOf(exchange.auth(message.replace(/r=./, 'r=X'))), notAuthorized)
-  assert.equal(outcomeOf(exchange.auth(message)), notAuthorized, 'there is no second attempt')
+  assert.equal(outcomeOf(exchange.auth(message)), notAuthorized, 'an exchange cannot be repeated')
 })
 
 test('a nonce that the broker did not send is refused, also if all messages are signed with it', () => {

@@ -81,7 +81,7 @@ export class AccessStage {
   }
 
   /** Returns all log lines as text. */
-  get told(): string {
+  get logText(): string {
     return this.lines.map((line) => JSON.stringify(line)).join('\n')
   }
 

@@ -274,7 +274,7 @@ test('required claims are compared with client ID and user name of the client', 
   assert.equal(
     await outcome(stage, token('ES256', { ...good, sub: '' }), { username: undefined }),
     badUserNameOrPassword,
-    'no name fits nothing',
+    'a client without a user name does not match an empty claim',
   )
 })
 
@@ -310,6 +310,6 @@ test('the log and the client learn only that a token was refused', async () => {
   const stage = stageFor(pem(ec))
   const wrong = token('ES256', { exp: nowSeconds - 100, secretClaim: 'hunter2' })
   const decision = await authenticate(stage, wrong)
-  assert.match(stage.told, /jwt: the token has expired/)
-  assert.ok(!stage.told.includes(wrong.slice(0, 20)) && !JSON.stringify(decision).includes('expired'))
+  assert.match(stage.logText, /jwt: the token has expired/)
+  assert.ok(!stage.logText.includes(wrong.slice(0, 20)) && !JSON.stringify(decision).includes('expired'))
 })

@@ -16,7 +16,10 @@ describe('a service whose packets are dropped', { concurrency: true }, () => {
     test(`${sink}: no acknowledged message is lost, and state and metrics of the action are correct`, async (t) => {
       const end = await runBlackHole(t, { sink, durationMs, perSecond, log: (line) => t.diagnostic(line) })
       assert.deepEqual(end.faults, [])
-      assert.ok(end.acknowledged > durationMs / 100, `${end.acknowledged} messages are too few to tell anything`)
+      assert.ok(
+        end.acknowledged > durationMs / 100,
+        `${end.acknowledged} acknowledged messages are too few for this test`,
+      )
     })
   }
 })

@@ -46,7 +46,7 @@ for (const version of versionsOf(4, 5)) {
     )
     await mosquitto.process.stop('SIGTERM')
     const texts = { least: await least, exactly: await exactly }
-    const again = await startMosquitto(t, [], { kept: mosquitto.folder })
+    const again = await startMosquitto(t, [], { dataFolder: mosquitto.folder })
     const after = await Listener.at(t, again.port, 'up/#')
     wire.cut()
     wire.target = again.port
@@ -143,8 +143,8 @@ for (const version of versionsOf(4, 5)) {
     const filters = ['plant/#', 'plant/1', 'down/#', 'up/#']
     const listeners: Listener[] = []
     for (const filter of filters) listeners.push(await Listener.at(t, own.port, filter))
-    for (const said of [/transparent 2 plant\/#/, /transparent 2 down\/#/, /transparent 2 up\/#/])
-      await mosquitto.process.until(said)
+    for (const logLine of [/transparent 2 plant\/#/, /transparent 2 down\/#/, /transparent 2 up\/#/])
+      await mosquitto.process.until(logLine)
     // Messages that arrive during a change of subscriptions are lost.
     await mosquitto.process.until(/Sending UNSUBACK to transparent/)
     const there = await client(t, mosquitto.port)
@@ -247,7 +247,7 @@ test('mosquitto recognizes a bridge with a protocol before 5.0 after a restart',
     for (const who of clients) assert.equal(await isSessionPresent(t, mosquitto.port, who), known)
   }
   await mosquitto.process.stop('SIGTERM')
-  const again = await startMosquitto(t, [], { kept: mosquitto.folder })
+  const again = await startMosquitto(t, [], { dataFolder: mosquitto.folder })
   const known = []
   for (const who of clients) known.push(await isSessionPresent(t, again.port, who))
   assert.deepEqual(known, [true, true])
@@ -269,14 +269,14 @@ for (const version of versionsOf('mqttv311', 'mqttv50')) {
       'restart_timeout 1',
       'topic both/# both 2',
     ])
-    const [there, names, ours] = await Promise.all([
+    const [there, names, listener] = await Promise.all([
       Listener.at(t, mosquitto.port, 'both/#'),
       Listener.at(t, mosquitto.port, '$godwit/#'),
       Listener.at(t, here.port, '#'),
     ])
     const author = await client(t, mosquitto.port)
     const probe = async (number: number): Promise<void> => {
-      if (ours.received.length > 0) return
+      if (listener.received.length > 0) return
       await publishNumbered(author, 'both/probe', { qos: 1, from: number, count: 1 })
       await new Promise((resolve) => setTimeout(resolve, 20))
       return probe(number + 1)
@@ -284,20 +284,20 @@ for (const version of versionsOf('mqttv311', 'mqttv50')) {
     await probe(0)
     const up = await publishNumbered(author, 'both/up', { qos: 2, from: 0, count: 15 })
     const down = await publishNumbered(await client(t, here.port), 'both/down', { qos: 2, from: 0, count: 15 })
-    await Promise.all([ours.until(up), ours.until(down), there.until(down)])
+    await Promise.all([listener.until(up), listener.until(down), there.until(down)])
     await here.process.stop('SIGKILL')
     const later = await publishNumbered(author, 'both/later', { qos: 2, from: 0, count: 15 })
     const again = await startBrokerWithApi(t, { dataDirectory: here.dataDirectory, set: oneShard })
     const archive = await Listener.at(t, again.port, 'both/#')
     wire.target = again.port
     await archive.until(later)
-    assert.deepEqual(textsOf(ours, 'both/up'), up)
+    assert.deepEqual(textsOf(listener, 'both/up'), up)
     assert.deepEqual(textsOf(there, 'both/down'), down)
     assert.deepEqual(textsOf(archive, 'both/later'), later)
-    assert.deepEqual(textsOf(ours, 'both/down'), down, 'messages to mosquitto do not return')
+    assert.deepEqual(textsOf(listener, 'both/down'), down, 'messages to mosquitto do not return')
     // mosquitto delivers the message with the name of this broker to its subscribers, and does not forward it.
     assert.equal(names.received.length > 0, version === 'mqttv311')
     assert.ok(names.received.every(({ topic, qos, retain }) => topic === '$godwit/broker' && qos === 0 && !retain))
-    assert.ok(ours.received.every(({ topic }) => topic.startsWith('both/')))
+    assert.ok(listener.received.every(({ topic }) => topic.startsWith('both/')))
   })
 }

@@ -44,17 +44,17 @@ async function coap(t: Scope, ...words: readonly string[]): Promise<string> {
 async function listener(t: Scope, port: number, filter: string): Promise<() => Promise<string>> {
   const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`)
   t.after(() => client.end(true))
-  const heard: string[] = []
+  const received: string[] = []
   const waiting: ((text: string) => void)[] = []
   client.on('message', (topic, payload) => {
     const text = `${topic} ${payload.toString()}`
     const first = waiting.shift()
-    if (first === undefined) heard.push(text)
+    if (first === undefined) received.push(text)
     else first(text)
   })
   await client.subscribeAsync(filter, { qos: 1 })
   return () => {
-    const first = heard.shift()
+    const first = received.shift()
     return first === undefined ? new Promise((resolve) => waiting.push(resolve)) : Promise.resolve(first)
   }
 }

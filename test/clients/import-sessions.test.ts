@@ -87,7 +87,7 @@ test('an imported session belongs to its user, and access rules apply to its que
     assert.equal(await made.ended, 0, made.errors)
   }
   const { process: mosquitto, port } = await startMosquitto(t, [`password_file ${join(folder, 'passwords')}`], {
-    kept: folder,
+    dataFolder: folder,
   })
   const url = `mqtt://127.0.0.1:${port}`
   const anna = await mqtt.connectAsync(url, { clientId: 'c', clean: false, username: 'anna', password })

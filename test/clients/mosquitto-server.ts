@@ -15,9 +15,9 @@ export interface Mosquitto {
 export async function startMosquitto(
   t: Scope,
   more: readonly string[] = [],
-  { kept, port: given }: { readonly kept?: string; readonly port?: number } = {},
+  { dataFolder, port: given }: { readonly dataFolder?: string; readonly port?: number } = {},
 ): Promise<Mosquitto> {
-  const folder = kept ?? (await temporaryFolder(t))
+  const folder = dataFolder ?? (await temporaryFolder(t))
   // mosquitto changes to another system user, which must be able to read its files.
   await chmod(folder, 0o777)
   const port = given ?? (await reservePort(t))

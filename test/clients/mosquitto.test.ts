@@ -47,16 +47,16 @@ for (const version of versions) {
     const state = `state/${version}`
     const publisher = client(t, 'mosquitto_pub', broker, ['-V', version, '-q', '1', '-r', '-t', state, '-m', 'on'])
     assert.equal(await publisher.ended, 0, publisher.errors)
-    const late = await subscriber(t, broker, ['-V', version, '-q', '1', '-t', state, '-C', '1'])
-    assert.equal(await late.ended, 0)
-    assert.deepEqual(receivedLines(late), [`got ${state} 1 1 on`])
+    const lateSubscriber = await subscriber(t, broker, ['-V', version, '-q', '1', '-t', state, '-C', '1'])
+    assert.equal(await lateSubscriber.ended, 0)
+    assert.deepEqual(receivedLines(lateSubscriber), [`got ${state} 1 1 on`])
 
-    const mourner = await subscriber(t, broker, ['-V', version, '-t', 'wills', '-C', '1'])
+    const willSubscriber = await subscriber(t, broker, ['-V', version, '-t', 'wills', '-C', '1'])
     const will = ['--will-topic', 'wills', '--will-payload', 'gone', '-t', 'anything']
     const mortal = await subscriber(t, broker, ['-V', version, ...will])
     await mortal.stop('SIGKILL')
-    assert.equal(await mourner.ended, 0)
-    assert.deepEqual(receivedLines(mourner), ['got wills 0 0 gone'])
+    assert.equal(await willSubscriber.ended, 0)
+    assert.deepEqual(receivedLines(willSubscriber), ['got wills 0 0 gone'])
   })
 
   test(`a persistent session with ${version} gets messages that were published while it was disconnected`, async (t) => {

@@ -115,7 +115,7 @@ test('each message arrives at a Godwit that is killed and restarted, in order wi
 
 test('each message arrives at mosquitto that is stopped and restarted; messages with QoS 0 are queued, too', async (t) => {
   const first = await startMosquitto(t)
-  const { port, folder: kept } = first
+  const { port, folder: dataFolder } = first
   const reader = await subscribe(t, port)
   await reader.close()
   const { broker, client } = await startWith(t, configuration(port, 'topic="${topic}",qos=0,payload="${payload}"'))
@@ -124,7 +124,7 @@ test('each message arrives at mosquitto that is stopped and restarted; messages 
   // Messages that are sent with QoS 0 before that are lost.
   await until(broker, action, async () => (await actionView(broker, action)).status === 'disconnected')
   await publishAll(client, 0, 100)
-  await startMosquitto(t, [], { kept, port })
+  await startMosquitto(t, [], { dataFolder, port })
   const { received } = await subscribe(t, port)
   await publishAll(client, 100, 200)
   await until(broker, action, async () =>

@@ -93,9 +93,9 @@ test('no message of the remote broker is lost when this broker is killed repeate
   const dataDirectory = await temporaryFolder(t)
   const start = () => startBrokerWithApi(t, { dataDirectory, set: ['node.shards=2', ...sourceOf(mosquitto.port)] })
   let broker = await start()
-  const sleeper = await connect(t, broker.port, persistent('sleeper'))
-  await sleeper.subscribeAsync('from/#', { qos: 2 })
-  await sleeper.endAsync()
+  const firstConnection = await connect(t, broker.port, persistent('sleeper'))
+  await firstConnection.subscribeAsync('from/#', { qos: 2 })
+  await firstConnection.endAsync()
   // mosquitto keeps the session of the source from now on.
   await untilSource(broker, 'mqtt:readings', 'connected')
   const count = 600

@@ -98,9 +98,9 @@ test('messages of core NATS run rules while the source is connected, also after 
       client.once('message', (_topic, text) => resolve(text.toString()))
     })
     await withClient(nats.port, async (publisher) => {
-      const said = headers()
-      said.append('plant', 'north')
-      publisher.publish(subject, payload, { headers: said })
+      const properties = headers()
+      properties.append('plant', 'north')
+      publisher.publish(subject, payload, { headers: properties })
       await publisher.flush()
     })
     return await arrived

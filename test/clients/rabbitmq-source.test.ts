@@ -87,7 +87,7 @@ test('each message of a queue runs rules, although the network fails, this broke
     await broker.process.stop('SIGTERM')
     const left = await messagesWithoutConsumer(channel, 'orders')
     if (left === 0) break
-    assert.ok(left <= 10, `${left} messages are left, and 10 may be under way`)
+    assert.ok(left <= 10, `${left} messages are left; 10 may be in flight`)
     broker = await start()
     const received = async () => (await broker.request(`/api/v5/sources/${source}/metrics`)).json.metrics.received
     while ((await received()) < left) await new Promise((resolve) => setTimeout(resolve, 50))

@@ -78,8 +78,8 @@ connection.disconnect(receipt="gone")
     await device.until(/RECEIPT subscribed/)
     for (const number of [1, 2, 3])
       await client.publishAsync('down/1', String(number), { qos: 1, properties: { userProperties: { kind: 'k' } } })
-    const [, heard] = await device.until(/RECEIPT subscribed\n([^]* 3 k\n)/)
-    assert.equal(heard, [1, 2, 3].map((number) => `MESSAGE down/1 ${number} k\n`).join(''))
+    const [, received] = await device.until(/RECEIPT subscribed\n([^]* 3 k\n)/)
+    assert.equal(received, [1, 2, 3].map((number) => `MESSAGE down/1 ${number} k\n`).join(''))
     device.child.stdin?.write('\n')
     await device.until(/RECEIPT sent/)
     assert.equal(await message, `up/1 21.5 1 {"kind":${JSON.stringify(version === '10' ? 'a' : 'a\nb')}}`)
@@ -101,10 +101,10 @@ test('[F6] messages of a committed transaction of stomp.py are delivered, those 
   const broker = await startShared()
   const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`)
   t.after(() => client.end(true))
-  const heard: string[] = []
+  const received: string[] = []
   const last = new Promise<void>((resolve) =>
     client.on('message', (_, payload) => {
-      heard.push(payload.toString())
+      received.push(payload.toString())
       if (payload.toString() === 'end') resolve()
     }),
   )
@@ -126,5 +126,5 @@ connection.send("up", "end", receipt="end")
   )
   await device.until(/RECEIPT end/)
   await last
-  assert.deepEqual(heard, ['outside', 'committed', 'end'])
+  assert.deepEqual(received, ['outside', 'committed', 'end'])
 })

@@ -24,11 +24,11 @@ test('a call returns the typed reply, over HTTP with a name and a password', asy
 
 test('a refused request returns a value with code, status and message', async (t) => {
   const { url } = await startBrokerWithApi(t)
-  const nobody = await createClient({ at: { url } }).list_brokers()
-  assert.ok('failure' in nobody)
-  const { kind, code, status } = nobody.failure
+  const unauthenticated = await createClient({ at: { url } }).list_brokers()
+  assert.ok('failure' in unauthenticated)
+  const { kind, code, status } = unauthenticated.failure
   assert.deepEqual({ kind, code, status }, { kind: 'refused', code: 104, status: 401 })
-  assert.notEqual(nobody.failure.message, '')
+  assert.notEqual(unauthenticated.failure.message, '')
 })
 
 test('the failure shows that nothing listens, or that another program listens', async (t) => {

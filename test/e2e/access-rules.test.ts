@@ -122,9 +122,13 @@ describe('with an acl.conf', () => {
     await published(sensor, 'plant/secret/sensor-1', 'secret and queued')
     await published(sensor, 'plant/sensor-1/y', 'queued')
     await published(sensor, 'plant/sensor-1/y', 'end')
-    const back = mqtt.connect(`mqtt://127.0.0.1:${broker.port}`, { ...signIn, protocolVersion: 5, reconnectPeriod: 0 })
-    t.after(() => back.end(true))
-    const later = collect(back)
+    const reconnected = mqtt.connect(`mqtt://127.0.0.1:${broker.port}`, {
+      ...signIn,
+      protocolVersion: 5,
+      reconnectPeriod: 0,
+    })
+    t.after(() => reconnected.end(true))
+    const later = collect(reconnected)
     await later.end
     assert.deepEqual(later.payloads, ['queued'])
   })
@@ -189,14 +193,14 @@ describe('with an acl.conf', () => {
     await closed
   })
 
-  test('[bad-input 27] that has comments only, every action is denied', async (t) => {
+  test('[bad-input 27] every action is denied if the file has only comments', async (t) => {
     const broker = await brokerWith(t, '%% {allow, all}.\n')
     const client = await connected(t, broker, { clientId: 'c' })
     assert.equal(await published(client, 'a', 'x'), notAuthorized)
     assert.deepEqual(await subscribed(client, 'a', '#'), [notAuthorized, notAuthorized])
   })
 
-  test('[bad-input 27] that is missing or malformed the broker does not start, and says where the fault is', async (t) => {
+  test('[bad-input 27] the broker does not start if the file is missing or malformed, and the error has its position', async (t) => {
     const folder = await temporaryFolder(t)
     const file = join(folder, 'acl.conf')
     const start = async (): Promise<string> => {
@@ -244,7 +248,7 @@ describe('with an access service', () => {
     assert.deepEqual(requests, ['1 open/#', '1 shut/#', '2 open/a', '2 shut/a', '2 open/secret'])
   })
 
-  test('[bad-input 29] that does not respond, only what the rules allow is allowed', async (t) => {
+  test('[bad-input 29] only actions that rules allow are allowed while the service does not respond', async (t) => {
     const broker = await brokerWith(t, '{allow, all, publish, ["known"]}.', ...serviceAt(await reservePort(t)))
     const client = await connected(t, broker, { clientId: 'c' })
     assert.equal(await published(client, 'other', 'x'), notAuthorized)
@@ -256,8 +260,8 @@ describe('with an access service', () => {
 test('a client that reconnects too often is banned for a while, and others are not', async (t) => {
   const broker = await configuredBroker(['flapping_detect={enable = true, max_count = 3}'])
   for (let time = 0; time < 3; time++) {
-    const restless = await connected(t, broker, { clientId: 'restless' })
-    await restless.endAsync()
+    const flappingClient = await connected(t, broker, { clientId: 'restless' })
+    await flappingClient.endAsync()
   }
   await broker.process.until(/client banned.*restless/)
   await assert.rejects(connected(t, broker, { clientId: 'restless' }), { code: 0x8a })

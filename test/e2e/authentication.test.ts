@@ -139,10 +139,10 @@ test('the error for a key file without a key, or a missing key file, names the s
   assert.equal(wrong.code, 1)
   assert.match(wrong.errors, /godwit\.conf:3:\d+: auth\.jwt\.public_key_file: .*no public key/)
   await rm(join(folder, 'key.pem'))
-  const gone = await runHere(words)
-  assert.equal(gone.code, 1)
+  const missingFile = await runHere(words)
+  assert.equal(missingFile.code, 1)
   assert.match(
-    gone.errors,
+    missingFile.errors,
     /godwit\.conf:3:\d+: auth\.jwt\.public_key_file: key\.pem cannot be read: there is no such file/,
   )
 })
@@ -189,11 +189,11 @@ test('an HTTP service decides about clients and their actions; without it no cli
   } as const
   const client = await mqtt.connectAsync(url, alice)
   t.after(() => client.end(true))
-  const heard = once(client as unknown as NodeJS.EventEmitter, 'message')
+  const receivedMessages = once(client as unknown as NodeJS.EventEmitter, 'message')
   await client.subscribeAsync('own/alice/#', { qos: 1 })
   await assert.rejects(client.publishAsync('own/bob/x', 'no', { qos: 1 }), { code: notAuthorized })
   await client.publishAsync('own/alice/x', 'yes', { qos: 1 })
-  const [topic, payload] = await heard
+  const [topic, payload] = await receivedMessages
   assert.deepEqual([topic, String(payload)], ['own/alice/x', 'yes'])
   assert.ok(service.requests.some(({ query }) => query.t === 'own/alice/#' && query.A === '1'))
   await service.stop()
@@ -227,10 +227,10 @@ class RawClient {
 
   /** Sends a packet and returns the next packet that arrives. */
   async request<P extends Packet>(packet: ControlPacket): Promise<P> {
-    const heard = this.received.length
+    const receivedMessages = this.received.length
     this.#socket.write(encode(packet, 5))
-    while (this.received.length === heard) await new Promise<void>((resolve) => (this.#look = resolve))
-    return this.received[heard] as P
+    while (this.received.length === receivedMessages) await new Promise<void>((resolve) => (this.#look = resolve))
+    return this.received[receivedMessages] as P
   }
 }
 
@@ -272,16 +272,19 @@ test('[MQTT5-4.12] a client connects and re-authenticates with SCRAM, and is ref
   assert.equal(done.type === 'auth' && done.reasonCode, success)
   assert.equal(String(done.properties?.authenticationData), last.verifier)
 
-  const liar = new ScramClient({ ...alice, password: 'wrong' })
-  const lie = await raw.request<AuthPacket>(authWith(liar.first, reAuthenticate))
-  const lied = authWith(liar.final(String(lie.properties?.authenticationData)).message, continueAuthentication)
-  const end = await raw.request<DisconnectPacket>(lied)
+  const wrongClient = new ScramClient({ ...alice, password: 'wrong' })
+  const wrongChallenge = await raw.request<AuthPacket>(authWith(wrongClient.first, reAuthenticate))
+  const wrongResponse = authWith(
+    wrongClient.final(String(wrongChallenge.properties?.authenticationData)).message,
+    continueAuthentication,
+  )
+  const end = await raw.request<DisconnectPacket>(wrongResponse)
   assert.equal(end.type === 'disconnect' && end.reasonCode, notAuthorized)
 
   const unauthenticated = new RawClient(t, broker.port)
-  const serverFirst = await unauthenticated.request<AuthPacket>(connectWith(liar.first))
+  const serverFirst = await unauthenticated.request<AuthPacket>(connectWith(wrongClient.first))
   const refused = authWith(
-    liar.final(String(serverFirst.properties?.authenticationData)).message,
+    wrongClient.final(String(serverFirst.properties?.authenticationData)).message,
     continueAuthentication,
   )
   assert.equal((await unauthenticated.request<ConnackPacket>(refused)).reasonCode, notAuthorized)

@@ -32,7 +32,10 @@ test('a bridge to an endpoint like AWS IoT sends its certificate, transfers mess
   }
   await writeFile(join(dataDirectory, 'godwit.conf'), `bridges.aws.iot = ${JSON.stringify(bridge)}\n`)
   const broker = await startBrokerWithApi(t, { dataDirectory, set: oneShard })
-  const [here, there] = [await Listener.at(t, broker.port, 'here/#'), await Listener.at(t, remote.port, 'up/#')]
+  const [localListener, remoteListener] = [
+    await Listener.at(t, broker.port, 'here/#'),
+    await Listener.at(t, remote.port, 'up/#'),
+  ]
   for (;;) {
     const { json } = await broker.request('/api/v4/bridges/aws.iot')
     if (json.data.bridge.nodes[0].status?.state === 'connected') break
@@ -40,10 +43,10 @@ test('a bridge to an endpoint like AWS IoT sends its certificate, transfers mess
   }
   await (await client(t, broker.port)).publishAsync('up/a', 'up', { qos: 2 })
   await (await client(t, remote.port)).publishAsync('down', 'down', { qos: 2 })
-  await there.until(['up'])
-  await here.until(['down'])
+  await remoteListener.until(['up'])
+  await localListener.until(['down'])
   assert.deepEqual(
-    [...there.received, ...here.received].map(({ topic, qos }) => `${topic} ${qos}`),
+    [...remoteListener.received, ...localListener.received].map(({ topic, qos }) => `${topic} ${qos}`),
     ['up/a 1', 'here/down 1'],
   )
   const { json: clients } = await remote.request('/api/v4/clients/thing-7')
@@ -62,5 +65,5 @@ test('a bridge to an endpoint like AWS IoT sends its certificate, transfers mess
     if (json.data.some(({ topic }: { topic: string }) => topic === 'more')) break
   }
   await author.publishAsync('more', 'more', { qos: 1 })
-  await here.until(['down', 'more'])
+  await localListener.until(['down', 'more'])
 })

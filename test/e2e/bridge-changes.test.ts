@@ -26,7 +26,7 @@ import { atEnd, temporaryFolder } from './godwit-process.ts'
 const put = (broker: Awaited<ReturnType<typeof startBrokerWithApi>>, node: object) =>
   broker.request('/api/v4/bridges/up', { method: 'PUT', body: { up: node } })
 
-test('rules of a bridge change without a new connection, other settings with one that loses no message, and a refused change has no effect', async (t) => {
+test('rules of a bridge change without a new connection, other settings reconnect without losing a message, and a refused change has no effect', async (t) => {
   const { own, remote, wire } = await pair(t)
   const remoteListener = await Listener.at(t, remote.port, '#')
   const publisher = await client(t, own.port)

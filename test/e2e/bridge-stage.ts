@@ -168,14 +168,14 @@ export class Listener {
 
   /** Resolves when all these texts have been received. */
   async until(texts: readonly string[]): Promise<void> {
-    const isThere = (): boolean => {
+    const hasAll = (): boolean => {
       const received = new Set(this.texts)
       return texts.every((text) => received.has(text))
     }
-    if (isThere()) return
+    if (hasAll()) return
     await new Promise<void>((resolve) => {
       this.#waiting.push(() => {
-        if (isThere()) resolve()
+        if (hasAll()) resolve()
       })
     })
   }

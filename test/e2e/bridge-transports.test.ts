@@ -76,14 +76,18 @@ for (const [number, way] of ways.entries()) {
       subscription = [{ remote_topic = "${topic}/down/#", local_topic = "", qos = 2 }]
       ${'more' in way ? way.more : ''}`
     const own = await bridged(bridge)
-    assert.equal((await untilConnected(own)).proto_ver, 5, 'whatever is configured: the other end is a Godwit')
+    assert.equal(
+      (await untilConnected(own)).proto_ver,
+      5,
+      'the remote broker is Godwit, so MQTT 5.0 is used instead of the configured version',
+    )
     const there = await Listener.at(t, broker.port, `${topic}/up/#`)
-    const here = await Listener.at(t, own.port, `${topic}/down/#`)
+    const localListener = await Listener.at(t, own.port, `${topic}/down/#`)
     const publishers = { up: await client(t, own.port), down: await client(t, broker.port) }
     for (const qos of [0, 1, 2] as const) {
       for (const [direction, listener] of [
         ['up', there],
-        ['down', here],
+        ['down', localListener],
       ] as const) {
         const to = `${topic}/${direction}/${qos}`
         const texts = await publishNumbered(publishers[direction], to, { qos, from: 0, count: 60 })
@@ -100,11 +104,11 @@ for (const [number, way] of ways.entries()) {
 
 test('a hybrid bridge without reachable QUIC servers connects over TCP and reports the server', async (t) => {
   const { broker } = await remote()
-  const nobody = await reservePort(t)
+  const unusedPort = await reservePort(t)
   const bridge = `
-    server = "mqtt-quic://localhost:${nobody}"
+    server = "mqtt-quic://localhost:${unusedPort}"
     hybrid_bridging = true
-    hybrid_servers = ["mqtt-quic://127.0.0.1:${nobody}", "mqtt-tcp://127.0.0.1:${broker.port}"]
+    hybrid_servers = ["mqtt-quic://127.0.0.1:${unusedPort}", "mqtt-tcp://127.0.0.1:${broker.port}"]
     multi_stream = true
     cancel_timeout = 500
     backoff_max = 1s

@@ -40,7 +40,7 @@ if (isLong)
     assert.deepEqual(of('up/exactly'), [...once, ...more])
   })
 
-test('both brokers are killed while messages wait: everything arrives, in order, QoS 2 once', async (t) => {
+test('both brokers are killed while messages are queued: all messages arrive, in order, QoS 2 once', async (t) => {
   const { own, remote, wire } = await pair(t)
   const subscriber = await client(t, remote.port, durable)
   await subscriber.subscribeAsync('up/#', { qos: 2 })
@@ -55,15 +55,15 @@ test('both brokers are killed while messages wait: everything arrives, in order,
   const again = await startAgain(t, remote, oneShard)
   const archive = await Listener.at(t, again.port, 'none', durable)
   wire.target = again.port
-  const reborn = await startAgain(t, own, oneShard)
+  const restarted = await startAgain(t, own, oneShard)
   await archive.until([...texts, ...least])
-  await untilBridge(reborn, ({ spool_depth: depth }) => depth === 0)
+  await untilBridge(restarted, ({ spool_depth: depth }) => depth === 0)
   const of = (topic: string) => archive.received.filter((each) => each.topic === topic).map(({ text }) => text)
   assert.deepEqual(of('up/exactly'), texts)
   assert.deepEqual(withoutDuplicates(of('up/least')), least)
 })
 
-test('the broker with the bridge is killed while the remote broker sends: everything arrives, QoS 2 once', async (t) => {
+test('the broker with the bridge is killed while the remote broker sends: all messages arrive, QoS 2 once', async (t) => {
   const { own, remote } = await pair(t)
   const subscriber = await client(t, own.port, durable)
   await subscriber.subscribeAsync('down/#', { qos: 2 })
@@ -73,8 +73,8 @@ test('the broker with the bridge is killed while the remote broker sends: everyt
   await untilBridge(own, ({ counters }) => counters.received > 20)
   await own.process.stop('SIGKILL')
   const texts = await first
-  const reborn = await startAgain(t, own, oneShard)
-  const archive = await Listener.at(t, reborn.port, 'none', durable)
+  const restarted = await startAgain(t, own, oneShard)
+  const archive = await Listener.at(t, restarted.port, 'none', durable)
   await archive.until(texts)
   assert.deepEqual(archive.texts, texts)
 })

@@ -94,7 +94,7 @@ test('three brokers in a ring of bridges with MQTT 3.1.1 deliver each message on
   for (const listener of listeners) assert.deepEqual(listener.texts.toSorted(), texts.toSorted())
 })
 
-test('bridge traffic needs a rule of its own in the ACL, and rules for all clients do not allow it', async (t) => {
+test('bridge traffic needs an access rule for the bridge, and rules for all clients do not allow it', async (t) => {
   const remote = await remoteBroker()
   const wire = await Wire.to(t, remote.port)
   const rules = [
@@ -158,7 +158,7 @@ test('the age of the oldest message of a spool is shown also after a restart, wi
   })
 })
 
-test('the remote broker restarts without its data: nothing is lost', async (t) => {
+test('no acknowledged message is lost if the remote broker restarts without its data', async (t) => {
   const { own, remote, wire } = await pair(t, '', { own: bridged })
   const before = await Listener.at(t, remote.port, 'up/#')
   const first = publishNumbered(await client(t, own.port), 'up/least', { qos: 1, from: 0, count: 150 })
@@ -172,20 +172,20 @@ test('the remote broker restarts without its data: nothing is lost', async (t) =
   await remote.process.stop('SIGKILL')
   await rm(remote.dataDirectory, { recursive: true })
   const texts = [...(await first), ...(await exact)]
-  const anew = await startBrokerWithApi(t, { set: oneShard })
-  const after = await Listener.at(t, anew.port, 'up/#')
-  wire.target = anew.port
+  const restarted = await startBrokerWithApi(t, { set: oneShard })
+  const after = await Listener.at(t, restarted.port, 'up/#')
+  wire.target = restarted.port
   wire.cut()
   await untilBridge(own, ({ counters, spool_depth: depth }) => counters.connects >= 2 && depth === 0)
   await after.until(texts.filter((text) => !before.texts.includes(text)))
   const of = (topic: string) => after.received.filter((each) => each.topic === topic).map(({ text }) => text)
   for (const topic of ['up/least', 'up/exactly']) assert.deepEqual(of(topic), of(topic).toSorted())
   const localListener = await Listener.at(t, own.port, 'down/#')
-  const down = await publishNumbered(await client(t, anew.port), 'down/again', { qos: 2, from: 0, count: 10 })
+  const down = await publishNumbered(await client(t, restarted.port), 'down/again', { qos: 2, from: 0, count: 10 })
   await localListener.until(down)
 })
 
-test('a connection that silently fails is noticed by the keep alive, and messages in flight are sent again', async (t) => {
+test('the keep alive detects a connection that fails silently, and messages in flight are sent again', async (t) => {
   const { own, remote, wire } = await pair(t, 'keepalive = 1s', { own: bridged, remote: remoteBroker })
   const remoteListener = await Listener.at(t, remote.port, 'up/#')
   const publisher = await client(t, own.port)
@@ -201,7 +201,7 @@ test('a connection that silently fails is noticed by the keep alive, and message
   assert.deepEqual(withoutDuplicates(of('up/least')), others)
 })
 
-test('when credentials are removed, messages wait, the reason is shown, and they are sent when the credentials are back', async (t) => {
+test('without valid credentials, messages stay queued and the reason is shown; with them, the messages are sent', async (t) => {
   const remote = await startBrokerWithApi(t, { set: [...oneShard, 'auth.allow_anonymous=true'] })
   const credential = { clientid: 'bridge-up', password: 'first' }
   const created = await remote.request('/api/v4/auth_clientid', { method: 'POST', body: credential })

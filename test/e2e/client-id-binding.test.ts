@@ -44,7 +44,7 @@ async function outcome(t: TestContext, broker: BrokerWithApi, options: IClientOp
   }
 }
 
-test('a user does not get the connection, the queue or a ban of another by using its client ID', async (t) => {
+test('a user with the client ID of another user cannot get its connection or queue, or cause a ban of it', async (t) => {
   const banning = 'flapping_detect={ enable = true, max_count = 3 }'
   const broker = await startBrokerWithApi(t, { set: ['node.shards=2', ...settings, banning] })
   const device = await connected(t, broker, { ...victim, ...expiry })
@@ -69,9 +69,9 @@ test('a user does not get the connection, the queue or a ban of another by using
   await device.endAsync()
   await plant.publishAsync('devices/pump-7/orders', 'close', { qos: 1 })
   assert.notEqual(await outcome(t, broker, { ...attacker, clean: false }), 'in')
-  const back = mqtt.connect(`mqtt://127.0.0.1:${broker.port}`, { ...victim, ...expiry, reconnectPeriod: 0 })
-  t.after(() => back.end(true))
-  assert.equal(String((await nextMessage(back)).payload), 'close', 'the device is not banned and has its queue')
+  const reconnected = mqtt.connect(`mqtt://127.0.0.1:${broker.port}`, { ...victim, ...expiry, reconnectPeriod: 0 })
+  t.after(() => reconnected.end(true))
+  assert.equal(String((await nextMessage(reconnected)).payload), 'close', 'the device is not banned and has its queue')
 
   await eventually(async () => {
     const alarms = await broker.request('/api/v4/alarms/activated')
@@ -86,7 +86,11 @@ test('an administrator gives a client ID to another user by ending the session',
   const device = await connected(t, broker, { ...victim, ...expiry })
   await device.endAsync()
   assert.equal(await outcome(t, broker, attacker), reasonCodes.clientIdentifierNotValid)
-  assert.equal((await broker.request('/api/v4/clients/pump-7', { method: 'DELETE' })).json.code, 112, 'it is offline')
+  assert.equal(
+    (await broker.request('/api/v4/clients/pump-7', { method: 'DELETE' })).json.code,
+    112,
+    'the client is not connected',
+  )
   const ended = await broker.request('/api/v4/clients/pump-7?session=true', { method: 'DELETE' })
   assert.deepEqual([ended.status, ended.json.code], [200, 0])
   assert.equal(await outcome(t, broker, attacker), 'in')

@@ -35,15 +35,15 @@ test('[F4] node-coap publishes, also in blocks, reads retained messages, and obs
   const broker = await startBroker(t, { set })
   const subscriber = await connectAsync(`mqtt://127.0.0.1:${broker.port}`)
   t.after(() => subscriber.endAsync(true))
-  const heard: Buffer[] = []
+  const received: Buffer[] = []
   let wake = ignore
   subscriber.on('message', (_, payload) => {
-    heard.push(payload)
+    received.push(payload)
     wake()
   })
   const next = async (): Promise<Buffer> => {
-    while (heard.length === 0) await new Promise<void>((resolve) => (wake = resolve))
-    return heard.shift() ?? assert.fail('nothing was heard')
+    while (received.length === 0) await new Promise<void>((resolve) => (wake = resolve))
+    return received.shift() ?? assert.fail('nothing was received')
   }
   await subscriber.subscribeAsync('up/#', { qos: 1 })
   const call = client(t, coapPort)

@@ -11,7 +11,7 @@ import { startBrokerWithApi } from '../management/api.ts'
 import { temporaryFolder } from './godwit-process.ts'
 import { HttpService } from './http-service.ts'
 
-test('null removes a header that the file has; others stay, also after a restart, and masked ones can be sent back', async (t) => {
+test('null removes a header of the file; others remain, also after a restart, and a mask keeps the stored value', async (t) => {
   const service = await HttpService.start(t)
   const dataDirectory = await temporaryFolder(t)
   const config = join(await temporaryFolder(t), 'godwit.conf')

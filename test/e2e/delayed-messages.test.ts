@@ -18,14 +18,14 @@ test('a delayed message is acknowledged, survives kill -9, is listed, shown and 
   const again = await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory, set: ['node.shards=2'] })
   const reader = await mqtt.connectAsync(`mqtt://127.0.0.1:${again.port}`, { clientId: 'reader' })
   t.after(() => reader.end(true))
-  const heard = new Promise<string>((resolve) =>
+  const received = new Promise<string>((resolve) =>
     reader.on('message', (topic, payload) => resolve(`${topic} ${payload.toString()}`)),
   )
   await reader.subscribeAsync('soon', { qos: 1 })
   const listed = (await again.request('/api/v5/mqtt/delayed/messages')).json
   const later = listed.data.filter(({ topic }: { topic: string }) => topic === 'later')
   assert.equal(later.length, 2)
-  assert.equal(await heard, 'soon hello')
+  assert.equal(await received, 'soon hello')
   const payloads = new Set<string>()
   for (const { node, msgid, from_clientid: from, delayed_interval: interval } of later) {
     assert.deepEqual([from, interval], ['author', 3_600])

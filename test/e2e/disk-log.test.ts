@@ -99,8 +99,8 @@ test('rows of CSV have a header and quoted values', async (t) => {
   await client.publishAsync('in/a', JSON.stringify({ number: 1.5, text: 'say "hi", then\ngo' }), { qos: 1 })
   await client.publishAsync('in/b', JSON.stringify({ number: 2 }), { qos: 1 })
   const file = join(broker.dataDirectory, 'exports/in.csv')
-  const wanted = 'topic,text,number\nin/a,"say ""hi"", then\ngo",1.5\nin/b,,2\n'
-  await until(async () => (await readFile(file, 'utf8').catch(() => '')) === wanted)
+  const expected = 'topic,text,number\nin/a,"say ""hi"", then\ngo",1.5\nin/b,,2\n'
+  await until(async () => (await readFile(file, 'utf8').catch(() => '')) === expected)
 })
 
 test('an action that cannot write its file reports the reason, queues results, and writes them when the file is writable', async (t) => {

@@ -112,14 +112,14 @@ test('a shard that restarts with damaged certificate files serves other listener
   await new Promise<void>((resolve) => late.once('connect', () => resolve()))
 })
 
-test('a session that crashes its shard twice is quarantined, and the others are served', async (t) => {
+test('a session that crashes its shard twice is quarantined, and other sessions are served', async (t) => {
   const node = await startNodeWithFaults(t, './poisoned-shard.ts')
   const { port } = node.listeners[0]
   const address = `mqtt://127.0.0.1:${port}`
   for (const clientId of ['poison', 'healthy']) {
-    const sleeper = await mqtt.connectAsync(address, { ...durable, clientId })
-    await sleeper.subscribeAsync('kept/#', { qos: 1 })
-    await sleeper.endAsync()
+    const firstConnection = await mqtt.connectAsync(address, { ...durable, clientId })
+    await firstConnection.subscribeAsync('kept/#', { qos: 1 })
+    await firstConnection.endAsync()
   }
   const publisher = await mqtt.connectAsync(address, { ...reconnecting })
   publisher.on('error', () => {})
@@ -172,19 +172,22 @@ test('a record that a shard cannot load at its start is found and quarantined, a
   const node = await startNodeWithFaults(t, './poisoned-shard.ts', {
     dataDirectory,
     set: oneShard,
-    restarts: impatient,
+    restarts: fastRestarts,
   })
   const files = (await readdir(node.dataDirectory)).filter((name) => name.endsWith('.damaged')).map(kindOfFile)
   assert.deepEqual(files.sort(), ['retained', 'session'])
   const topics: string[] = []
-  const sleeper = mqtt.connect(`mqtt://127.0.0.1:${node.listeners[0].port}`, { ...durable, clientId: 'sleeper' })
-  t.after(() => sleeper.end(true))
-  sleeper.on('connect', ({ sessionPresent }) => topics.push(sessionPresent ? 'its session' : 'nothing'))
+  const firstConnection = mqtt.connect(`mqtt://127.0.0.1:${node.listeners[0].port}`, {
+    ...durable,
+    clientId: 'sleeper',
+  })
+  t.after(() => firstConnection.end(true))
+  firstConnection.on('connect', ({ sessionPresent }) => topics.push(sessionPresent ? 'its session' : 'nothing'))
   await new Promise<void>((resolve) => {
-    sleeper.on('message', (topic) => {
+    firstConnection.on('message', (topic) => {
       topics.push(topic)
       if (topic === 'sleeper/topic') resolve()
-      else sleeper.subscribe('+/topic', { qos: 1 })
+      else firstConnection.subscribe('+/topic', { qos: 1 })
     })
   })
   assert.deepEqual(topics, ['its session', 'kept/1', 'sleeper/topic'])
@@ -202,7 +205,7 @@ test('a record that a shard cannot load at its start is found and quarantined, a
 
 const oneShard = ['node.shards=1']
 
-const impatient = { firstDelayMs: 1, maxDelayMs: 100, forgivenAfterMs: 60_000, maxConsecutiveRestarts: 10 } as const
+const fastRestarts = { firstDelayMs: 1, maxDelayMs: 100, forgivenAfterMs: 60_000, maxConsecutiveRestarts: 10 } as const
 
 const kindOfFile = (name: string): string => name.split('-', 1)[0]
 

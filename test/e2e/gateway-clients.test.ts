@@ -23,7 +23,7 @@ const configuredBroker = shareConfigurableBroker(['node.shards=2'])
 type Start = (settings: readonly string[]) => Promise<BrokerWithApi>
 
 /** For settings that apply only after a restart. */
-const anew =
+const reconnected =
   (t: Scope): Start =>
   (set) =>
     startBrokerWithApi(t, { set })
@@ -94,7 +94,7 @@ test('[F1] an MQTT client with the client ID of a device takes over its session,
 })
 
 test('[F1] a device and an MQTT client share a subscription: each message goes to one of them', async (t) => {
-  const { broker, snPort } = await openGateways(t, ['node.shards=1'], anew(t))
+  const { broker, snPort } = await openGateways(t, ['node.shards=1'], reconnected(t))
   const device = await SnDevice.at(t, snPort)
   await device.connected('meter')
   await device.register('jobs')
@@ -112,7 +112,10 @@ test('[F1] a device and an MQTT client share a subscription: each message goes t
   for (const job of jobs) await client.publishAsync('jobs', job, { qos: 1 })
   await client.publishAsync('end', '', { qos: 1 })
   await last
-  assert.ok(taken.length > 0 && taken.length < jobs.length, `${taken.length} of ${jobs.length} came to the MQTT client`)
+  assert.ok(
+    taken.length > 0 && taken.length < jobs.length,
+    `${taken.length} of ${jobs.length} arrived at the MQTT client`,
+  )
   while (taken.length < jobs.length) taken.push((await device.expect('publish')).subarray(5).toString())
   assert.deepEqual(taken.toSorted(), jobs)
 })
@@ -120,25 +123,25 @@ test('[F1] a device and an MQTT client share a subscription: each message goes t
 test('[F1] a device on a listener with a namespace belongs to this namespace', async (t) => {
   const namespaces = ['namespaces.enable=true', 'namespaces.username="${namespace}/*"']
   const listener = 'gateway.mqttsn.listeners.udp.default.namespace=plant'
-  const { broker, snPort } = await openGateways(t, ['node.shards=2', ...namespaces, listener], anew(t))
+  const { broker, snPort } = await openGateways(t, ['node.shards=2', ...namespaces, listener], reconnected(t))
   const inside = await connected(t, broker, { clientId: 'inside', username: 'plant/reader' })
   const outside = await connected(t, broker, { clientId: 'outside' })
   await Promise.all([inside, outside].map((client) => client.subscribeAsync('#', { qos: 1 })))
-  const heard = [inside, outside].map(topicsOf)
+  const received = [inside, outside].map(topicsOf)
   const device = await SnDevice.at(t, snPort)
   await device.connected('meter')
   device.publish(0x20, await device.register('values/a'), 9, '1')
   assert.equal((await device.expect('puback'))[4], 0)
-  await eventually(() => assert.deepEqual(heard, [['values/a'], []]))
+  await eventually(() => assert.deepEqual(received, [['values/a'], []]))
   await Promise.all([inside, outside].map((client) => client.publishAsync('own/end', '', { qos: 1 })))
-  await eventually(() => assert.deepEqual(heard, [['values/a', 'own/end'], ['own/end']]))
+  await eventually(() => assert.deepEqual(received, [['values/a', 'own/end'], ['own/end']]))
 })
 
 test('[F1] the mount point of a gateway is added to topics for other clients, and removed for its devices', async (t) => {
   const { broker, snPort } = await openGateways(t, ['gateway.mqttsn.mountpoint="plant/"'])
   const client = await connected(t, broker, { clientId: 'watcher' })
   await client.subscribeAsync('#', { qos: 1 })
-  const heard = topicsOf(client)
+  const received = topicsOf(client)
   const device = await SnDevice.at(t, snPort)
   await device.connected('meter')
   const topicId = await device.register('values/a')
@@ -152,5 +155,5 @@ test('[F1] the mount point of a gateway is added to topics for other clients, an
   device.send(0x0d, message.subarray(1, 5), [0])
   device.publish(0x20, topicId, 9, '1')
   await device.expect('puback')
-  await eventually(() => assert.deepEqual(heard, ['values/a', 'plant/values/a', 'plant/values/a']))
+  await eventually(() => assert.deepEqual(received, ['values/a', 'plant/values/a', 'plant/values/a']))
 })

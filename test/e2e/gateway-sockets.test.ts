@@ -150,14 +150,14 @@ async function codeOf(device: SnDevice, clientId: string): Promise<number | unde
   return (await device.expect('connack'))[0]
 }
 
-test('[F2] clients beyond max_connections are told about congestion', async (t) => {
+test('[F2] clients above max_connections are refused with the reason congestion', async (t) => {
   const { port } = await open(t, 1, ['gateway.mqttsn.listeners.udp.default.max_connections=2'])
   const codes: (number | undefined)[] = []
   for (const name of ['one', 'two', 'three']) codes.push(await codeOf(await SnDevice.at(t, port), name))
   assert.deepEqual(codes, [0, 0, 1])
 })
 
-test('[F2] clients beyond max_conn_rate are told about congestion', async (t) => {
+test('[F2] clients above max_conn_rate are refused with the reason congestion', async (t) => {
   const { port } = await open(t, 1, ['gateway.mqttsn.listeners.udp.default.max_conn_rate="2/s"'])
   const codes: (number | undefined)[] = []
   const begunMs = performance.now()

@@ -29,23 +29,23 @@ async function listener(t: TestContext, { port }: BrokerWithApi, filter: string,
   const session = clientId === undefined ? {} : { clientId, clean: false }
   const client = mqtt.connect(`mqtt://127.0.0.1:${port}`, { ...session, reconnectPeriod: 0 })
   t.after(() => client.endAsync(true))
-  const heard: string[] = []
+  const received: string[] = []
   let wake: (() => void) | undefined
   // Registered before CONNACK, because queued messages may arrive in the same segment.
   client.on('message', (topic, payload) => {
-    heard.push(`${topic} ${payload.toString()}`)
+    received.push(`${topic} ${payload.toString()}`)
     wake?.()
   })
   await new Promise((resolve) => client.once('connect', resolve))
   await client.subscribeAsync(filter, { qos: 1 })
   const next = async (): Promise<string> => {
     for (;;) {
-      const first = heard.shift()
+      const first = received.shift()
       if (first !== undefined) return first
       await new Promise<void>((resolve) => (wake = resolve))
     }
   }
-  return { client, heard, next }
+  return { client, received, next }
 }
 
 const until = (condition: () => Promise<boolean>): Promise<void> => eventually(async () => assert.ok(await condition()))
@@ -105,9 +105,9 @@ describe('[F1] [F3] MQTT-SN: a sleeping device', () => {
       moved.connect('meter', { flags: 0x08 })
       assert.equal((await moved.expect('connack'))[0], 0)
       moved.publish(0x20, topicId, 9, '21.5')
-      assert.equal((await moved.expect('puback'))[4], 0, 'the topic id of before the restart')
+      assert.equal((await moved.expect('puback'))[4], 0, 'the topic ID has not changed')
       assert.equal(await values.next(), 'values/meter 21.5')
-      assert.deepEqual(wills.heard, [])
+      assert.deepEqual(wills.received, [])
       moved.send(0x18)
       await moved.expect('disconnect')
     })
@@ -158,15 +158,15 @@ test('[F1] LwM2M: registrations, observations and queued commands survive a kill
   const notified = JSON.parse((await up.next()).replace('lwm2m/meter/up/notify ', ''))
   assert.deepEqual([notified.msgType, notified.seqNum, notified.data.content[0].value], ['notify', 2, 89])
   const isRead = async (): Promise<boolean> => {
-    const heard = await meter.next()
-    if (heard.path === '/3/0/0') meter.device.respond(heard, '2.05', { format: 0, payload: 'maker' })
-    return heard.path === '/3/0/0'
+    const received = await meter.next()
+    if (received.path === '/3/0/0') meter.device.respond(received, '2.05', { format: 0, payload: 'maker' })
+    return received.path === '/3/0/0'
   }
   await until(isRead)
   const response = JSON.parse((await up.next()).replace('lwm2m/meter/up/resp ', ''))
   assert.deepEqual([response.reqID, response.data.content], [7, [{ path: '/3/0/0', value: 'maker' }]])
   meter.device.request(post, path, '', '')
-  let heard = await meter.next()
-  while (heard.type === 'con' || heard.code === '0.00') heard = await meter.next()
-  assert.equal(heard.code, '2.04', 'the location of before the kill')
+  let received = await meter.next()
+  while (received.type === 'con' || received.code === '0.00') received = await meter.next()
+  assert.equal(received.code, '2.04', 'the location has not changed')
 })

@@ -84,7 +84,7 @@ test('for an unusable certificate the program prints one line with key and file,
   )
 })
 
-test('[bad-input 28] client verification that no certificate or every certificate would pass is refused at the start', async (t) => {
+test('[bad-input 28] a verification of client certificates that accepts none or all of them prevents the start', async (t) => {
   const folder = await temporaryFolder(t)
   await write(folder, server)
   await writeFile(join(folder, 'ca.pem'), 'not an authority')
@@ -101,10 +101,14 @@ test('a client has the client ID of its certificate, whatever CONNECT contains',
   const broker = await startBroker(t, { set: settingsIn(folder, verified) })
   const shown = { cert: device.certificate, key: device.key }
   const first = await secureClient(t, broker, { ...shown, clientId: 'one name' })
-  const told = happening(first, 'disconnect')
+  const disconnectPacket = happening(first, 'disconnect')
   await secureClient(t, broker, { ...shown, clientId: 'another name' })
-  const [packet] = await told
-  assert.equal((packet as IDisconnectPacket).reasonCode, 0x8e, 'taken over: it is the same client')
+  const [packet] = await disconnectPacket
+  assert.equal(
+    (packet as IDisconnectPacket).reasonCode,
+    0x8e,
+    'the second connection takes over, because the client ID is the same',
+  )
 })
 
 test('a client belongs to the namespace of its certificate, whatever shard has its session', async (t) => {
@@ -122,12 +126,12 @@ test('a client belongs to the namespace of its certificate, whatever shard has i
   const plants = await Promise.all(ids.map((id) => comeAs('plant', id)))
   const shops = await Promise.all(ids.map((id) => comeAs('shop', id)))
   for (const client of [...plants, ...shops]) await client.subscribeAsync('#', { qos: 1 })
-  const heard = Promise.all(plants.map((client) => nextMessage(client)))
+  const received = Promise.all(plants.map((client) => nextMessage(client)))
   const strayed: string[] = []
   for (const client of shops) client.on('message', (topic) => strayed.push(topic))
   await plants[0]?.publishAsync('lamp', 'on', { qos: 1 })
   assert.deepEqual(
-    (await heard).map(({ topic }) => topic),
+    (await received).map(({ topic }) => topic),
     ids.map(() => 'lamp'),
   )
   // A later message has arrived, so no earlier message is pending.

@@ -1,4 +1,4 @@
-// LwM2M over real sockets, by sections F1 and F5 of the gateway contract.
+// LwM2M over real sockets: sections F1 and F5 of the gateway contract.
 
 import assert from 'node:assert/strict'
 import { createSocket } from 'node:dgram'
@@ -61,7 +61,7 @@ async function deviceAt(t: Scope, gatewayPort: number): Promise<RealDevice> {
   )
   const next = async (): Promise<Heard> => {
     if (arrived.length === 0) await new Promise<void>((resolve) => waiting.push(resolve))
-    return device.heard() ?? assert.fail('a datagram has come')
+    return device.heard() ?? assert.fail('no datagram was received')
   }
   return { device, next }
 }
@@ -72,17 +72,17 @@ async function connectAdministrator(
 ): Promise<{ readonly client: mqtt.MqttClient; readonly next: () => Promise<readonly [string, Document]> }> {
   const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`)
   t.after(() => client.end(true))
-  const heard: (readonly [string, Document])[] = []
+  const receivedMessages: (readonly [string, Document])[] = []
   const waiting: ((message: readonly [string, Document]) => void)[] = []
   client.on('message', (topic, payload) => {
     const message = [topic, JSON.parse(payload.toString()) as Document] as const
     const first = waiting.shift()
-    if (first === undefined) heard.push(message)
+    if (first === undefined) receivedMessages.push(message)
     else first(message)
   })
   await client.subscribeAsync('lwm2m/+/up/#', { qos: 1 })
   const next = (): Promise<readonly [string, Document]> => {
-    const first = heard.shift()
+    const first = receivedMessages.shift()
     return first === undefined ? new Promise((resolve) => waiting.push(resolve)) : Promise.resolve(first)
   }
   return { client, next }
@@ -90,12 +90,12 @@ async function connectAdministrator(
 
 test('[F5] a device registers, is listed as LwM2M, is read and observed, and deregisters', async (t) => {
   const broker = await openGateway(t)
-  const { client, next: told } = await connectAdministrator(t, broker.port)
+  const { client, next: nextMessage } = await connectAdministrator(t, broker.port)
   const { device, next } = await deviceAt(t, broker.gatewayPort)
   device.request(2, 'rd', 'ep=meter-1&lt=300&lwm2m=1.1', '</1/0>,</3/0>')
   const created = await next()
   assert.equal(created.code, '2.01')
-  const [topic, registered] = await told()
+  const [topic, registered] = await nextMessage()
   assert.equal(topic, 'lwm2m/meter-1/up/resp')
   assert.deepEqual(registered.data.objectList, ['/1/0', '/3/0'])
   const [listed] = (await broker.request('/api/v4/clients?proto_name=LwM2M')).json.data
@@ -108,17 +108,17 @@ test('[F5] a device registers, is listed as LwM2M, is read and observed, and der
   const request = await next()
   assert.equal(request.path, '/3/0/0')
   device.respond(request, '2.05', { format: 0, payload: 'maker' })
-  const [, response] = await told()
+  const [, response] = await nextMessage()
   assert.deepEqual(response.data.content, [{ path: '/3/0/0', value: 'maker' }])
 
   const observe = { reqID: 2, msgType: 'observe', data: { path: '/3/0/9' } }
   await client.publishAsync('lwm2m/meter-1/dn/any', JSON.stringify(observe), { qos: 1 })
   const observed = await next()
   device.respond(observed, '2.05', { format: 0, payload: '90', observe: 1 })
-  await told()
+  await nextMessage()
   device.respondLater(observed, '2.05', { format: 0, payload: '80', observe: 2 })
   assert.equal((await next()).type, 'ack')
-  const [where, notified] = await told()
+  const [where, notified] = await nextMessage()
   assert.deepEqual([where, notified.data.content[0]?.value], ['lwm2m/meter-1/up/notify', 80])
 
   device.request(4, `rd/${created.location[1]}`, '', '')
@@ -143,7 +143,7 @@ test('[F5] commands for a device in queue mode are queued until its next update,
   await second.client.publishAsync('lwm2m/sleeper/dn/x', JSON.stringify(command), { qos: 1 })
   const { device, next } = await deviceAt(t, again.gatewayPort)
   device.request(2, 'rd/gone', '', '')
-  assert.equal((await next()).code, '4.04', 'a registration of before the restart is unknown')
+  assert.equal((await next()).code, '4.04', 'a registration from before the restart is unknown')
   device.request(2, 'rd', 'ep=sleeper&lt=3600&b=UQ', '</3/0>')
   const received = [await next(), await next()]
   const read = received.find(({ code }) => code === '0.01')

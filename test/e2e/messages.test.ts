@@ -30,18 +30,18 @@ const durable = {
 for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
   test(`acknowledged messages for a disconnected client survive ${signal}; SIGTERM sends DISCONNECT to MQTT 5 clients`, async (t) => {
     const broker = await startBroker(t)
-    const sleeper = await connected(t, broker, durable)
-    await sleeper.subscribeAsync('night/#', { qos: 2 })
-    await sleeper.endAsync()
+    const firstConnection = await connected(t, broker, durable)
+    await firstConnection.subscribeAsync('night/#', { qos: 2 })
+    await firstConnection.endAsync()
     const publisher = await connected(t, broker, { clientId: 'publisher' })
     await publisher.publishAsync('night/1', 'at least once', { qos: 1 })
     await publisher.publishAsync('night/2', 'exactly once', { qos: 2 })
     await publisher.publishAsync('morning', 'retained', { qos: 1, retain: true })
     const informed = await connected(t, broker, { protocolVersion: 5, clientId: 'connected-client' })
-    const told = happening(informed, 'disconnect')
+    const disconnectPacket = happening(informed, 'disconnect')
     const code = await broker.process.stop(signal)
     if (signal === 'SIGTERM') {
-      assert.equal(((await told)[0] as IDisconnectPacket).reasonCode, 0x8b)
+      assert.equal(((await disconnectPacket)[0] as IDisconnectPacket).reasonCode, 0x8b)
       assert.equal(code, 0)
     }
 
@@ -90,9 +90,9 @@ test('anonymous clients can connect on loopback unless auth.allow_anonymous is f
 test('[MQTT5-3.1.4-3] a client whose connection is taken over receives DISCONNECT with the reason', async (t) => {
   const broker = await configuredBroker()
   const first = await connected(t, broker, { protocolVersion: 5, clientId: 'twin' })
-  const told = happening(first, 'disconnect')
+  const disconnectPacket = happening(first, 'disconnect')
   await connected(t, broker, { protocolVersion: 5, clientId: 'twin' })
-  const [packet] = await told
+  const [packet] = await disconnectPacket
   assert.equal((packet as IDisconnectPacket).reasonCode, 0x8e)
 })
 

@@ -1,4 +1,4 @@
-// MQTT-SN 1.2 over real sockets, by the sections of the gateway contract (F1, F3).
+// MQTT-SN 1.2 over real sockets: sections F1 and F3 of the gateway contract.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -13,7 +13,7 @@ interface Started extends BrokerWithApi {
   readonly snPort: number
 }
 
-/** One broker for each number of shards. Each test has topics and devices of its own. */
+/** One broker for each number of shards. Each test uses other topics and devices. */
 const sharedBrokers = { 1: shareGateway(1), 3: shareGateway(3) } as const
 
 function shareGateway(shards: number): () => Promise<Started> {
@@ -52,29 +52,29 @@ for (const shards of shardNumbers(1, 3)) {
       const device = await SnDevice.at(t, broker.snPort)
       await device.connected('device-1')
       const id = await device.register('plant/temperature')
-      assert.equal(await device.register('plant/temperature', 2), id, 'the same name has the same id')
+      assert.equal(await device.register('plant/temperature', 2), id, 'the same topic name has the same topic ID')
 
-      let heard = nextMessage(listener)
+      let received = nextMessage(listener)
       device.publish(0x00, id, 0, 'zero')
-      assert.deepEqual(await heard, { topic: 'plant/temperature', payload: 'zero', retain: false })
-      heard = nextMessage(listener)
+      assert.deepEqual(await received, { topic: 'plant/temperature', payload: 'zero', retain: false })
+      received = nextMessage(listener)
       device.publish(0x20, id, 11, 'one')
       assert.deepEqual(await device.expect('puback'), Buffer.from([id >> 8, id & 255, 0, 11, 0]))
-      assert.equal((await heard).payload, 'one')
-      heard = nextMessage(listener)
+      assert.equal((await received).payload, 'one')
+      received = nextMessage(listener)
       device.publish(0x40, id, 12, 'two')
       assert.deepEqual(await device.expect('pubrec'), Buffer.from([0, 12]))
       device.send(0x10, [0, 12])
       assert.deepEqual(await device.expect('pubcomp'), Buffer.from([0, 12]))
-      assert.equal((await heard).payload, 'two')
-      heard = nextMessage(listener)
+      assert.equal((await received).payload, 'two')
+      received = nextMessage(listener)
       device.publish(0x01, 5, 0, 'predefined')
-      assert.equal((await heard).topic, 'pre/defined')
-      heard = nextMessage(listener)
+      assert.equal((await received).topic, 'pre/defined')
+      received = nextMessage(listener)
       device.publish(0x02, 0x6162, 0, 'short')
-      assert.equal((await heard).topic, 'ab')
+      assert.equal((await received).topic, 'ab')
       device.publish(0x00, 4_000, 0, 'unknown')
-      assert.equal((await device.expect('puback'))[4], 2, 'an unknown id is refused at any QoS')
+      assert.equal((await device.expect('puback'))[4], 2, 'an unknown topic ID is refused at each QoS')
       device.send(0x16)
       await device.expect('pingresp')
     })
@@ -178,16 +178,16 @@ test('[F3] a change of the will keeps a clean session, with messages in flight',
   assert.equal((await device.expect('publish')).subarray(5).toString(), 'two')
 })
 
-test('[F3] discovery, QoS -1, unauthenticated clients and broken datagrams', async (t) => {
+test('[F3] the gateway supports discovery and QoS -1, and refuses unauthenticated clients and malformed datagrams', async (t) => {
   const broker = await sharedBrokers[3]()
   const listener = await mqttClient(t, broker.port)
   await listener.subscribeAsync('pre/#')
   const device = await SnDevice.at(t, broker.snPort)
   device.send(0x01, [0])
   assert.deepEqual(await device.expect('gwinfo'), Buffer.from([1]))
-  const heard = nextMessage(listener)
+  const received = nextMessage(listener)
   device.publish(0x61, 5, 0, 'without a connection')
-  assert.equal((await heard).payload, 'without a connection')
+  assert.equal((await received).payload, 'without a connection')
   for (const broken of ['', '00', '05', '0204', '0a0c', '03fe00', '01', '010003', 'ff0c00', '0212'])
     device.raw(Buffer.from(broken, 'hex'))
   device.publish(0x20, 1, 1, 'stranger')

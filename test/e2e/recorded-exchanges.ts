@@ -115,8 +115,8 @@ export async function playRecordings(
   })
   const client = await connectAsync(`mqtt://127.0.0.1:${port}`)
   t.after(() => client.end(true))
-  const heard = new ReceivedMessages()
-  client.on('message', (topic, payload) => heard.add(`${topic} ${payload.toString()}`))
+  const received = new ReceivedMessages()
+  client.on('message', (topic, payload) => received.add(`${topic} ${payload.toString()}`))
   await client.subscribeAsync('#', { qos: 1 })
   const byMqtt: string[] = []
   const remaining: string[] = []
@@ -142,7 +142,7 @@ export async function playRecordings(
       if (sign === '>') player.send(text)
       else if (sign === '=') {
         remaining.push(text)
-        await heard.includes(remaining)
+        await received.includes(remaining)
       } else {
         byMqtt.push(text)
         await client.publishAsync(first, second, { qos: 1 })
@@ -150,8 +150,8 @@ export async function playRecordings(
     }
     await check()
   }
-  await heard.includes(published)
-  assert.deepEqual(heard.messages.filter((one) => !byMqtt.includes(one)).toSorted(), published.toSorted())
+  await received.includes(published)
+  assert.deepEqual(received.messages.filter((one) => !byMqtt.includes(one)).toSorted(), published.toSorted())
 }
 
 function countOf(messages: readonly string[], text: string): number {

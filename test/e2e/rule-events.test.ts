@@ -34,10 +34,10 @@ async function watch(client: mqtt.MqttClient, filter: string) {
     for (const look of waiting) look()
   })
   await client.subscribeAsync(filter, { qos: 1 })
-  const until = (isThere: () => boolean): Promise<void> =>
+  const until = (condition: () => boolean): Promise<void> =>
     new Promise((resolve) => {
       const look = (): void => {
-        if (!isThere()) return
+        if (!condition()) return
         waiting.delete(look)
         resolve()
       }

@@ -49,11 +49,11 @@ suite('examples of docs/RULE_EXAMPLES.md', () => {
       const { port } = await rules()
       const subscriber = await connect(port, 'subscriber')
       t.after(() => subscriber.endAsync())
-      const heard: string[] = []
+      const received: string[] = []
       const done = Promise.withResolvers<void>()
       subscriber.on('message', (topic, payload) => {
         if (topic === 'end') done.resolve()
-        else heard.push(`${topic} ${payload.toString()}`)
+        else received.push(`${topic} ${payload.toString()}`)
       })
       const expected = receive.trimEnd().split('\n')
       const firstLevels = new Set(expected.map((line) => line.split(/[/ ]/)[0]))
@@ -71,10 +71,10 @@ suite('examples of docs/RULE_EXAMPLES.md', () => {
         }
       }
       // A rule for an event may run shortly after the event.
-      while (heard.length < expected.length) await publisher.publishAsync('nothing', '', { qos: 1 })
+      while (received.length < expected.length) await publisher.publishAsync('nothing', '', { qos: 1 })
       await publisher.publishAsync('end', '', { qos: 1 })
       await done.promise
-      assert.deepEqual(heard, expected)
+      assert.deepEqual(received, expected)
     })
   }
 })

@@ -293,18 +293,18 @@ describe('rules of namespaces', () => {
       ),
     )
     t.after(() => Promise.all(clients.map((client) => client.endAsync(true))))
-    const heard: string[] = []
+    const receivedMessages: string[] = []
     const [own] = clients
     const first = new Promise((resolve) => own?.once('message', resolve))
     for (const [place, client] of clients.entries()) {
-      client.on('message', (topic, payload) => heard.push(`${place} ${topic} ${String(payload)}`))
+      client.on('message', (topic, payload) => receivedMessages.push(`${place} ${topic} ${String(payload)}`))
       await client.subscribeAsync('out/#')
     }
     await clients[1]?.publishAsync('in/x', 'of the shop', { qos: 1 })
     await clients[2]?.publishAsync('in/x', 'of no namespace', { qos: 1 })
     await own?.publishAsync('in/x', 'of the plant', { qos: 1 })
     await first
-    assert.deepEqual(heard, ['0 out/in/x of the plant'])
+    assert.deepEqual(receivedMessages, ['0 out/in/x of the plant'])
     await done(broker.request('/api/v5/rules/again', { method: 'DELETE', as: plant }), 204)
   })
 

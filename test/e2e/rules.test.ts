@@ -95,19 +95,19 @@ describe('a rule that republishes', () => {
     }`
     const broker = await startWith(t, configuration)
     const options = { clientId: 'sleeper', clean: false, properties: { sessionExpiryInterval: 3_600 } } as const
-    const sleeper = await mqtt.connectAsync(url(broker.port), { ...options, protocolVersion: 5 })
-    await sleeper.subscribeAsync('out', { qos: 1 })
-    await sleeper.endAsync()
+    const firstConnection = await mqtt.connectAsync(url(broker.port), { ...options, protocolVersion: 5 })
+    await firstConnection.subscribeAsync('out', { qos: 1 })
+    await firstConnection.endAsync()
     const publisher = await connect(t, broker, 'publisher')
     publisher.on('error', () => {})
     for (let number = 0; number < 20; number++) await publisher.publishAsync('in', String(number), { qos: 1 })
     await broker.process.stop('SIGKILL')
     const again = await startBroker(t, { dataDirectory: broker.dataDirectory })
-    const awake = mqtt.connect(url(again.port), { ...options, protocolVersion: 5, reconnectPeriod: 0 })
-    t.after(() => awake.end(true))
+    const reconnected = mqtt.connect(url(again.port), { ...options, protocolVersion: 5, reconnectPeriod: 0 })
+    t.after(() => reconnected.end(true))
     const payloads: string[] = []
     await new Promise<void>((resolve) => {
-      awake.on('message', (_topic, payload) => {
+      reconnected.on('message', (_topic, payload) => {
         payloads.push(payload.toString())
         if (payloads.length === 20) resolve()
       })

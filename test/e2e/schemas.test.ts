@@ -21,15 +21,15 @@ function requesterOf(broker: BrokerWithApi) {
   return (method: Method, to: string, body?: unknown) => broker.request(`/api/v5/${to}`, { method, body })
 }
 
-/** Publishes and returns what a rule makes of it. */
+/** Publishes a message and returns the result of a rule. */
 async function publishThrough(t: TestContext, broker: BrokerWithApi, from: string, to: string): Promise<string> {
   const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`)
   t.after(() => client.end(true))
-  const heard = Promise.withResolvers<string>()
-  client.on('message', (_topic, message) => heard.resolve(message.toString()))
+  const received = Promise.withResolvers<string>()
+  client.on('message', (_topic, message) => received.resolve(message.toString()))
   await client.subscribeAsync(to)
   await client.publishAsync(from, payload, { qos: 1 })
-  return heard.promise
+  return received.promise
 }
 
 function republish(topic: string): object {
@@ -142,7 +142,7 @@ suite('the schema registry over the API', () => {
   })
 })
 
-test('schemas survive a restart, and come back from an archive on another broker', async (t) => {
+test('schemas survive a restart, and are restored from an archive on another broker', async (t) => {
   const from = await startBrokerWithApi(t, { set: ['node.shards=1'] })
   const request = requesterOf(from)
   const body = { name: 'archived', type: 'protobuf', source: longer, description: '' }

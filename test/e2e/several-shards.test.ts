@@ -12,7 +12,7 @@ import { connected } from './mqtt-client.ts'
 const configuredBroker = shareConfigurableBroker(['node.shards=3'])
 
 const durable = { clean: false, properties: { sessionExpiryInterval: 3_600 } } as const
-const sleepers = Array.from({ length: 12 }, (_, number) => `sleeper-${number}`)
+const clientIds = Array.from({ length: 12 }, (_, number) => `sleeper-${number}`)
 
 /** Resolves with all received payloads as soon as there are `count`. */
 function payloads(client: MqttClient, count: number): Promise<string[]> {
@@ -32,10 +32,10 @@ async function restart(t: TestContext, broker: Broker, shards: number, signal: N
 
 test('sessions, their queues and retained messages are restored after a restart with another number of shards', async (t) => {
   let broker = await startBroker(t, { set: ['node.shards=1'] })
-  for (const clientId of sleepers) {
-    const sleeper = await connected(t, broker, { clientId, ...durable })
-    await sleeper.subscribeAsync(['all/#', `own/${clientId}`], { qos: 1 })
-    await sleeper.endAsync()
+  for (const clientId of clientIds) {
+    const firstConnection = await connected(t, broker, { clientId, ...durable })
+    await firstConnection.subscribeAsync(['all/#', `own/${clientId}`], { qos: 1 })
+    await firstConnection.endAsync()
   }
   const restarts = [
     { shards: 3, signal: 'SIGTERM' },
@@ -48,19 +48,19 @@ test('sessions, their queues and retained messages are restored after a restart 
   for (const [round, { shards, signal }] of restarts.slice(0, rounds).entries()) {
     const publisher = await connected(t, broker, { clientId: `publisher-${round}` })
     await publisher.publishAsync('all/1', `to all ${round}`, { qos: 1, retain: true })
-    for (const id of sleepers) await publisher.publishAsync(`own/${id}`, `to one ${round}`, { qos: 1 })
+    for (const id of clientIds) await publisher.publishAsync(`own/${id}`, `to one ${round}`, { qos: 1 })
     waiting.push(`to all ${round}`, `to one ${round}`)
     publisher.stream.destroy()
     broker = await restart(t, broker, shards, signal)
     // After each restart, one of the clients reconnects; the others stay disconnected.
-    await receivesQueued(t, broker, sleepers[round], waiting)
+    await receivesQueued(t, broker, clientIds[round], waiting)
     const late = await connected(t, broker, { clientId: `late-${round}` })
     const retained = payloads(late, 1)
     await late.subscribeAsync('all/+', { qos: 1 })
     assert.deepEqual(await retained, [`to all ${round}`])
     await late.endAsync()
   }
-  for (const id of sleepers.slice(rounds)) await receivesQueued(t, broker, id, waiting)
+  for (const id of clientIds.slice(rounds)) await receivesQueued(t, broker, id, waiting)
 })
 
 async function receivesQueued(t: TestContext, { port }: Broker, clientId: string, expected: string[]): Promise<void> {
@@ -81,22 +81,22 @@ test('clients on all shards receive messages of each other at each QoS, in order
     Array.from({ length: 9 }, (_, number) => connected(t, broker, { clientId: `client-${number}` })),
   )
   const perClient = 30
-  const heard = clients.map((client) => payloads(client, clients.length * perClient))
+  const steadyPayloads = clients.map((client) => payloads(client, clients.length * perClient))
   for (const client of clients) await client.subscribeAsync('talk/#', { qos: 2 })
   for (let number = 0; number < perClient; number++) {
     const qos = (number % 3) as 0 | 1 | 2
     await Promise.all(clients.map((client, own) => client.publishAsync(`talk/${own}`, `${own} ${number}`, { qos })))
   }
-  for (const seen of await Promise.all(heard)) {
+  for (const seen of await Promise.all(steadyPayloads)) {
     assert.equal(new Set(seen).size, clients.length * perClient)
     // MQTT.js reports a QoS 2 message at PUBREL, so messages of other QoS levels may be reported earlier.
     for (const own of clients.keys()) {
       for (const qos of [0, 1, 2]) {
-        const told = seen
+        const receivedPayloads = seen
           .map((payload) => payload.split(' ').map(Number))
           .filter(([from, number]) => from === own && number % 3 === qos)
         assert.deepEqual(
-          told,
+          receivedPayloads,
           Array.from({ length: perClient / 3 }, (_, index) => [own, index * 3 + qos]),
         )
       }
@@ -158,7 +158,7 @@ test('shared messages in the queues of sessions that end are delivered to the re
     ...durable,
   })
   t.after(() => steady.end(true))
-  const heard = payloads(steady, jobs.length)
+  const steadyPayloads = payloads(steady, jobs.length)
   for (const clientId of brief) await (await connected(t, broker, { clientId, clean: true })).endAsync()
-  assert.deepEqual((await heard).toSorted(), jobs.toSorted())
+  assert.deepEqual((await steadyPayloads).toSorted(), jobs.toSorted())
 })

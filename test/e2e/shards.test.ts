@@ -34,12 +34,12 @@ test('two hundred clients exchange messages, whatever shards have their connecti
       connected(t, broker, { clientId: `device-${number}`, protocolVersion: number % 2 === 0 ? 5 : 4 }),
     ),
   )
-  const heard = clients.map(() => [] as string[])
+  const received = clients.map(() => [] as string[])
   const all = new Promise<void>((resolve) => {
     let left = clients.length * 3
     for (const [number, client] of clients.entries()) {
       client.on('message', (topic, payload) => {
-        heard[number]?.push(`${topic} ${String(payload)}`)
+        received[number]?.push(`${topic} ${String(payload)}`)
         if (--left === 0) resolve()
       })
     }
@@ -54,7 +54,7 @@ test('two hundred clients exchange messages, whatever shards have their connecti
     ),
   )
   await all
-  for (const [number, messages] of heard.entries()) {
+  for (const [number, messages] of received.entries()) {
     assert.deepEqual(
       messages.toSorted(),
       [0, 1, 2].map((qos) => `to/${number}/${qos} hello`),
@@ -87,11 +87,11 @@ test('[MQTT5-3.1.4-3] a new connection with the same client ID takes over, on an
   const broker = await sharedBroker()
   let present = await connected(t, broker, { clientId: 'the-only-one' })
   for (let time = 0; time < connectionCount; time++) {
-    const [[told], next] = await Promise.all([
+    const [[disconnectPacket], next] = await Promise.all([
       happening(present, 'disconnect') as Promise<[IDisconnectPacket]>,
       connected(t, broker, { clientId: 'the-only-one' }),
     ])
-    assert.equal(told.reasonCode, 0x8e)
+    assert.equal(disconnectPacket.reasonCode, 0x8e)
     present = next
   }
 })
@@ -100,22 +100,22 @@ test('a client gets its persistent session and queued messages, whatever shard a
   const broker = await sharedBroker()
   const options = { clientId: 'sleeper', clean: false, properties: { sessionExpiryInterval: 1_000 } }
   const publisher = await connected(t, broker, { clientId: 'publisher' })
-  const sleeper = await connected(t, broker, options)
-  await sleeper.subscribeAsync('post/#', { qos: 2 })
-  await sleeper.endAsync()
+  const firstConnection = await connected(t, broker, options)
+  await firstConnection.subscribeAsync('post/#', { qos: 2 })
+  await firstConnection.endAsync()
   for (let time = 0; time < connectionCount; time++) {
     await publisher.publishAsync('post/letter', `letter ${time}`, { qos: time % 2 === 0 ? 1 : 2 })
-    const awake = mqtt.connect(`mqtt://127.0.0.1:${broker.port}`, {
+    const reconnected = mqtt.connect(`mqtt://127.0.0.1:${broker.port}`, {
       reconnectPeriod: 0,
       protocolVersion: 5,
       ...options,
     })
-    t.after(() => awake.end(true))
-    const letter = happening(awake, 'message')
-    const [connack] = (await happening(awake, 'connect')) as [IConnackPacket]
+    t.after(() => reconnected.end(true))
+    const letter = happening(reconnected, 'message')
+    const [connack] = (await happening(reconnected, 'connect')) as [IConnackPacket]
     assert.equal(connack.sessionPresent, true)
     assert.equal(String((await letter)[1]), `letter ${time}`)
-    await awake.endAsync()
+    await reconnected.endAsync()
   }
 })
 
@@ -135,12 +135,12 @@ test('a broker that stops sends DISCONNECT and publishes wills; after the restar
     const will = { topic: `wills/${number}`, payload: Buffer.from(`${number}`), qos: 2 as const }
     clients.push(await connected(t, broker, { clientId: `mortal-${number}`, will }))
   }
-  const told = Promise.all(clients.map((client) => happening(client, 'disconnect')))
+  const disconnectPacket = Promise.all(clients.map((client) => happening(client, 'disconnect')))
   assert.equal(await broker.process.stop(), 0)
-  for (const [packet] of (await told) as [IDisconnectPacket][]) assert.equal(packet.reasonCode, 0x8b)
+  for (const [packet] of (await disconnectPacket) as [IDisconnectPacket][]) assert.equal(packet.reasonCode, 0x8b)
 
   const again = await startBroker(t, { ...threeShards, dataDirectory })
-  const back = async (clientId: string) => {
+  const reconnect = async (clientId: string) => {
     const client = mqtt.connect(`mqtt://127.0.0.1:${again.port}`, {
       ...stored,
       reconnectPeriod: 0,
@@ -148,24 +148,24 @@ test('a broker that stops sends DISCONNECT and publishes wills; after the restar
       clientId,
     })
     t.after(() => client.end(true))
-    const heard: string[] = []
+    const received: string[] = []
     // Queued messages arrive before this one.
     const end = new Promise<void>((resolve) => {
       client.on('message', (topic, payload) => {
         if (topic === `wills/end of ${clientId}`) resolve()
-        else if (!topic.startsWith('wills/end of')) heard.push(String(payload))
+        else if (!topic.startsWith('wills/end of')) received.push(String(payload))
       })
     })
     const [connack] = (await happening(client, 'connect')) as [IConnackPacket]
     assert.equal(connack.sessionPresent, true, clientId)
-    return { client, heard, end }
+    return { client, received, end }
   }
-  for (const number of numbers) await back(`stored-${number}`)
+  for (const number of numbers) await reconnect(`stored-${number}`)
   const expected = numbers.map((number) => `${number}`).toSorted()
   for (const clientId of listenerIds) {
-    const { client, heard, end } = await back(clientId)
+    const { client, received, end } = await reconnect(clientId)
     await client.publishAsync(`wills/end of ${clientId}`, '', { qos: 2 })
     await end
-    assert.deepEqual(heard.toSorted(), expected, clientId)
+    assert.deepEqual(received.toSorted(), expected, clientId)
   }
 })

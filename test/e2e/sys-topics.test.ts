@@ -47,14 +47,14 @@ test('connections and disconnections of clients are published, and not retained'
   await watcher.subscribeAsync(`${node}/clients/+/+`)
   const client = await connected(t, broker, { clientId: 'guest', keepalive: 30, username: 'somebody' })
   await client.endAsync()
-  const [came, went] = topics.map((topic) => topic)
+  const [connectedTopic, disconnectedTopic] = topics.map((topic) => topic)
   const payloads = await both
-  const arrival = JSON.parse(payloads.get(came) ?? '')
+  const arrival = JSON.parse(payloads.get(connectedTopic) ?? '')
   assert.deepEqual(
     [arrival.clientid, arrival.ipaddress, arrival.proto_ver, arrival.proto_name, arrival.keepalive],
     ['guest', '127.0.0.1', 5, 'MQTT', 30],
   )
-  assert.equal(JSON.parse(payloads.get(went) ?? '').clientid, 'guest')
+  assert.equal(JSON.parse(payloads.get(disconnectedTopic) ?? '').clientid, 'guest')
   const late = await connected(t, broker, { clientId: 'late' })
   const seen: string[] = []
   late.on('message', (topic) => seen.push(topic))

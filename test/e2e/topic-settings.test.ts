@@ -20,17 +20,17 @@ suite('topics of clients', () => {
     assert.deepEqual((await put(rules)).json, rules)
     const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'c1', protocolVersion: 5 })
     t.after(() => client.end(true))
-    const heard: string[] = []
+    const received: string[] = []
     const waiting = Promise.withResolvers<void>()
     client.on('message', (topic, payload) => {
-      heard.push(`${topic} ${payload.toString()}`)
-      if (heard.length === 2) waiting.resolve()
+      received.push(`${topic} ${payload.toString()}`)
+      if (received.length === 2) waiting.resolve()
     })
     await client.subscribeAsync('old/a', { qos: 1 })
     await client.publishAsync('new/a', '1', { qos: 1 })
     await client.publishAsync('old/a', '2', { qos: 1 })
     await waiting.promise
-    assert.deepEqual(heard, ['new/a 1', 'new/a 2'])
+    assert.deepEqual(received, ['new/a 1', 'new/a 2'])
     const subscriptions = (await broker.request('/api/v4/subscriptions/c1')).json.data
     assert.deepEqual(
       subscriptions.map(({ topic }: { topic: string }) => topic),
@@ -53,7 +53,7 @@ suite('topics of clients', () => {
     assert.deepEqual(set.json[0], { topic: 'for/${clientid}', qos: 1, rh: 0, rap: 0, nl: 1 }, set.text)
     const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'c2' })
     t.after(() => client.end(true))
-    const heard = new Promise((resolve) =>
+    const received = new Promise((resolve) =>
       client.on('message', (topic, payload) => resolve(`${topic} ${payload.toString()}`)),
     )
     let subscriptions
@@ -62,13 +62,13 @@ suite('topics of clients', () => {
     assert.deepEqual(
       subscriptions.map(({ topic, qos }: { topic: string; qos: number }) => `${topic} ${qos}`),
       ['for/c2 1'],
-      'it has no user name',
+      'the client has no user name',
     )
     await broker.request('/api/v4/mqtt/publish', {
       method: 'POST',
       body: { topic: 'for/c2', payload: 'hello', qos: 1 },
     })
-    assert.equal(await heard, 'for/c2 hello')
+    assert.equal(await received, 'for/c2 hello')
     assert.deepEqual((await put([])).json, [])
   })
 
@@ -91,9 +91,9 @@ suite('topics of clients', () => {
     t.after(() => clients.forEach((client) => client.end(true)))
     const [first, ...others] = clients
     await Promise.all(others.map((client) => client.subscribeAsync('a/#', { qos: 1 })))
-    const heard = others.map((client) => new Promise((resolve) => client.once('message', resolve)))
+    const received = others.map((client) => new Promise((resolve) => client.once('message', resolve)))
     await first?.publishAsync('a/b', 'x', { qos: 1 })
-    await Promise.all(heard)
+    await Promise.all(received)
     const { metrics } = (await request('GET', undefined, 'a/b')).json
     const { 'messages.in.count': input, 'messages.out.count': output, 'messages.qos1.out.count': outputAt1 } = metrics
     assert.deepEqual([input, output, outputAt1, metrics['messages.dropped.count']], [1, 3, 3, 0])

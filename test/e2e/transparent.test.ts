@@ -26,9 +26,9 @@ async function subscriptionsOf(broker: BrokerWithApi, clientId: string): Promise
   return rows.map(({ topic, qos }) => `${topic} ${qos}`).toSorted()
 }
 
-async function untilSubscribed(broker: BrokerWithApi, wanted: readonly string[]): Promise<void> {
-  const isThere = (found: readonly string[]): boolean => found.join() === wanted.join()
-  while (!isThere(await subscriptionsOf(broker, 'up'))) await new Promise((resolve) => setTimeout(resolve, 20))
+async function untilSubscribed(broker: BrokerWithApi, expected: readonly string[]): Promise<void> {
+  const isEqual = (found: readonly string[]): boolean => found.join() === expected.join()
+  while (!isEqual(await subscriptionsOf(broker, 'up'))) await new Promise((resolve) => setTimeout(resolve, 20))
 }
 
 test('clients of all shards receive messages of the remote broker once, also after a restart and after changes of the bridge', async (t) => {

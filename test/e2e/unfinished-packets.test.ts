@@ -26,7 +26,7 @@ const topics = new TopicTable(1_024)
 
 const connectOf = (clientId: string): Buffer => encode(plainConnect(5, clientId), 5)
 
-/** A client on a TCP socket that sends single bytes of packets. */
+/** A client on a TCP socket that can send parts of packets. */
 class RawClient {
   readonly socket: Socket
   readonly packets = new Happenings<Packet>()
@@ -47,7 +47,7 @@ class RawClient {
     this.socket.on('data', (chunk) => this.#read(chunk))
   }
 
-  async enter(clientId: string): Promise<void> {
+  async connect(clientId: string): Promise<void> {
     this.socket.write(connectOf(clientId))
     assert.equal((await this.packets.next()).type, 'connack')
   }
@@ -62,14 +62,14 @@ class RawClient {
 /** Counts closed connections, and those that got DISCONNECT with the reason. */
 class Crowd {
   readonly #gone = new Happenings<string>()
-  told = 0
+  disconnectsWithReason = 0
 
   async addOverTcp(t: TestContext, port: number, clientId: string): Promise<void> {
     const client = new RawClient(t, port)
     client.socket.once('close', () => this.#gone.add(clientId))
-    await client.enter(clientId)
+    await client.connect(clientId)
     void client.packets.next().then((packet) => {
-      if (packet.type === 'disconnect' && packet.reasonCode === reasonCodes.quotaExceeded) this.told++
+      if (packet.type === 'disconnect' && packet.reasonCode === reasonCodes.quotaExceeded) this.disconnectsWithReason++
     })
     client.socket.write(large.subarray(0, sentBytes))
   }
@@ -97,17 +97,17 @@ for (const shards of shardNumbers(1, 2)) {
     })
     const honest = new RawClient(t, broker.port)
     await once(honest.socket, 'connect')
-    await honest.enter('honest')
+    await honest.connect('honest')
     const crowd = new Crowd()
     const pieceBytes = Math.ceil(large.length / (incompletePackets / simultaneousPackets / 2))
     let at = 0
     for (let count = 0; count < incompletePackets; count += simultaneousPackets) {
-      const coming = Array.from({ length: simultaneousPackets }, (_, index) => {
+      const added = Array.from({ length: simultaneousPackets }, (_, index) => {
         const clientId = `hog ${count + index}`
         if (index % 2 === 0) return crowd.addOverTcp(t, broker.port, clientId)
         return crowd.addOverWebSocket(t, portOf(broker, 'ws'), clientId)
       })
-      await Promise.all(coming)
+      await Promise.all(added)
       // One complete packet after each half of the clients; the last part of the second packet is sent after all of them.
       const isLast = count + simultaneousPackets >= incompletePackets
       const end = isLast ? 2 * large.length : Math.min(at + pieceBytes, 2 * large.length - 1)
@@ -117,6 +117,6 @@ for (const shards of shardNumbers(1, 2)) {
     await crowd.until(incompletePackets - Math.floor(limitBytes / sentBytes))
     assert.equal((await honest.packets.next()).type, 'puback')
     assert.equal((await honest.packets.next()).type, 'puback')
-    assert.ok(crowd.told > 0)
+    assert.ok(crowd.disconnectsWithReason > 0)
   })
 }

@@ -67,8 +67,8 @@ test('a viewer can read everything and change nothing except its own password', 
     codeOf(await broker.request('/api/v4/users/vic', { method: 'PUT', body: { tags: 'administrator' } })),
     [200, 0],
   )
-  const nobody = await broker.request('/api/v4/users/nobody', { method: 'PUT', body: { tags: 'viewer' } })
-  assert.deepEqual(codeOf(nobody), [404, 105])
+  const unknown = await broker.request('/api/v4/users/nobody', { method: 'PUT', body: { tags: 'viewer' } })
+  assert.deepEqual(codeOf(unknown), [404, 105])
 })
 
 test('a password change needs the old password, and is refused for the account of the configuration', async () => {
@@ -91,8 +91,8 @@ test('the account of http_server cannot be deleted and remains an administrator'
   assert.deepEqual(codeOf(await broker.request('/api/v4/users/admin', { method: 'DELETE' })), [400, 106])
   const demoted = await broker.request('/api/v4/users/admin', { method: 'PUT', body: { tags: 'viewer' } })
   assert.deepEqual(codeOf(demoted), [400, 106])
-  const twin = { username: 'admin', password: 'a long password' }
-  assert.deepEqual(codeOf(await broker.request('/api/v4/users', { method: 'POST', body: twin })), [400, 113])
+  const duplicate = { username: 'admin', password: 'a long password' }
+  assert.deepEqual(codeOf(await broker.request('/api/v4/users', { method: 'POST', body: duplicate })), [400, 113])
 })
 
 test('POST /auth reports whether a password is correct, and needs no authentication itself', async () => {
@@ -158,11 +158,11 @@ test('the first start generates a password and prints it once; accounts remain a
   const request = (
     place: string | undefined,
     path: string,
-    who = `admin:${password}`,
+    credentials = `admin:${password}`,
     body?: object,
   ): Promise<Response> =>
     fetch(`${place}/api/v4/${path}`, {
-      headers: { authorization: `Basic ${Buffer.from(who).toString('base64')}` },
+      headers: { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` },
       ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
     })
   const ann = { username: 'ann', password: 'a long password', tags: 'administrator' }

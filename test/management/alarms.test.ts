@@ -19,8 +19,8 @@ test('without a problem, the lists of active and of ended alarms are empty', asy
     assert.deepEqual(ofNodes.json.data, [{ node: 'godwit@plant', alarms: [] }], path)
     const ofNode = await broker.request(`/api/v4/nodes/godwit%40plant/alarms${path}`)
     assert.deepEqual(ofNode.json, { code: 0, data: [] })
-    const elsewhere = await broker.request(`/api/v4/nodes/elsewhere/alarms${path}`)
-    assert.deepEqual([elsewhere.status, elsewhere.json.code], [404, 108])
+    const unknownNode = await broker.request(`/api/v4/nodes/elsewhere/alarms${path}`)
+    assert.deepEqual([unknownNode.status, unknownNode.json.code], [404, 108])
   }
 })
 
@@ -32,8 +32,8 @@ test('the paths /alarms/present and /alarms/history of EMQX 4 list alarms', asyn
       data: [{ node: 'godwit@plant', alarms: [] }],
     })
     assert.deepEqual((await broker.request(`/api/v4/alarms/${list}/godwit%40plant`)).json, { code: 0, data: [] })
-    const nowhere = await broker.request(`/api/v4/alarms/${list}/there`)
-    assert.deepEqual([nowhere.status, nowhere.json.code], [404, 108])
+    const unknownNode = await broker.request(`/api/v4/alarms/${list}/there`)
+    assert.deepEqual([unknownNode.status, unknownNode.json.code], [404, 108])
   }
   const forget = (node: string) => broker.request(`/api/v4/nodes/${node}/alarms/deactivated`, { method: 'DELETE' })
   assert.deepEqual((await forget('godwit%40plant')).json, { code: 0 })

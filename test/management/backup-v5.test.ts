@@ -86,8 +86,8 @@ check('a file is downloaded unchanged and deleted; afterwards it is 404', async 
     108,
     'BAD_REQUEST',
   ])
-  const elsewhere = await broker.request('/api/v5/data/files/a.tar.gz?node=elsewhere', { method: 'DELETE' })
-  assert.deepEqual(outcomeOf(elsewhere), [400, 108, 'BAD_REQUEST'])
+  const otherNode = await broker.request('/api/v5/data/files/a.tar.gz?node=elsewhere', { method: 'DELETE' })
+  assert.deepEqual(outcomeOf(otherNode), [400, 108, 'BAD_REQUEST'])
   assert.deepEqual(outcomeOf(await broker.request('/api/v5/data/files/a.tar.gz', { method: 'DELETE' })), [
     200,
     0,

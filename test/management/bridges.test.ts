@@ -70,7 +70,7 @@ const post = (broker: BrokerWithApi, body: unknown) => broker.request('/api/v4/b
 
 const remove = (broker: BrokerWithApi, name: string) => broker.request(`/api/v4/bridges/${name}`, { method: 'DELETE' })
 
-test('GET /bridges shows all settings of each bridge in the order of NanoMQ, without secrets', async () => {
+test('GET /bridges shows all settings of each bridge in a fixed order, without secrets', async () => {
   const broker = await sharedBroker()
   const response = await broker.request('/api/v4/bridges/')
   assert.equal(shapeOf(endpoints.get_mqtt_bridges.reply).faultOf(response.json), undefined)
@@ -112,7 +112,7 @@ test('GET /bridges shows all settings of each bridge in the order of NanoMQ, wit
   assert.deepEqual(office.forwards, [{ remote_topic: 'up/#', local_topic: 'out/#', qos: 1 }])
   assert.deepEqual(office.subscription, [{ remote_topic: 'down/#', local_topic: 'in/#', qos: 2 }])
   assert.deepEqual([plain.connector.password, plain.connector.clientid], [null, null])
-  assert.ok(!('conn_properties' in plain.connector), 'only with MQTT 5')
+  assert.ok(!('conn_properties' in plain.connector), 'conn_properties exist only with MQTT 5')
   const { quic_keepalive, quic_discon_timeout, quic_initial_rtt_ms, multi_stream, quic_0rtt } = plain
   assert.deepEqual(
     { quic_keepalive, quic_discon_timeout, quic_initial_rtt_ms, multi_stream, quic_0rtt },
@@ -170,7 +170,11 @@ test('PUT replaces all settings of a bridge: keys that are not sent get their de
   assert.equal(now.enable, false)
   assert.equal(now.parallel, 4)
   assert.deepEqual([now.connector.server, now.connector.keepalive], ['tls+mqtt-tcp://new.example:8883', 45])
-  assert.deepEqual([now.connector.username, now.connector.password], [null, null], 'they were not sent')
+  assert.deepEqual(
+    [now.connector.username, now.connector.password],
+    [null, null],
+    'user name and password were not sent',
+  )
   assert.equal(now.connector.conn_properties.receive_maximum, 10)
   assert.equal(now.connector.conn_properties.request_response_information, true)
   assert.deepEqual(now.connector.conn_properties.user_properties, [{ key: 'k', value: 'v' }])

@@ -23,17 +23,17 @@ test('GET /brokers and /nodes describe the broker and its node', async (t) => {
   assert.deepEqual(ofNode.json.data.version, described.version)
   assert.deepEqual(Object.keys(one.json.data), Object.keys(nodes.json.data[0]))
   for (const list of ['brokers', 'nodes']) {
-    const nowhere = await broker.request(`/api/v4/${list}/there`)
-    assert.deepEqual([nowhere.status, nowhere.json.code], [404, 108])
+    const unknownNode = await broker.request(`/api/v4/${list}/there`)
+    assert.deepEqual([unknownNode.status, unknownNode.json.code], [404, 108])
   }
 })
 
 test('a request without credentials gets 104 and one with a wrong password 103, whether its path exists or not', async () => {
   const broker = await sharedBroker()
   for (const path of ['/api/v4/brokers', '/api/v4/nowhere', '/nowhere']) {
-    const nobody = await broker.request(path, { as: null })
-    assert.deepEqual([nobody.status, nobody.json.code], [401, 104], path)
-    assert.match(nobody.headers.get('www-authenticate') ?? '', /^Basic/)
+    const unauthenticated = await broker.request(path, { as: null })
+    assert.deepEqual([unauthenticated.status, unauthenticated.json.code], [401, 104], path)
+    assert.match(unauthenticated.headers.get('www-authenticate') ?? '', /^Basic/)
     const wrong = await broker.request(path, { as: 'admin:wrong' })
     assert.deepEqual([wrong.status, wrong.json.code], [401, 103], path)
     const empty = await broker.request(path, { as: ':' })

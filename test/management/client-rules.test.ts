@@ -141,13 +141,13 @@ describe('bans', () => {
       ['peerhost', '127.0.0.0/8'],
     ] as const) {
       const client = await connect(t, broker, 'the client')
-      const gone = new Promise<void>((resolve) => client.once('close', () => resolve()))
+      const closed = new Promise<void>((resolve) => client.once('close', () => resolve()))
       const before = Math.floor(Date.now() / 1_000)
       const created = await broker.request('/api/v4/banned', { method: 'POST', body: { as, who } })
       const { data: ban } = promised('create_banned', created)
       assert.ok(ban.at >= before && ban.until - ban.at === 300)
       assert.deepEqual(ban, { who, as, reason: '', by: 'user', at: ban.at, until: ban.until })
-      await gone
+      await closed
       await assert.rejects(connect(t, broker, 'the client'), (error: ErrorWithReasonCode) => error.code === banned)
       assert.deepEqual(promised('list_banned', await broker.request('/api/v4/banned')).data, [ban])
       const path = `/api/v4/banned/${as}/${encodeURIComponent(who)}`

@@ -27,14 +27,14 @@ async function connect(t: Scope, broker: BrokerWithApi, options: IClientOptions)
   return client
 }
 
-const kept = { protocolVersion: 5, clean: false, properties: { sessionExpiryInterval: 600 } } as const
+const persistent = { protocolVersion: 5, clean: false, properties: { sessionExpiryInterval: 600 } } as const
 
 /** Two connected clients, one of MQTT 5.0 (user ann) and one of 3.1.1 (user bob), and a disconnected session with a full queue. */
 async function startWithThree(t: Scope): Promise<BrokerWithApi> {
   const broker = await startBrokerWithApi(t, { set: ['node.shards=3', 'mqtt.max_stored_messages=2'] })
-  const asleep = await connect(t, broker, { clientId: 'sensor/asleep', username: 'ann', ...kept })
-  await asleep.subscribeAsync('queue', { qos: 1 })
-  await asleep.endAsync()
+  const disconnectedClient = await connect(t, broker, { clientId: 'sensor/asleep', username: 'ann', ...persistent })
+  await disconnectedClient.subscribeAsync('queue', { qos: 1 })
+  await disconnectedClient.endAsync()
   // The owner shard may not be the shard of the connection, so it may notice the end of the connection later.
   await eventually(async () => assert.deepEqual(await idsOf(broker, '/clients?connected=false'), ['sensor/asleep']))
   await connect(t, broker, { clientId: 'sensor-5', username: 'ann', protocolVersion: 5, keepalive: 33 })
@@ -46,7 +46,7 @@ async function startWithThree(t: Scope): Promise<BrokerWithApi> {
 const withThree = shared(startWithThree)
 const configuredBroker = shareConfigurableBroker(['node.name="here@127.0.0.1"'])
 
-test('GET /clients/:clientid shows all attributes of a client, with the key names of EMQX and of NanoMQ', async () => {
+test('GET /clients/:clientid shows all attributes of a client, with the client ID as `clientid` and `client_id`', async () => {
   const broker = await withThree()
   const { data } = await list(broker, '/clients/sensor-5')
   assert.equal(data.length, 1)
@@ -69,10 +69,16 @@ test('GET /clients/:clientid shows all attributes of a client, with the key name
   assert.equal(client.ip_address, '127.0.0.1')
   assert.ok(client.port > 0 && client.recv_pkt > 0 && client.send_pkt > 0 && client.send_oct > 0)
   assert.match(client.connected_at, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/)
-  const [asleep] = (await list(broker, '/clients/sensor%2Fasleep')).data
-  assert.deepEqual([asleep.conn_state, asleep.connected, asleep.port], ['disconnected', false, 0])
-  assert.deepEqual([asleep.subscriptions_cnt, asleep.mqueue_len, asleep.mqueue_dropped], [1, 2, 1])
-  assert.match(asleep.disconnected_at, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/)
+  const [disconnectedClient] = (await list(broker, '/clients/sensor%2Fasleep')).data
+  assert.deepEqual(
+    [disconnectedClient.conn_state, disconnectedClient.connected, disconnectedClient.port],
+    ['disconnected', false, 0],
+  )
+  assert.deepEqual(
+    [disconnectedClient.subscriptions_cnt, disconnectedClient.mqueue_len, disconnectedClient.mqueue_dropped],
+    [1, 2, 1],
+  )
+  assert.match(disconnectedClient.disconnected_at, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/)
   assert.equal((await list(broker, '/clients/lamp-4')).data[0].recv_msg, 3)
 })
 
@@ -188,7 +194,7 @@ test('clients are listed by page or by cursor, each once, with the total number'
 
 test('DELETE /clients/:clientid disconnects the client with reason code 0x98; for a client that is not connected it is 112', async (t) => {
   const broker = await configuredBroker()
-  const client = await connect(t, broker, { clientId: 'a/b c', ...kept })
+  const client = await connect(t, broker, { clientId: 'a/b c', ...persistent })
   const disconnected = new Promise<number | undefined>((resolve) => {
     client.once('disconnect', ({ reasonCode }) => resolve(reasonCode))
   })
@@ -270,8 +276,8 @@ test('the paths of the node list the same clients, and an unknown node is 404', 
     ['DELETE', 'clients/c'],
     ['DELETE', 'acl-cache'],
   ]) {
-    const nowhere = await broker.request(`/api/v4/nodes/there/${path}`, { method: method as 'GET' | 'DELETE' })
-    assert.deepEqual([nowhere.status, nowhere.json.code], [404, 108], path)
+    const unknownNode = await broker.request(`/api/v4/nodes/there/${path}`, { method: method as 'GET' | 'DELETE' })
+    assert.deepEqual([unknownNode.status, unknownNode.json.code], [404, 108], path)
   }
   const kick = { method: 'DELETE' } as const
   assert.deepEqual((await broker.request('/api/v4/nodes/here@127.0.0.1/clients/c', kick)).json, { code: 0 })

@@ -131,7 +131,7 @@ test('node.allowed_directories is changed by the file and --set, not by the API 
   assert.deepEqual([local.status, local.json.code], [400, 108])
   const logOutside = { data: { log: { to: ['file'], dir: outside } } }
   const ctl = await requestOverSocket(socket, '/api/v4/configuration/log', { method: 'POST', body: logOutside })
-  assert.deepEqual([ctl.status, ctl.json.code], [400, 108], 'the socket has the same rule')
+  assert.deepEqual([ctl.status, ctl.json.code], [400, 108], 'the same rule applies to the control socket')
   // A text without this setting does not change it.
   const without = own.replace(/^node\..*\n/, '')
   assert.equal((await post(broker, '/config_update', without)).status, 200)

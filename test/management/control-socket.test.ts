@@ -35,15 +35,15 @@ test('a node replaces the control socket that a killed node left', async (t) => 
 
 test('a symbolic link at the path of the control socket is replaced, and its target is not changed', async (t) => {
   const folder = await temporaryFolder(t)
-  const elsewhere = join(folder, 'precious')
-  writeFileSync(elsewhere, 'text')
+  const target = join(folder, 'precious')
+  writeFileSync(target, 'text')
   const dataDirectory = join(folder, 'data')
   mkdirSync(dataDirectory, { mode: 0o700 })
-  symlinkSync(elsewhere, join(dataDirectory, 'ctl.sock'))
+  symlinkSync(target, join(dataDirectory, 'ctl.sock'))
   const broker = await startBrokerWithApi(t, { dataDirectory })
   const brokers = await requestOverSocket(join(dataDirectory, 'ctl.sock'), '/api/v4/brokers')
   assert.equal(brokers.status, 200)
-  assert.ok(existsSync(elsewhere))
+  assert.ok(existsSync(target))
   await broker.process.stop()
 })
 

@@ -81,7 +81,7 @@ describe('MQTT clients of the dashboard', () => {
   test('are accepted only from pages of the same origin', async () => {
     const { url } = await configuredBroker()
     const { port } = new URL(url)
-    const wanted: readonly (readonly [Upgrade, number])[] = [
+    const cases: readonly (readonly [Upgrade, number])[] = [
       [{ origin: url }, 101],
       [{ origin: undefined }, 403],
       [{ origin: 'https://evil.example' }, 403],
@@ -92,12 +92,12 @@ describe('MQTT clients of the dashboard', () => {
       [{ origin: url, headers: { 'x-forwarded-for': '198.51.100.7' } }, 403],
       [{ origin: url, path: '/dashboard/other' }, 401],
     ]
-    for (const [upgrade, status] of wanted) {
+    for (const [upgrade, status] of cases) {
       assert.equal(await statusOf(await configuredBroker(), upgrade), status, JSON.stringify(upgrade))
     }
   })
 
-  test('an Upgrade header for another protocol is ignored', async () => {
+  test('do not affect requests with an Upgrade header for another protocol', async () => {
     const authorization = `Basic ${Buffer.from(administrator).toString('base64')}`
     const headers = { upgrade: 'h2c', authorization }
     assert.equal(await statusOf(await configuredBroker(), { path: '/api/v4/nodes', headers }), 200)

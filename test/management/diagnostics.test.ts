@@ -137,9 +137,9 @@ describe('GET /clients/:clientid/timeline', () => {
     const path = `/api/v4/clients/${encodeURIComponent(clientId)}/timeline`
     assert.deepEqual((await broker.request(path)).json, { code: 0, data: [] })
     const first = await connect(t, broker, { clientId })
-    const gone = new Promise<void>((resolve) => first.once('close', () => resolve()))
+    const closed = new Promise<void>((resolve) => first.once('close', () => resolve()))
     const second = await connect(t, broker, { clientId })
-    await gone
+    await closed
     for (const topic of ['shut/a', 'shut/b']) await second.publishAsync(topic, 'x', { qos: 1 })
     await second.endAsync()
     const timeline = async (): Promise<ApiResponse> => {
@@ -189,9 +189,9 @@ describe('GET /explain', () => {
     await connect(t, broker, { clientId: 'eve-1', username: 'eve' })
     const live = await connect(t, broker, { clientId: 'live' })
     await live.subscribeAsync('a/+', { qos: 1 })
-    const sleeper = await connect(t, broker, { clientId: 'sleeper', clean: false })
-    await sleeper.subscribeAsync('#', { qos: 2 })
-    await sleeper.endAsync()
+    const firstConnection = await connect(t, broker, { clientId: 'sleeper', clean: false })
+    await firstConnection.subscribeAsync('#', { qos: 2 })
+    await firstConnection.endAsync()
     for (const clientId of ['m1', 'm2'])
       await (await connect(t, broker, { clientId })).subscribeAsync('$share/g/a/b', { qos: 0 })
     const explain = async (): Promise<ApiResponse['json']> => {

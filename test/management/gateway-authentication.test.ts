@@ -37,7 +37,7 @@ test('[F2] gateways and listeners have separate users, which remain after a rest
   assert.equal(
     await login(port, 'a', 'b'),
     '2.01',
-    'the broker has no users: unknown clients of this machine are let in',
+    'the broker has no users, so unknown clients on loopback can connect',
   )
   for (const bad of [{}, { mechanism: 'password_based', backend: 'http' }, { mechanism: 'jwt', secret: 'short' }]) {
     const refused = await request(at, 'POST', bad)
@@ -58,7 +58,11 @@ test('[F2] gateways and listeners have separate users, which remain after a rest
   assert.deepEqual([again.status, (again.json as { reason: string }).reason], [409, 'CONFLICT'])
   assert.equal((await request(`${at}/users`, 'POST', { user_id: 'lamp' })).status, 400)
   assert.equal(await login(port, 'lamp', 'of%20lamp'), '2.01')
-  assert.equal(await login(other, 'lamp', 'of%20lamp'), '2.01', 'the listener has none of its own')
+  assert.equal(
+    await login(other, 'lamp', 'of%20lamp'),
+    '2.01',
+    'the users of the gateway apply, because the listener has no own authentication',
+  )
   assert.equal(await login(port, 'lamp', 'x'), '4.01')
 
   assert.equal((await request(atPlant, 'POST', { ...builtIn, user_id_type: 'clientid' })).status, 200)
@@ -94,7 +98,7 @@ test('[F2] gateways and listeners have separate users, which remain after a rest
   assert.deepEqual((await request(at)).json, { code: 0 })
   assert.ok(!('authentication' in ((await request('/coap')).json as { configuration: object }).configuration))
   assert.equal((await request(at, 'POST', builtIn)).status, 200)
-  assert.equal(await login(port, 'lamp', 'of%20lamps'), '4.01', 'its users were removed with it')
+  assert.equal(await login(port, 'lamp', 'of%20lamps'), '4.01', 'users are deleted with their authentication')
   const imported = await broker.request('/api/v5/data/import', {
     method: 'POST',
     body: { filename: exported.filename },

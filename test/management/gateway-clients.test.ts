@@ -27,12 +27,12 @@ test('[F2] clients of a gateway are listed with each query parameter, subscribed
   }
   const record = async (name: string) =>
     (await broker.request(`/api/v4/clients/${name}`)).json.data[0] as { sleeping?: boolean; conn_state: string }
-  const awake = await SnDevice.at(t, port)
-  await awake.connected('meter-1')
-  const sleeper = await SnDevice.at(t, port)
-  await sleeper.connected('meter-2', { flags: 0 })
-  sleeper.send(0x18, [0, 60])
-  await sleeper.expect('disconnect')
+  const reconnected = await SnDevice.at(t, port)
+  await reconnected.connected('meter-1')
+  const firstConnection = await SnDevice.at(t, port)
+  await firstConnection.connected('meter-2', { flags: 0 })
+  firstConnection.send(0x18, [0, 60])
+  await firstConnection.expect('disconnect')
 
   // The owner shard of a device may not be the shard of its socket.
   await eventually(async () => assert.equal((await record('meter-2')).sleeping, true))
@@ -71,7 +71,7 @@ test('[F2] clients of a gateway are listed with each query parameter, subscribed
   assert.deepEqual((await broker.request(subscriptions)).json, [])
   assert.equal((await broker.request('/api/v5/gateways/mqttsn/clients/nobody/subscriptions')).status, 404)
 
-  awake.raw(Buffer.of(9, 9, 9))
+  reconnected.raw(Buffer.of(9, 9, 9))
   const metric = async (name: string): Promise<number> => {
     const { text } = await broker.request('/api/v4/prometheus')
     return Number(new RegExp(`^svc_gateway_${name} (\\d+)$`, 'm').exec(text)?.[1])
@@ -83,7 +83,7 @@ test('[F2] clients of a gateway are listed with each query parameter, subscribed
 
   const kicked = await broker.request('/api/v5/gateways/mqttsn/clients/meter-1', { method: 'DELETE' })
   assert.deepEqual([kicked.status, kicked.json], [200, { code: 0 }])
-  await awake.expect('disconnect')
+  await reconnected.expect('disconnect')
 })
 
 test('[F2] listeners are added, changed and removed while the gateway runs', async (t) => {

@@ -44,8 +44,8 @@ test('unknown methods are 405, known methods that a path does not have are 404',
     const response = await broker.request('/api/v4/brokers', { method })
     assert.deepEqual([response.status, response.json.code], [404, 102], method)
   }
-  const nobody = await broker.request('/api/v4/brokers', { method: 'PATCH', as: null })
-  assert.deepEqual([nobody.status, nobody.json.code], [401, 104], 'credentials are checked first')
+  const unauthenticated = await broker.request('/api/v4/brokers', { method: 'PATCH', as: null })
+  assert.deepEqual([unauthenticated.status, unauthenticated.json.code], [401, 104], 'credentials are checked first')
 })
 
 test('paths of older brokers are 404 and name the replacement; one trailing slash is ignored, a second is not', async () => {
@@ -79,7 +79,7 @@ test('a request that cannot be decoded is refused after authentication', async (
   assert.match(twice.json.message, /%41/, 'decoded once')
 })
 
-test('a page of another site changes nothing, whatever headers its browser adds', async () => {
+test('a request from a page of another site is refused, whatever headers its browser adds', async () => {
   const broker = await sharedBroker()
   const body = '{"username":"eve","password":"a long password"}'
   const plain = { 'content-type': 'text/plain' }
@@ -92,7 +92,7 @@ test('a page of another site changes nothing, whatever headers its browser adds'
   const stop = { method: 'POST', headers: { origin: 'https://evil.example' } } as const
   assert.equal((await broker.request('/api/v4/ctrl/stop', stop)).status, 403)
   assert.equal((await broker.request('/api/v4/users')).json.data.length, 1, 'no account was created')
-  assert.equal(await statusFrom({ origin: broker.url }), 200, 'a page of the same origin may')
+  assert.equal(await statusFrom({ origin: broker.url }), 200, 'a page of the same origin is accepted')
 })
 
 test('JSON is accepted with any content type', async () => {

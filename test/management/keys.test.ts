@@ -51,7 +51,7 @@ test('a listener with `psk = true` and without a key file accepts stored keys', 
   promised('delete_auth_psk', await broker.request('/auth_psk/pump-9', { method: 'DELETE' }))
 })
 
-test('a key of a namespace authenticates where the listener or the identity selects that namespace, and nowhere else', async (t) => {
+test('a key of a namespace is accepted only if the listener or the identity selects that namespace', async (t) => {
   const set = [
     'namespaces.enable=true',
     'namespaces.username="${namespace}/*"',

@@ -71,15 +71,15 @@ test('listeners are listed with the number of their connections on all shards', 
 
 test('the path of the node lists its listeners, and an unknown node is 404', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['node.name="godwit@here"'] })
-  const here = await broker.request('/api/v4/nodes/godwit%40here/listeners')
-  assert.equal(shapeOf(endpoints.list_node_listeners.reply).faultOf(here.json), undefined)
-  assert.equal(here.json.data[0].identifier, 'mqtt:tcp:default')
+  const known = await broker.request('/api/v4/nodes/godwit%40here/listeners')
+  assert.equal(shapeOf(endpoints.list_node_listeners.reply).faultOf(known.json), undefined)
+  assert.equal(known.json.data[0].identifier, 'mqtt:tcp:default')
   for (const [path, method] of [
     ['/api/v4/nodes/elsewhere/listeners', 'GET'],
     ['/api/v4/nodes/elsewhere/listeners/mqtt:tcp:default/restart', 'PUT'],
   ] as const) {
-    const there = await broker.request(path, { method })
-    assert.deepEqual([there.status, there.json.code], [404, 108], path)
+    const unknown = await broker.request(path, { method })
+    assert.deepEqual([unknown.status, unknown.json.code], [404, 108], path)
   }
 })
 
@@ -91,8 +91,8 @@ test('a restart of a listener disconnects its clients with 0x8B, accepts new con
   const leaving = await Promise.all(Array.from({ length: 6 }, () => connectAsync(url, options)))
   const staying = await connectAsync(`ws://127.0.0.1:${portOf(broker, 'ws')}/mqtt`, options)
   t.after(() => staying.endAsync(true))
-  let hasStayed = true
-  staying.on('close', () => (hasStayed = false))
+  let isStillOpen = true
+  staying.on('close', () => (isStillOpen = false))
   const reasonCodes = leaving.map(
     (client) => new Promise((resolve) => client.on('disconnect', ({ reasonCode }) => resolve(reasonCode))),
   )
@@ -105,7 +105,7 @@ test('a restart of a listener disconnects its clients with 0x8B, accepts new con
   const again = await connectAsync(url, options)
   await waitForConnections(broker, 'mqtt:tcp:default', 1)
   await staying.publishAsync('a', 'b', { qos: 1 })
-  assert.ok(hasStayed)
+  assert.ok(isStillOpen)
   await again.endAsync()
 })
 

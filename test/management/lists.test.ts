@@ -22,12 +22,12 @@ import { JsonText } from '../../src/management/json-text.ts'
 import { clientOperations } from '../../src/node/api/clients.ts'
 import { readQueryString } from '../../src/management/query-string.ts'
 
-/** Rows 0 to `count`, 250 in a slice; from row `silentFrom` on the shards do not respond. */
-function numbers(count: number, silentFrom = Infinity): ListSource<number> {
+/** Rows 0 to `count` - 1, 250 in a slice; from row `unavailableFrom` on, the shard is unavailable. */
+function numbers(count: number, unavailableFrom = Infinity): ListSource<number> {
   return {
     record: (row) => ({ row }),
     slice: async ({ from, maxRows }): Promise<ListSlice<number> | ShardUnavailable> => {
-      if (from.place >= silentFrom) return { unavailableShard: 3 }
+      if (from.place >= unavailableFrom) return { unavailableShard: 3 }
       const length = Math.min(250, maxRows, count - from.place)
       const rows = Array.from({ length }, (_, index) => from.place + index)
       const next: ListPosition = { shard: 0, place: from.place + length, offset: 0 }

@@ -17,17 +17,17 @@ import { type ApiResponse, type BrokerWithApi, startBrokerWithApi } from './api.
 interface ConnectedClient {
   readonly client: MqttClient
   /** The reason code of DISCONNECT. */
-  readonly told: Promise<number | undefined>
+  readonly disconnectReason: Promise<number | undefined>
   isOpen: boolean
 }
 
 async function connectWatched(t: TestContext, url: string, options: IClientOptions = {}): Promise<ConnectedClient> {
   const client = await connectAsync(url, { protocolVersion: 5, reconnectPeriod: 0, connectTimeout: 60_000, ...options })
   t.after(() => client.endAsync(true))
-  const told = new Promise<number | undefined>((resolve) =>
+  const disconnectReason = new Promise<number | undefined>((resolve) =>
     client.on('disconnect', ({ reasonCode }) => resolve(reasonCode)),
   )
-  const found = { client, told, isOpen: true }
+  const found = { client, disconnectReason, isOpen: true }
   client.on('close', () => (found.isOpen = false))
   return found
 }
@@ -98,7 +98,10 @@ test('listeners are added, changed and removed; only clients of the removed one 
   await updated(broker, 'listeners.tcp.plant { bind = "127.0.0.1:0", max_connections = 4 }')
   assert.equal(await acceptsClients(plant), false, 'connections that were open before the change count')
   await updated(broker, 'mqtt.max_qos_allowed = 2')
-  assert.deepEqual(await Promise.all(connectedClients.map(({ told }) => told)), [0x8b, 0x8b, 0x8b, 0x8b])
+  assert.deepEqual(
+    await Promise.all(connectedClients.map(({ disconnectReason }) => disconnectReason)),
+    [0x8b, 0x8b, 0x8b, 0x8b],
+  )
   assert.equal(await addressOf(broker, 'mqtt:tcp:plant'), undefined)
   assert.equal(await acceptsClients(plant), false)
   assert.ok(await isServed(staying))
@@ -110,7 +113,7 @@ test('a listener with a new address is closed at the old one; a renamed listener
   const old = await addressOf(broker, 'mqtt:tcp:a')
   const client = await connectWatched(t, `mqtt://${old}`)
   await updated(broker, `listeners.tcp.b { bind = "${old}", mountpoint = "b/" }`)
-  assert.equal(await client.told, 0x8b)
+  assert.equal(await client.disconnectReason, 0x8b)
   assert.deepEqual([await addressOf(broker, 'mqtt:tcp:a'), await addressOf(broker, 'mqtt:tcp:b')], [undefined, old])
   assert.equal(await acceptsClients(`mqtt://${old}`), true)
   await updated(broker, 'listeners.tcp.b.bind = "127.0.0.1:0"')

@@ -60,8 +60,8 @@ describe('live messages', () => {
     const live = await watch(broker, 'topic=plant/%23&max_bytes=4')
     t.after(() => live.end())
     assert.equal(live.status, 200)
-    const kept = await live.next()
-    assert.deepEqual([kept.topic, kept.retain], ['plant/kept', true])
+    const retained = await live.next()
+    assert.deepEqual([retained.topic, retained.retain], ['plant/kept', true])
     for (const [at, client] of clients.entries()) await client.publishAsync(`plant/${at}`, 'longer', { qos: 1 })
     await clients[0]?.publishAsync('other/1', 'not watched', { qos: 1 })
     const seen = [await live.next(), await live.next(), await live.next(), await live.next()]
@@ -87,16 +87,16 @@ describe('live messages', () => {
     const begunMs = performance.now()
     await Promise.all(Array.from({ length: 500 }, () => client.publishAsync('flood/1', 'x', { qos: 1 })))
     let shown = 0
-    let leftOut = 0
-    while (shown + leftOut < 500) {
+    let omitted = 0
+    while (shown + omitted < 500) {
       const line = await live.next()
       if (line.left_out === undefined) shown += 1
-      else leftOut += line.left_out
+      else omitted += line.left_out
     }
-    assert.equal(shown + leftOut, 500)
+    assert.equal(shown + omitted, 500)
     // The rate applies to whole seconds, so the first and the last second count in full.
     const max = 10 * ((performance.now() - begunMs) / 1_000 + 2)
-    assert.ok(shown >= 10 && shown <= max, `${shown} of at most ${max} shown, ${leftOut} left out`)
+    assert.ok(shown >= 10 && shown <= max, `${shown} of at most ${max} shown, ${omitted} left out`)
   })
 
   test('are limited to eight simultaneous streams; the end of a stream frees a slot', async (t) => {

@@ -7,7 +7,7 @@ import type { Log } from '../../src/telemetry/index.ts'
 import { FailedLogins } from '../../src/management/failed-logins.ts'
 import { LoginBackoff } from '../../src/management/login-backoff.ts'
 
-const here = '192.0.2.1'
+const clientAddress = '192.0.2.1'
 const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }
 const basic = (text: string): string => Buffer.from(text).toString('base64')
 
@@ -19,27 +19,27 @@ describe('the delay of a failed login', () => {
     let nowMs = 1_000
     const delays = new LoginBackoff(() => nowMs)
     const waits = Array.from({ length: 12 }, () => {
-      const waitMs = delays.recordFailure(here, 'admin')
+      const waitMs = delays.recordFailure(clientAddress, 'admin')
       nowMs += waitMs
       return waitMs
     })
     assert.deepEqual(waits, [0, 0, 0, 100, 200, 400, 800, 1_600, 3_200, 6_400, 10_000, 10_000])
-    assert.equal(delays.recordFailure(here, 'ann'), 0, 'another name')
+    assert.equal(delays.recordFailure(clientAddress, 'ann'), 0, 'another name')
     assert.equal(delays.recordFailure('192.0.2.2', 'admin'), 0, 'another address')
     nowMs += 900_000
-    assert.equal(delays.recordFailure(here, 'admin'), 0)
+    assert.equal(delays.recordFailure(clientAddress, 'admin'), 0)
   })
 
   test('applies to each of many attempts at the same time', () => {
     const delays = new LoginBackoff(() => 0)
-    const waits = Array.from({ length: 8 }, () => delays.recordFailure(here, 'admin'))
+    const waits = Array.from({ length: 8 }, () => delays.recordFailure(clientAddress, 'admin'))
     assert.deepEqual(waits, [0, 0, 0, 100, 300, 700, 1_500, 3_100])
-    for (let guess = 0; guess < 100; guess++) assert.ok(delays.recordFailure(here, 'admin') <= 30_000)
+    for (let guess = 0; guess < 100; guess++) assert.ok(delays.recordFailure(clientAddress, 'admin') <= 30_000)
   })
 
   test('increases for an address that tries one name after the other', () => {
     const delays = new LoginBackoff(() => 0)
-    const waits = Array.from({ length: 23 }, (_, number) => delays.recordFailure(here, `user-${number}`))
+    const waits = Array.from({ length: 23 }, (_, number) => delays.recordFailure(clientAddress, `user-${number}`))
     assert.deepEqual(waits.slice(19), [0, 100, 300, 700])
   })
 
@@ -52,9 +52,9 @@ describe('the delay of a failed login', () => {
 
   test('is stored for a limited number of addresses and names, the most recent', () => {
     const delays = new LoginBackoff(() => 0)
-    for (let guess = 0; guess < 4; guess++) delays.recordFailure(here, 'admin')
+    for (let guess = 0; guess < 4; guess++) delays.recordFailure(clientAddress, 'admin')
     for (let number = 0; number < 9_000; number++) delays.recordFailure(`10.0.${number >> 8}.${number & 255}`, 'admin')
-    assert.equal(delays.recordFailure(here, 'admin'), 0)
+    assert.equal(delays.recordFailure(clientAddress, 'admin'), 0)
   })
 })
 
@@ -77,8 +77,8 @@ describe('at login', () => {
       { accounts, tokens: undefined, logins, secondFactors, singleSignOn, isOpen: false },
       authQueue,
     )
-    const wrong = Array.from({ length: 50 }, () => authenticator.signIn('admin', 'wrong', here))
-    assert.deepEqual(await authenticator.signIn('admin', 'right', here), { ...admin, address: here })
+    const wrong = Array.from({ length: 50 }, () => authenticator.signIn('admin', 'wrong', clientAddress))
+    assert.deepEqual(await authenticator.signIn('admin', 'right', clientAddress), { ...admin, address: clientAddress })
     authQueue.close()
     for (const refused of await Promise.all(wrong)) assert.ok('code' in refused && refused.code === 103)
   })
@@ -89,8 +89,8 @@ describe('at login', () => {
       { accounts, tokens: undefined, logins, secondFactors, singleSignOn, isOpen: false },
       authQueue,
     )
-    const found = await authenticator.authenticate(`basic  ${basic('admin:right')}`, here)
-    assert.deepEqual(found, { ...admin, address: here })
+    const found = await authenticator.authenticate(`basic  ${basic('admin:right')}`, clientAddress)
+    assert.deepEqual(found, { ...admin, address: clientAddress })
     for (const [header, code] of [
       [undefined, 104],
       ['', 104],
@@ -101,7 +101,7 @@ describe('at login', () => {
       [`Basic ${basic(`admin:${'x'.repeat(20_000)}`)}`, 103],
       ['Bearer a.b.c', 104],
     ] as const) {
-      const refused = await authenticator.authenticate(header, here)
+      const refused = await authenticator.authenticate(header, clientAddress)
       assert.equal('code' in refused && refused.code, code, String(header).slice(0, 40))
     }
     authQueue.close()
@@ -124,17 +124,17 @@ function recordLog(): RecordedLog {
 describe('a failed login', () => {
   test('is logged with account and address, and beyond a limit only counted', () => {
     const { lines, clock, failures } = recordLog()
-    for (let time = 0; time < 1_000; time++) failures.note({ name: 'admin', address: here })
+    for (let time = 0; time < 1_000; time++) failures.note({ name: 'admin', address: clientAddress })
     assert.equal(lines.length, 5)
-    assert.deepEqual(lines[0], { by: 'password', name: 'admin', address: here, suppressedBefore: 0 })
+    assert.deepEqual(lines[0], { by: 'password', name: 'admin', address: clientAddress, suppressedBefore: 0 })
     clock.nowMs = 25_000
-    for (let time = 0; time < 10; time++) failures.note({ reason: 'the token has expired', address: here })
+    for (let time = 0; time < 10; time++) failures.note({ reason: 'the token has expired', address: clientAddress })
     assert.deepEqual(lines.slice(5), [
-      { by: 'token', reason: 'the token has expired', address: here, suppressedBefore: 995 },
-      { by: 'token', reason: 'the token has expired', address: here, suppressedBefore: 0 },
+      { by: 'token', reason: 'the token has expired', address: clientAddress, suppressedBefore: 995 },
+      { by: 'token', reason: 'the token has expired', address: clientAddress, suppressedBefore: 0 },
     ])
     clock.nowMs = 3_600_000
-    for (let time = 0; time < 10; time++) failures.note({ name: 'x'.repeat(9_999), address: here })
+    for (let time = 0; time < 10; time++) failures.note({ name: 'x'.repeat(9_999), address: clientAddress })
     assert.equal(lines.length, 12)
     assert.ok(String(lines[7]?.['name']).length < 100)
   })
@@ -150,8 +150,8 @@ describe('a failed login', () => {
       { accounts, tokens: undefined, logins, secondFactors, singleSignOn, isOpen: false },
       authQueue,
     )
-    await authenticator.authenticate(`Basic ${basic('ann:a password')}`, here)
-    await authenticator.authenticate('Bearer something-secret', here)
+    await authenticator.authenticate(`Basic ${basic('ann:a password')}`, clientAddress)
+    await authenticator.authenticate('Bearer something-secret', clientAddress)
     assert.equal(logged.length, 2)
     assert.match(JSON.stringify(logged), /"ann"/)
     assert.doesNotMatch(JSON.stringify(logged), /a password|something-secret/)

@@ -144,7 +144,7 @@ test('a login ends an hour after its last use, and with its account', async () =
   await records.change({ put: [{ ...ann, role: 'administrator' }], delete: [] })
   assert.equal(found(), 'administrator', 'a change of the role applies at once')
   nowMs += loginIdleMs - 1
-  assert.notEqual(typeof logins.callerOf(token, true), 'string', 'a page may send requests by itself')
+  assert.notEqual(typeof logins.callerOf(token, true), 'string', 'the automatic request of a page is accepted')
   nowMs += 1
   assert.equal(found(), 'ended', 'automatic requests of a page do not extend the login')
   const another = logins.begin('ann') ?? ''

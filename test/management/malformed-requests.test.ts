@@ -22,7 +22,11 @@ test('input that is not HTTP gets an error response like other invalid requests'
     assert.equal(JSON.parse(body).code, 108)
   }
   const { body } = await responseTo(broker, 'GET /api/v5/users HTTP/1.1\r\nHost: a\r\nExpect: 200-maybe\r\n\r\n')
-  assert.equal(JSON.parse(body).reason, 'BAD_REQUEST', 'where its path is known, in the words of its version')
+  assert.equal(
+    JSON.parse(body).reason,
+    'BAD_REQUEST',
+    'if the path is readable, the error has the format of its version',
+  )
 })
 
 test('a method that HTTP or the API does not know is 405', async () => {

@@ -39,7 +39,7 @@ function scrapeUntil(broker: BrokerWithApi, holds: (values: Map<string, number>)
 
 const sharedBroker = shareBrokerWithApi(named)
 
-test('/prometheus starts with the fifteen metrics of NanoMQ, in its order, each with type, help and value', async () => {
+test('/prometheus starts with the fifteen metrics whose names and order are fixed, each with type, help and value', async () => {
   const broker = await sharedBroker()
   const { status, headers, text } = await broker.request('/api/v4/prometheus')
   assert.equal(status, 200)
@@ -83,13 +83,13 @@ test('metrics count connections, sessions, subscribers, topics and messages of c
   const busy = await scrapeUntil(broker, (values) => values.get('svc_messages_received') === 1)
   assert.equal(busy.get('svc_connections_count'), 2)
   assert.equal(busy.get('svc_sessions_count'), 2)
-  assert.equal(busy.get('svc_topics_count'), 2, 'a filter that is shared as well is one topic')
+  assert.equal(busy.get('svc_topics_count'), 2, 'a filter with a plain and a shared subscription is one topic')
   assert.equal(busy.get('svc_subscribers_count'), 1)
   assert.equal(busy.get('svc_subscriptions'), 3)
   assert.equal(busy.get('svc_subscriptions_shared'), 1)
   assert.equal(busy.get('svc_retained_messages'), 1)
-  assert.ok((busy.get('svc_commit_seconds_count{shard="0"}') ?? 0) > 0, 'the disk was written to')
-  assert.ok((busy.get('svc_turn_seconds_bucket{shard="0",le="+Inf"}') ?? 0) > 0, 'turns were taken')
+  assert.ok((busy.get('svc_commit_seconds_count{shard="0"}') ?? 0) > 0, 'commits are counted')
+  assert.ok((busy.get('svc_turn_seconds_bucket{shard="0",le="+Inf"}') ?? 0) > 0, 'turns are counted')
   await subscriber.unsubscribeAsync(['plant/#', 'plant/+/heat', '$share/crew/plant/#'])
   await publisher.endAsync()
   await subscriber.endAsync()
@@ -133,8 +133,8 @@ test('stats and metrics of the node are numbers by name, and an unknown node is 
   ])
     assert.equal(counts.json.data[name], 0, name)
   for (const what of ['stats', 'metrics']) {
-    const elsewhere = await broker.request(`/api/v4/nodes/nowhere/${what}`)
-    assert.deepEqual([elsewhere.status, elsewhere.json.code], [404, 108])
+    const unknownNode = await broker.request(`/api/v4/nodes/nowhere/${what}`)
+    assert.deepEqual([unknownNode.status, unknownNode.json.code], [404, 108])
   }
 })
 

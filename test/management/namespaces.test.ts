@@ -26,7 +26,7 @@ const hallBroker = shareBrokerWithApi({ set: [...alone, 'listeners.tcp.namespace
 const password = 'a long password'
 /** An administrator of the namespace `plant`. */
 const plantAdministrator = `plant-administrator:${password}`
-const watcher = `watcher:${password}`
+const viewer = `watcher:${password}`
 
 async function makeUsers(broker: BrokerWithApi): Promise<void> {
   for (const [username, role] of [
@@ -94,8 +94,8 @@ describe('the administrator of a namespace', () => {
     const broker = await brokerWithUsers()
     const plant = await connect(t, broker, 'plant/same')
     const shop = await connect(t, broker, 'shop/same')
-    const nobody = await connect(t, broker, 'same')
-    for (const client of [plant, shop, nobody]) await client.subscribeAsync(['lamp', '$share/g/door/#'])
+    const withoutNamespace = await connect(t, broker, 'same')
+    for (const client of [plant, shop, withoutNamespace]) await client.subscribeAsync(['lamp', '$share/g/door/#'])
     const ids = ['same']
     assert.deepEqual(await column(broker, '/api/v4/clients', 'clientid'), ids)
     assert.deepEqual(await column(broker, '/api/v4/clients?page=1&limit=10', 'namespace'), ['plant'])
@@ -127,8 +127,8 @@ describe('the administrator of a namespace', () => {
     const plant = await connect(t, broker, 'plant/p1')
     const shop = await connect(t, broker, 'shop/p1')
     for (const client of [plant, shop]) await client.subscribeAsync('#', { qos: 1 })
-    const heard: string[] = []
-    shop.on('message', (topic) => heard.push(topic))
+    const received: string[] = []
+    shop.on('message', (topic) => received.push(topic))
     const first = next(plant)
     const published = await broker.request(
       '/api/v4/mqtt/publish',
@@ -145,11 +145,11 @@ describe('the administrator of a namespace', () => {
     assert.equal(subscribed.json.code, 0, subscribed.text)
     assert.deepEqual(await column(broker, '/api/v4/subscriptions/p1', 'topic'), ['#', 'b'])
     assert.deepEqual(await column(broker, '/api/v4/subscriptions/p1?namespace=shop', 'topic', administrator), ['#'])
-    const gone = new Promise<void>((resolve) => plant.once('close', () => resolve()))
+    const closed = new Promise<void>((resolve) => plant.once('close', () => resolve()))
     await assertDone(broker.request('/api/v4/clients/p1', { method: 'DELETE', as: plantAdministrator }))
-    await gone
+    await closed
     assert.equal(shop.connected, true)
-    assert.deepEqual(heard, [])
+    assert.deepEqual(received, [])
   })
 
   test('reads and deletes retained messages, and reads access decisions, queues and dropped messages of the namespace', async (t) => {
@@ -189,7 +189,7 @@ describe('the administrator of a namespace', () => {
     }
     for (let count = 2; count <= 6; count++) {
       const made = await broker.request('/api/v4/trace', post({ ...trace, name: `more-${count}` }))
-      assert.equal(made.json.code, count <= 5 ? 0 : 108, 'others want some as well')
+      assert.equal(made.json.code, count <= 5 ? 0 : 108, 'a namespace has at most five traces')
     }
     const lines = await eventually(async () => {
       const { text } = await broker.request('/api/v4/trace/mine/download', { as: plantAdministrator })
@@ -229,9 +229,9 @@ describe('the administrator of a namespace', () => {
     const long = { ...rule, clientid: 'x'.repeat(65_535) }
     assert.notEqual((await broker.request('/api/v4/acl', post([long]))).json.code, 0)
     const ban = { as: 'clientid', who: 'c' }
-    const gone = new Promise<void>((resolve) => plant.once('close', () => resolve()))
+    const closed = new Promise<void>((resolve) => plant.once('close', () => resolve()))
     await assertDone(broker.request('/api/v4/banned', post(ban)))
-    await gone
+    await closed
     assert.deepEqual(await column(broker, '/api/v4/banned', 'who', administrator), [])
     await assert.rejects(connect(t, broker, 'plant/c'))
     await connect(t, broker, 'shop/c')
@@ -256,19 +256,19 @@ describe('an administrator of one namespace', () => {
     }
   })
 
-  test('with the role viewer changes nothing', async () => {
+  test('with the role viewer cannot change anything', async () => {
     const broker = await brokerWithUsers()
     for (const [name, endpoint] of known) {
       if (endpoint.access === 'read' || endpoint.atRoot === 'only') continue
-      assert.equal((await requestEndpoint(broker, endpoint, watcher)).status, 403, name)
+      assert.equal((await requestEndpoint(broker, endpoint, viewer)).status, 403, name)
     }
-    assert.equal((await broker.request('/api/v4/clients', { as: watcher })).status, 200)
+    assert.equal((await broker.request('/api/v4/clients', { as: viewer })).status, 200)
   })
 
   test('sees limits and usage of its own namespace, and not of others', async () => {
     const broker = await brokerWithUsers()
     await broker.request('/api/v5/namespaces', post({ namespace: 'shop' }, administrator))
-    for (const as of [plantAdministrator, watcher, administrator])
+    for (const as of [plantAdministrator, viewer, administrator])
       assert.equal((await broker.request('/api/v5/namespaces/plant', { as })).json.namespace, 'plant')
     for (const path of ['/api/v5/namespaces/shop', '/api/v5/namespaces/shop?namespace=shop'])
       assert.equal((await broker.request(path, { as: plantAdministrator })).status, 404, path)
@@ -278,8 +278,8 @@ describe('an administrator of one namespace', () => {
 
   test('cannot select another namespace: the parameter is ignored; for other administrators an invalid one is an error', async () => {
     const broker = await brokerWithUsers()
-    const vain = await broker.request('/api/v4/clients?namespace=a%2Fb', { as: plantAdministrator })
-    assert.equal(vain.status, 200)
+    const ignored = await broker.request('/api/v4/clients?namespace=a%2Fb', { as: plantAdministrator })
+    assert.equal(ignored.status, 200)
     const wrong = await broker.request('/api/v4/clients?namespace=a%2Fb')
     assert.deepEqual([wrong.status, wrong.json.code], [400, 108])
     assert.equal((await broker.request('/api/v4/listeners?namespace=plant')).status, 200)
@@ -312,7 +312,7 @@ async function archiveOf(
   return new Blob([Buffer.concat(pieces)])
 }
 
-describe('the administrator of a namespace and archives', () => {
+describe('an administrator of a namespace who uses archives', () => {
   const folder = 'godwit-export-2026-01-01-00-00-00.000'
   const filename = `${folder}.tar.gz`
   const rule = writeRow('rules', {
@@ -374,12 +374,12 @@ describe('the administrator of a namespace and archives', () => {
     await broker.request('/api/v4/acl', post([{ topic: 'of/all', action: 'pub', access: 'deny' }], administrator))
     const compared = await broker.request('/api/v5/data/diff', post({ first: files[0] }))
     assert.deepEqual(compared.json.data, { tables: [], configuration: [] }, compared.text)
-    assert.equal((await broker.request(`/api/v5/data/files/${files[0]}`, { as: watcher })).status, 403)
+    assert.equal((await broker.request(`/api/v5/data/files/${files[0]}`, { as: viewer })).status, 403)
     assert.equal((await broker.request('/api/v5/data/import', post({ filename: files[0] }))).status, 200)
   })
 })
 
-describe('namespaces themselves', () => {
+describe('namespaces', () => {
   test('are created, listed and deleted with their data by a global administrator', async () => {
     const broker = await hallBroker()
     await makeUsers(broker)
@@ -430,13 +430,13 @@ describe('namespaces themselves', () => {
         await client.publishAsync(topic, 'x', { qos: 1, retain: true })
     }
     await here.publishAsync('lamp', 'waits', { qos: 1 })
-    const said = new Promise<number | undefined>((resolve) =>
+    const reasonCode = new Promise<number | undefined>((resolve) =>
       here.once('disconnect', ({ reasonCode }) => resolve(reasonCode)),
     )
     const remove = { method: 'DELETE' } as const
     const removed = await broker.request('/api/v5/namespaces/doomed', remove)
     assert.deepEqual(removed.json, { code: 0, sessions: 2, retained_messages: 3 })
-    assert.equal(await said, 0x98)
+    assert.equal(await reasonCode, 0x98)
     assert.deepEqual(await column(broker, '/api/v4/clients?namespace=doomed', 'clientid', administrator), [])
     assert.deepEqual(await column(broker, '/api/v4/retained?namespace=doomed', 'topic', administrator), [])
     const kept = await column(broker, '/api/v4/retained?namespace=shop', 'topic', administrator)
@@ -446,7 +446,7 @@ describe('namespaces themselves', () => {
     )
     assert.equal(shop.connected, true)
     assert.equal((await broker.request('/api/v5/namespaces/doomed', remove)).status, 404)
-    // A client that returns later is new, and no delay waits for it.
+    // A client that connects later gets a new session, and is not delayed.
     const again = await connect(t, broker, 'doomed/away', durable)
     assert.deepEqual(await column(broker, '/api/v4/subscriptions?namespace=doomed', 'topic', administrator), [])
     await again.endAsync(true)
@@ -491,9 +491,9 @@ describe('namespaces themselves', () => {
     const client = await connect(t, broker, 'plant/c')
     assert.deepEqual(await column(broker, '/api/v4/clients', 'namespace', administrator), ['hall'])
     await client.subscribeAsync('#', { qos: 1 })
-    const heard = next(client)
+    const received = next(client)
     await broker.request('/api/v4/mqtt/publish?namespace=plant', post({ topic: 'x', payload: '1' }, administrator))
     await broker.request('/api/v4/mqtt/publish?namespace=hall', post({ topic: 'x', payload: '2' }, administrator))
-    assert.equal(await heard, 'x 2')
+    assert.equal(await received, 'x 2')
   })
 })

@@ -56,11 +56,11 @@ test('200 clients that guess passwords share the address of an account with the 
   // Another round of guesses, with unknown names: accounts that logged in recently are not delayed by it.
   rounds.push(guess(broker, (number) => `nobody-${number}`))
   await guessesBefore('right lately', signIn('bob:the password of bob'), 200)
-  assert.ok(countResponses() < guessers, 'guesses are slow')
+  assert.ok(countResponses() < guessers, 'guesses are delayed')
   assert.equal(await broker.process.stop(), 0)
   await Promise.all(rounds.map(({ all }) => all))
   assert.ok(
     rounds.some(({ failed }) => failed > 0),
-    'SIGTERM waits for no guess',
+    'a stop does not wait for guesses',
   )
 })

@@ -39,7 +39,7 @@ async function listen(
 ): Promise<Listener> {
   const client = connect({ host: '127.0.0.1', port, protocol: 'mqtt', reconnectPeriod: 0, ...options })
   t.after(() => client.end(true))
-  // Listen before CONNACK: queued messages arrive together with it.
+  // The handler is added before CONNACK, because queued messages arrive together with it.
   const listener = new Listener(client)
   await new Promise<void>((resolve) => client.once('connect', () => resolve()))
   if (filters.length > 0) await client.subscribeAsync(filters, { qos: 2 })
@@ -154,12 +154,12 @@ describe('POST /mqtt/publish', () => {
   test('with QoS 1 responds when the message is durable: disconnected clients receive it after the broker was killed', async (t) => {
     const set = ['node.shards=2']
     const broker = await startBrokerWithApi(t, { set })
-    const sleepers = ['sleeper-1', 'sleeper-2', 'sleeper-3', 'sleeper-4']
-    for (const clientId of sleepers) await makeDisconnectedSession(t, broker, { clientId, filters: ['a'] })
+    const clientIds = ['sleeper-1', 'sleeper-2', 'sleeper-3', 'sleeper-4']
+    for (const clientId of clientIds) await makeDisconnectedSession(t, broker, { clientId, filters: ['a'] })
     assertReply('mqtt_publish', await post(broker, 'publish', { topic: 'a', payload: 'safe', qos: 1 }))
     await broker.process.stop('SIGKILL')
     const again = await startBrokerWithApi(t, { set, dataDirectory: broker.dataDirectory })
-    for (const clientId of sleepers) {
+    for (const clientId of clientIds) {
       const { waitForMessages } = await listen(t, again, { clientId, clean: false })
       assert.equal((await waitForMessages(1))[0].payload.toString(), 'safe')
     }

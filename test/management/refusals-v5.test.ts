@@ -28,7 +28,7 @@ test('the error of a partly failed import names the parts that failed', async ()
   assert.deepEqual(body, { code: 108, reason: 'BAD_REQUEST', message, parts })
 })
 
-test('errors of version 4 have no reason; in version 5 each error has one', () => {
+test('errors of version 4 have no field `reason`; errors of version 5 always have it', () => {
   const one = refuse('userNotFound', 'nobody')
   assert.equal(bodyOfError(one, '/api/v4/users/x'), '{"code":105,"message":"nobody"}')
   assert.equal(bodyOfError(one, '/auth_username'), '{"code":105,"message":"nobody"}')

@@ -69,7 +69,7 @@ test('a token of the issuer is accepted like names and passwords; any other toke
   }
   for (const [what, token] of Object.entries(bad))
     assert.deepEqual(await requestWith(broker, `Bearer ${token}`), [401, 103], what)
-  const may = async (role: unknown): Promise<[look: number, change: number, publish: number]> => {
+  const statusesWith = async (role: unknown): Promise<[look: number, change: number, publish: number]> => {
     const headers = { authorization: `Bearer ${tokenOf({ ...good, role })}` }
     const status = async (path: string, body?: object): Promise<number> => {
       const sent = body === undefined ? {} : ({ method: 'POST', body } as const)
@@ -78,10 +78,14 @@ test('a token of the issuer is accepted like names and passwords; any other toke
     const body = { topic: 'a', payload: '' }
     return [await status('/stats'), await status('/reload', { data: {} }), await status('/mqtt/publish', body)]
   }
-  assert.deepEqual(await may('administrator'), [200, 200, 200])
-  assert.deepEqual(await may('viewer'), [200, 403, 403])
-  assert.deepEqual(await may('publisher'), [403, 403, 200])
-  assert.deepEqual(await may('ns:plant::administrator'), [403, 403, 200], 'kept to its namespace')
+  assert.deepEqual(await statusesWith('administrator'), [200, 200, 200])
+  assert.deepEqual(await statusesWith('viewer'), [200, 403, 403])
+  assert.deepEqual(await statusesWith('publisher'), [403, 403, 200])
+  assert.deepEqual(
+    await statusesWith('ns:plant::administrator'),
+    [403, 403, 200],
+    'the account is restricted to its namespace',
+  )
   assert.deepEqual(await requestWith(broker, `Bearer ${tokenOf({ ...good, role: 'king' })}`), [401, 103])
   assert.deepEqual(await requestWith(broker, 'Digest username="admin"'), [401, 104])
   assert.deepEqual(await requestWith(broker, 'Basic !!!!'), [401, 103])
@@ -90,7 +94,7 @@ test('a token of the issuer is accepted like names and passwords; any other toke
   assert.deepEqual(
     await requestWith(broker, `Bearer ${'a'.repeat(100_000)}`),
     [400, 108],
-    'longer than all headers may be',
+    'the header exceeds the limit of all headers',
   )
 })
 

@@ -105,7 +105,7 @@ test('registered topics have metrics by direction and QoS; other topics have non
   await delivered
   await client.publishAsync('lonely', '2', { qos: 2 })
   await client.publishAsync('other', '3', { qos: 1 })
-  const wanted = [
+  const expected = [
     'godwit_topic_messages_total{topic="a/\\"b\\"",direction="in",qos="1"} 1',
     'godwit_topic_messages_total{topic="a/\\"b\\"",direction="out",qos="1"} 1',
     'godwit_topic_messages_total{topic="a/\\"b\\"",direction="in",qos="0"} 0',
@@ -114,7 +114,7 @@ test('registered topics have metrics by direction and QoS; other topics have non
   ]
   let lines: ReadonlySet<string>
   do lines = new Set((await broker.request('/api/v4/prometheus')).text.split('\n'))
-  while (!wanted.every((line) => lines.has(line)))
+  while (!expected.every((line) => lines.has(line)))
   assert.ok(![...lines].some((line) => line.startsWith('godwit_topic_') && line.includes('"other"')))
   await broker.request('/api/v5/mqtt/topic_metrics', { method: 'PUT', body: { action: 'reset' } })
   const { text } = await broker.request('/api/v4/prometheus')

@@ -150,7 +150,7 @@ test('a change of access records applies on each shard when its promise resolves
 test('restarted shards have the stored access records and the latest rules of the configuration', async (t) => {
   const folder = await temporaryFolder(t)
   const node = await start(t, folder, new URL('../e2e/crashing-shard.ts', import.meta.url))
-  const [banished = '', heard = ''] = clientIds
+  const [banished = '', received = ''] = clientIds
   await node.accessRecords.change({ put: [denial, ban(banished)], delete: [] })
   const rules = 'auth.acl.rules=[{permit = deny, action = publish, topics = ["closed/#"]}, {permit = allow}]'
   const parsed = parseHocon(rules, { file: 'rules' })
@@ -158,11 +158,11 @@ test('restarted shards have the stored access records and the latest rules of th
   const author = { name: 'admin', by: 'account', address: '' } as const
   const outcome = await node.configuration.change(parsed.value, { author, persists: false, name: 'reload' })
   assert.ok(outcome.isDone)
-  const client = await connect(t, node, heard)
+  const client = await connect(t, node, received)
   const broken = once(client as unknown as EventEmitter, 'close')
   await writeFile(join(folder, 'break-now'), '')
   await broken
-  const again = await reconnect(t, node, heard)
+  const again = await reconnect(t, node, received)
   assert.equal(await publishes(again, 'shut/a'), notAuthorized)
   assert.equal(await publishes(again, 'closed/a'), notAuthorized)
   assert.equal((await publishes(again, 'open/a')) & 0x80, 0)

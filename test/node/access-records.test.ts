@@ -47,15 +47,15 @@ class Disk {
 
 interface Stage {
   readonly disk: Disk
-  readonly told: AccessChange[]
+  readonly sentChanges: AccessChange[]
   readonly records: AccessRecords
 }
 
 async function stage(): Promise<Stage> {
   const disk = new Disk()
-  const told: AccessChange[] = []
-  const records = await openAccessRecords({ store: disk.store, tell: async (change) => void told.push(change) })
-  return { disk, told, records }
+  const sentChanges: AccessChange[] = []
+  const records = await openAccessRecords({ store: disk.store, tell: async (change) => void sentChanges.push(change) })
+  return { disk, sentChanges, records }
 }
 
 function credential(id: string, createdAtMs: number): CredentialRecord {
@@ -75,12 +75,12 @@ const bansIn = (records: AccessRecords): string[] => [...records.all('ban')].map
 
 describe('a change of access records', () => {
   test('is durable, in memory and sent to the shards when its promise resolves', async () => {
-    const { disk, told, records } = await stage()
+    const { disk, sentChanges, records } = await stage()
     const change = { put: [ban('a'), rule], delete: [] }
     await records.change(change)
     assert.deepEqual(records.find({ kind: 'ban', as: 'clientid', who: 'a' }), ban('a'))
     assert.deepEqual([...records.all('rule')], [rule])
-    assert.deepEqual(told, [change])
+    assert.deepEqual(sentChanges, [change])
     const again = await openAccessRecords({ store: disk.store, tell: async () => undefined })
     assert.deepEqual([bansIn(again), [...again.all('rule')]], [['a'], [rule]])
   })
@@ -93,13 +93,13 @@ describe('a change of access records', () => {
   })
 
   test('is computed after earlier changes, and is not written if it is empty', async () => {
-    const { told, records } = await stage()
+    const { sentChanges, records } = await stage()
     const onceOnly = (): AccessChange => {
       const isThere = records.find({ kind: 'ban', as: 'clientid', who: 'a' }) !== undefined
       return { put: isThere ? [] : [ban('a')], delete: [] }
     }
     await Promise.all([records.decide(onceOnly), records.decide(onceOnly)])
-    assert.equal(told.length, 1)
+    assert.equal(sentChanges.length, 1)
   })
 
   test('waits for the previous change, so that shards get changes in order', async () => {
@@ -136,12 +136,12 @@ describe('a list of access records', () => {
 
   test('gives each record a later time than all earlier ones, also if the clock is set back', async (t) => {
     const { disk, records } = await stage()
-    const moments = Array.from({ length: 10_000 }, () => records.newMomentMs())
-    assert.ok(moments.every((moment, index) => index === 0 || moment > moments[index - 1]))
-    await records.change({ put: [credential('a', moments.at(-1)!)], delete: [] })
+    const times = Array.from({ length: 10_000 }, () => records.newMomentMs())
+    assert.ok(times.every((moment, index) => index === 0 || moment > times[index - 1]))
+    await records.change({ put: [credential('a', times.at(-1)!)], delete: [] })
     t.mock.timers.enable({ apis: ['Date'], now: 1 })
     const again = await openAccessRecords({ store: disk.store, tell: async () => undefined })
-    assert.ok(again.newMomentMs() > moments.at(-1)!)
+    assert.ok(again.newMomentMs() > times.at(-1)!)
   })
 
   test('may be changed during an iteration', async () => {
@@ -160,7 +160,7 @@ describe('a list of access records', () => {
 
 describe('a disk that fails', () => {
   test('once has no effect: the change, which may have been written, is written again', async () => {
-    const { disk, told, records } = await stage()
+    const { disk, sentChanges, records } = await stage()
     const { store } = disk
     disk.fails = 'after'
     const reopen = store.reopen.bind(store)
@@ -169,15 +169,15 @@ describe('a disk that fails', () => {
       await reopen()
     }
     await records.change({ put: [ban('a')], delete: [] })
-    assert.deepEqual([bansIn(records), told.length, disk.reopened], [['a'], 1, 1])
+    assert.deepEqual([bansIn(records), sentChanges.length, disk.reopened], [['a'], 1, 1])
   })
 
   test('for a longer time refuses changes, and no change applies before it is durable', async () => {
-    const { disk, told, records } = await stage()
+    const { disk, sentChanges, records } = await stage()
     disk.fails = 'before'
     await assert.rejects(records.change({ put: [ban('a')], delete: [] }), StorageFailure)
     await assert.rejects(records.change({ put: [ban('b')], delete: [] }), StorageFailure)
-    assert.deepEqual([bansIn(records), told], [[], []])
+    assert.deepEqual([bansIn(records), sentChanges], [[], []])
     disk.fails = 'never'
     await records.change({ put: [ban('c')], delete: [] })
     assert.deepEqual(
@@ -185,7 +185,7 @@ describe('a disk that fails', () => {
       ['a', 'c'],
       'a change that may have been written is written first; one that was not attempted is dropped',
     )
-    assert.equal(told.length, 2)
+    assert.equal(sentChanges.length, 2)
   })
 })
 
@@ -200,11 +200,11 @@ const viewer: AccountRecord = {
 }
 
 test('accounts of the management API are in the same store, and are not sent to shards', async () => {
-  const { disk, told, records } = await stage()
+  const { disk, sentChanges, records } = await stage()
   await records.change({ put: [viewer, ban('pump')], delete: [] })
   await records.change({ put: [], delete: [{ kind: 'api-key', id: 'a' }] })
   assert.deepEqual(
-    told.map(({ put }) => put.map(({ kind }) => kind)),
+    sentChanges.map(({ put }) => put.map(({ kind }) => kind)),
     [['ban']],
   )
   const again = await openAccessRecords({ store: disk.store, tell: async () => {} })

@@ -49,7 +49,7 @@ test('the role of a token is its claim `role`; a token with an invalid role is r
 })
 
 const own = { username: 'admin', password: undefined }
-const here = '192.0.2.1'
+const clientAddress = '192.0.2.1'
 
 /** Counts how often the hash of a password of an account is computed. */
 class CountingHasher extends PasswordHasher {
@@ -73,7 +73,7 @@ async function stage(more: Partial<AuthenticationDependencies> = {}): Promise<St
   const recent = new RecentLogins()
   const dependencies = { records, work, recent, own, isHardened: true, refusesOwn: false, nowMs: () => 1_000, ...more }
   const accounts = adminAuthentication(dependencies)
-  return { records, work, signIn: async (name, password) => byOf(await accounts.signIn(name, password, here)) }
+  return { records, work, signIn: async (name, password) => byOf(await accounts.signIn(name, password, clientAddress)) }
 }
 
 function byOf(found: Awaited<ReturnType<ReturnType<typeof adminAuthentication>['signIn']>>): string | undefined {
@@ -86,11 +86,11 @@ async function account(work: PasswordHasher, name: string, password: string): Pr
 }
 
 function apiKey(id: string, secret: string): ApiKeyRecord {
-  const said = { name: id, description: '', role: 'viewer', namespace: undefined } as const
+  const rest = { name: id, description: '', role: 'viewer', namespace: undefined } as const
   return {
     kind: 'api-key',
     id,
-    ...said,
+    ...rest,
     isEnabled: true,
     expiresAtMs: undefined,
     secret: hashSecret(secret),
@@ -103,13 +103,17 @@ test('passwords of accounts are stored with a slow hash, and equal passwords hav
   const [one, other] = [await work.hash('a long password'), await work.hash('a long password')]
   assert.deepEqual([one.algorithm, one.memory, one.passes, one.lanes], ['argon2id', 47_104, 1, 1])
   assert.notDeepEqual(one.hash, other.hash)
-  assert.equal(await work.isPassword('a long password', one, here), true)
-  assert.equal(await work.isPassword('a long passwort', one, here), false)
+  assert.equal(await work.isPassword('a long password', one, clientAddress), true)
+  assert.equal(await work.isPassword('a long passwort', one, clientAddress), false)
   const salt = Buffer.from('NaCl')
   const hash = scryptSync('a long password', salt, 32, { N: 1_024, r: 8, p: 1 })
   const scrypt: StoredPassword = { algorithm: 'scrypt', memory: 1_024, passes: 8, lanes: 1, salt, hash }
-  assert.equal(await work.isPassword('a long password', scrypt, here), true, 'of a Node that had no argon2')
-  assert.equal(await work.isPassword('a long passwort', scrypt, here), false)
+  assert.equal(
+    await work.isPassword('a long password', scrypt, clientAddress),
+    true,
+    'a hash of a Node version without argon2',
+  )
+  assert.equal(await work.isPassword('a long passwort', scrypt, clientAddress), false)
 })
 
 test(
@@ -166,9 +170,9 @@ test('attempts are checked one at a time, and alternate between addresses', asyn
     await work.isPassword('guess', undefined, from)
     order.push(from)
   }
-  const guesses = [...Array.from({ length: 6 }, () => guess('192.0.2.9')), guess(here)]
+  const guesses = [...Array.from({ length: 6 }, () => guess('192.0.2.9')), guess(clientAddress)]
   await Promise.all(guesses)
-  assert.ok(order.indexOf(here) <= 2, order.join())
+  assert.ok(order.indexOf(clientAddress) <= 2, order.join())
 })
 
 test('a correct password is accepted after any number of wrong guesses from the same address', async () => {
@@ -176,8 +180,8 @@ test('a correct password is accepted after any number of wrong guesses from the 
   const salt = Buffer.from('NaCl')
   const hash = scryptSync('right', salt, 32, { N: 16, r: 1, p: 1 })
   const cheap: StoredPassword = { algorithm: 'scrypt', memory: 16, passes: 1, lanes: 1, salt, hash }
-  const guesses = Array.from({ length: 500 }, (_, number) => work.isPassword(`guess ${number}`, cheap, here))
-  assert.equal(await work.isPassword('right', cheap, here), true)
+  const guesses = Array.from({ length: 500 }, (_, number) => work.isPassword(`guess ${number}`, cheap, clientAddress))
+  assert.equal(await work.isPassword('right', cheap, clientAddress), true)
   assert.ok((await Promise.all(guesses)).every((isRight) => !isRight))
 })
 
@@ -189,13 +193,13 @@ test('attempts of authenticated accounts precede all waiting guesses', async () 
     order.push(from)
   }
   await Promise.all([
-    hashFor(here),
+    hashFor(clientAddress),
     hashFor('192.0.2.2'),
     hashFor('192.0.2.3'),
     hashFor(authenticatedOrigin),
     hashFor(authenticatedOrigin),
   ])
-  assert.deepEqual(order, [here, authenticatedOrigin, authenticatedOrigin, '192.0.2.2', '192.0.2.3'])
+  assert.deepEqual(order, [clientAddress, authenticatedOrigin, authenticatedOrigin, '192.0.2.2', '192.0.2.3'])
 })
 
 /** A stored password whose hash takes little time. */
@@ -211,10 +215,10 @@ describe('200 clients that guess passwords share the address of an account with 
     const stored = cheapPassword('right')
     let guessesDone = 0
     const guesses = Array.from({ length: 200 }, async (_, number) => {
-      await work.isPassword(`guess ${number}`, stored, here, { name: 'admin', wasRightHere: false })
+      await work.isPassword(`guess ${number}`, stored, clientAddress, { name: 'admin', wasRightHere: false })
       guessesDone += 1
     })
-    assert.equal(await work.isPassword('right', stored, here, { name: 'ann', wasRightHere: false }), true)
+    assert.equal(await work.isPassword('right', stored, clientAddress, { name: 'ann', wasRightHere: false }), true)
     assert.ok(guessesDone <= 3, `${guessesDone} guesses went first`)
     await Promise.all(guesses)
   })
@@ -246,7 +250,7 @@ describe('200 clients that guess passwords share the address of an account with 
     const stored = cheapPassword('right')
     const order: string[] = []
     const guess = async (name: string, wasRightHere: boolean): Promise<void> => {
-      assert.equal(await work.isPassword('wrong', stored, here, { name, wasRightHere }), false)
+      assert.equal(await work.isPassword('wrong', stored, clientAddress, { name, wasRightHere }), false)
       order.push(name)
     }
     const others = Array.from({ length: 20 }, (_, number) => guess(`nobody-${number}`, false))
@@ -260,31 +264,31 @@ test('attempts of disconnected clients are not checked, nor attempts that wait w
   const stored = cheapPassword('right')
   let responses = 0
   const note = (): void => void (responses += 1)
-  const first = work.isPassword('wrong', stored, here)
+  const first = work.isPassword('wrong', stored, clientAddress)
   const leaving = new AbortController()
   for (let number = 0; number < 1_000; number++) {
     const claimed = { name: `user-${number % 100}`, wasRightHere: number % 2 === 0, gone: leaving.signal }
-    void work.isPassword('wrong', stored, here, claimed).then(note)
+    void work.isPassword('wrong', stored, clientAddress, claimed).then(note)
   }
   leaving.abort()
   // If the thousand attempts were checked, this one would wait for them.
-  assert.equal(await work.isPassword('right', stored, here, { name: 'ann', wasRightHere: false }), true)
+  assert.equal(await work.isPassword('right', stored, clientAddress, { name: 'ann', wasRightHere: false }), true)
   await first
   assert.equal(responses, 0)
-  const pending = work.isPassword('wrong', stored, here)
-  void work.isPassword('wrong', stored, here).then(note)
+  const pending = work.isPassword('wrong', stored, clientAddress)
+  void work.isPassword('wrong', stored, clientAddress).then(note)
   work.close()
   assert.equal(await pending, false)
-  assert.equal(await work.isPassword('right', stored, here), true, 'no attempt precedes this one')
+  assert.equal(await work.isPassword('right', stored, clientAddress), true, 'no attempt precedes this one')
   assert.equal(responses, 0)
 })
 
 test('4,096 pairs of address and name are stored, each for twelve hours', () => {
   const recent = new RecentLogins()
-  recent.note(here, 'ann', 0)
-  assert.ok(recent.has(here, 'ann', 43_199_999))
-  assert.ok(!recent.has(here, 'ann', 43_200_000))
-  assert.ok(!recent.has('192.0.2.2', 'ann', 0) && !recent.has(here, 'bob', 0))
-  for (let number = 0; number < 4_096; number++) recent.note(here, `user-${number}`, 0)
-  assert.ok(!recent.has(here, 'ann', 0))
+  recent.note(clientAddress, 'ann', 0)
+  assert.ok(recent.has(clientAddress, 'ann', 43_199_999))
+  assert.ok(!recent.has(clientAddress, 'ann', 43_200_000))
+  assert.ok(!recent.has('192.0.2.2', 'ann', 0) && !recent.has(clientAddress, 'bob', 0))
+  for (let number = 0; number < 4_096; number++) recent.note(clientAddress, `user-${number}`, 0)
+  assert.ok(!recent.has(clientAddress, 'ann', 0))
 })

@@ -5,25 +5,25 @@ import { OverloadMonitor } from '../../src/node/observe/overload-monitor.ts'
 
 interface Stage {
   alarms: Alarms
-  told: string[]
+  notifications: string[]
   clock: { nowMs: number }
 }
 
 function stage(maxInHistory?: number): Stage {
-  const told: string[] = []
+  const notifications: string[] = []
   const clock = { nowMs: 1_000 }
   const silent = { error: () => {}, warn: () => {} }
   const alarms = new Alarms({ log: silent, nowMs: () => clock.nowMs, ...(maxInHistory && { maxInHistory }) })
-  alarms.listen((what, { name, message }) => told.push(`${what} ${name}: ${message}`))
-  return { alarms, told, clock }
+  alarms.listen((what, { name, message }) => notifications.push(`${what} ${name}: ${message}`))
+  return { alarms, notifications, clock }
 }
 
 test('an alarm is active from its start to its end, and listeners are notified of both', () => {
-  const { alarms, told, clock } = stage()
+  const { alarms, notifications, clock } = stage()
   alarms.raise('storage', 'the disk fails')
   clock.nowMs = 5_000
   alarms.over('storage', 'the disk works again')
-  assert.deepEqual(told, ['activate storage: the disk fails', 'deactivate storage: the disk fails'])
+  assert.deepEqual(notifications, ['activate storage: the disk fails', 'deactivate storage: the disk fails'])
   assert.deepEqual(alarms.active(), [])
   assert.deepEqual(alarms.history(), [
     { name: 'storage', message: 'the disk fails', activatedAtMs: 1_000, deactivatedAtMs: 5_000, occurrences: 1 },

@@ -76,12 +76,12 @@ describe('a path of a configuration over the API', () => {
     ]) {
       assert.ok(!isAllowed(join(data, entry)), entry)
     }
-    assert.ok(isAllowed(join(data, 'log'), 'dir', true), 'log files go there')
+    assert.ok(isAllowed(join(data, 'log'), 'dir', true), 'the directory of log files')
     assert.ok(isAllowed(join(data, 'lines'), 'dir', true))
     for (const entry of ['store', 'certs', 'restored', 'backup', 'audit']) {
       assert.ok(!isAllowed(join(data, entry), 'dir', true), `${entry} for log files`)
     }
-    assert.ok(!isAllowed(data, 'dir', true), 'log.file would be any file of the broker')
+    assert.ok(!isAllowed(data, 'dir', true), 'log.file could be each file of the broker')
   })
 
   test('of the local configuration stays allowed for the same use, and for no other', async (t) => {

@@ -25,9 +25,13 @@ const lives = readFileSync(join(start.dataDirectory, 'lives'), 'utf8')
   .split('\n')
   .filter((life) => (JSON.parse(life) as { shard: number }).shard === own).length
 const behaviourFile = join(start.dataDirectory, 'behaviour')
-const told = existsSync(behaviourFile) ? readFileSync(behaviourFile, 'utf8') : 'obeys'
-const [, meant, ofThatOne] = /^shard (\d+) (.*)$/.exec(told) ?? [undefined, String(own), told]
-const behaviour = Number(meant) === own ? ofThatOne : 'obeys'
+const behaviourText = existsSync(behaviourFile) ? readFileSync(behaviourFile, 'utf8') : 'obeys'
+const [, targetShard, behaviourOfTarget] = /^shard (\d+) (.*)$/.exec(behaviourText) ?? [
+  undefined,
+  String(own),
+  behaviourText,
+]
+const behaviour = Number(targetShard) === own ? behaviourOfTarget : 'obeys'
 new Counters(start.counters, own).add(counterCells.connectionsOpen, 1)
 
 const ready = (): void => {

@@ -18,8 +18,8 @@ test('warnings name listeners that accept anonymous clients from all addresses, 
   )
   await broker.process.until(/the management API listens on all addresses \(0\.0\.0\.0\)/)
   await broker.process.stop()
-  const told = broker.process.output + broker.process.errors
-  assert.doesNotMatch(told, /the listener tcp default/, 'it is on a loopback address')
+  const output = broker.process.output + broker.process.errors
+  assert.doesNotMatch(output, /the listener tcp default/, 'it is on a loopback address')
 })
 
 test('a node on loopback addresses causes no warning', async (t) => {

@@ -18,12 +18,12 @@ class Machine {
     return {
       listen: async (at) => {
         assert.ok('host' in at)
-        const wanted = `${at.host}:${at.port === 0 ? 9_999 : at.port}`
-        const [, port = ''] = wanted.split(':')
+        const address = `${at.host}:${at.port === 0 ? 9_999 : at.port}`
+        const [, port = ''] = address.split(':')
         const listenersOnPort = [...this.listening].filter((other) => other.endsWith(`:${port}`))
-        const isTaken = listenersOnPort.some((other) => other === wanted || `${other} ${wanted}`.includes('0.0.0.0'))
-        if (isTaken || this.missing.has(at.host)) return { problem: `http_server: cannot listen on ${wanted}` }
-        place = wanted
+        const isTaken = listenersOnPort.some((other) => other === address || `${other} ${address}`.includes('0.0.0.0'))
+        if (isTaken || this.missing.has(at.host)) return { problem: `http_server: cannot listen on ${address}` }
+        place = address
         this.listening.add(place)
         this.settings.set(place, settings)
         this.events.push(`open ${place}`)

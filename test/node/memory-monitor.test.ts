@@ -58,8 +58,8 @@ describe('the memory monitor', () => {
     watched.percent = 75
     watched.pass(3)
     assert.equal(watched.watch.level, 'soft')
-    const told = watched.pass(20)
-    assert.equal(told.length >= 20 && told.length <= 22, true, `${told.length}`)
+    const reports = watched.pass(20)
+    assert.equal(reports.length >= 20 && reports.length <= 22, true, `${reports.length}`)
     assert.equal(watched.collections, 20)
     await setImmediate()
     assert.deepEqual(watched.alarms, [

@@ -53,7 +53,7 @@ async function running(t: TestContext, folder: string, surroundings: Surrounding
 async function problem(t: TestContext, folder: string, surroundings: Surroundings = {}): Promise<string> {
   const started = await start(t, folder, surroundings)
   assert.ok('problem' in started, 'it started')
-  assert.doesNotMatch(started.problem, /\n/, 'a problem is told in one line')
+  assert.doesNotMatch(started.problem, /\n/, 'a problem is one line')
   return started.problem
 }
 
@@ -149,9 +149,9 @@ test('the error for a port in use is one line with the port and the key of the s
   t.after(() => other.close())
   await once(other, 'listening')
   const { port } = other.address() as AddressInfo
-  const told = await problem(t, folder, { overrides: [`listeners.tcp.bind="127.0.0.1:${port}"`] })
+  const message = await problem(t, folder, { overrides: [`listeners.tcp.bind="127.0.0.1:${port}"`] })
   assert.equal(
-    told,
+    message,
     `listeners.tcp.bind: port ${port} on 127.0.0.1 is in use by another program; stop that one or choose another port`,
   )
   other.close()
@@ -163,14 +163,14 @@ test('the error for two listeners on the same port names both listeners', async 
   const folder = await temporaryFolder(t)
   const port = await reservePort(t)
   const overrides = [`listeners.tcp.bind=${port}`, `listeners.tcp.second.bind="127.0.0.1:${port}"`]
-  const told = await problem(t, folder, { overrides })
-  assert.match(told, /^listeners\.tcp\.second\.bind: port \d+ on 127\.0\.0\.1 is in use/)
+  const message = await problem(t, folder, { overrides })
+  assert.match(message, /^listeners\.tcp\.second\.bind: port \d+ on 127\.0\.0\.1 is in use/)
 })
 
 test('the error for an address that this machine does not have names the address', async (t) => {
   const folder = await temporaryFolder(t)
-  const told = await problem(t, folder, { overrides: ['listeners.tcp.bind="192.0.2.1:0"'] })
-  assert.match(told, /^listeners\.tcp\.bind: this machine has no address 192\.0\.2\.1/)
+  const message = await problem(t, folder, { overrides: ['listeners.tcp.bind="192.0.2.1:0"'] })
+  assert.match(message, /^listeners\.tcp\.bind: this machine has no address 192\.0\.2\.1/)
 })
 
 test('the error for an unusable data directory is one line with its path', async (t) => {
@@ -191,30 +191,30 @@ test('the error for an unusable data directory is one line with its path', async
 test('the error for a log that cannot be written names its path, and the start leaves no open resources', async (t) => {
   const folder = await temporaryFolder(t)
   await writeFile(join(folder, 'file'), '')
-  const told = await problem(t, folder, { overrides: [`log.dir=${JSON.stringify(join(folder, 'file'))}`] })
-  assert.match(told, /^log\.dir: cannot write godwit\.log in .*file/)
+  const message = await problem(t, folder, { overrides: [`log.dir=${JSON.stringify(join(folder, 'file'))}`] })
+  assert.match(message, /^log\.dir: cannot write godwit\.log in .*file/)
   await running(t, folder)
 })
 
 test('a log directory that cannot be created prevents the start', async (t) => {
-  const told = await problem(t, await temporaryFolder(t), { overrides: ['log.dir=/proc/godwit/log'] })
+  const message = await problem(t, await temporaryFolder(t), { overrides: ['log.dir=/proc/godwit/log'] })
   assert.equal(
-    told,
+    message,
     'log.dir: cannot write godwit.log in /proc/godwit/log: no directory can be made there; choose another directory',
   )
 })
 
 test('if a shard cannot start, the start fails with its message, and leaves no open resources', async (t) => {
   const folder = await temporaryFolder(t)
-  const told = await problem(t, folder, { behaviour: 'cannot start' })
-  assert.equal(told, 'storage: another process holds the database')
+  const message = await problem(t, folder, { behaviour: 'cannot start' })
+  assert.equal(message, 'storage: another process holds the database')
   await running(t, folder, { behaviour: 'obeys' })
 })
 
 test('if a shard throws while it starts, the start fails with one line', async (t) => {
   const folder = await temporaryFolder(t)
-  const told = await problem(t, folder, { behaviour: 'breaks at the start' })
-  assert.equal(told, 'a shard did not start: Error: the double breaks')
+  const message = await problem(t, folder, { behaviour: 'breaks at the start' })
+  assert.equal(message, 'a shard did not start: Error: the double breaks')
   const log = await readFile(join(folder, 'data', 'log', 'godwit.log'), 'utf8')
   assert.match(log, /shard did not start.*double-shard\.ts/, 'the log has the stack')
 })
@@ -225,18 +225,18 @@ test('a shard that throws is restarted on the same ports, which is logged', asyn
   await untilLogged(node, 'shard restarted')
   const died = (await logLines(node)).find((line) => line.event === 'shard failed and is restarting')
   assert.match(String(died?.lastWords), /the double breaks/)
-  const lives = (await readFile(join(node.dataDirectory, 'lives'), 'utf8')).trim().split('\n')
-  assert.equal(lives.length, 2)
-  assert.equal(lives[0], lives[1])
-  assert.equal(readCounters(node.counters).connectionsOpen, 1, 'what was open in the first life is not counted twice')
+  const starts = (await readFile(join(node.dataDirectory, 'lives'), 'utf8')).trim().split('\n')
+  assert.equal(starts.length, 2)
+  assert.equal(starts[0], starts[1])
+  assert.equal(readCounters(node.counters).connectionsOpen, 1, 'connections from before the restart are not counted')
 })
 
 test('a shard that fails repeatedly is not restarted any more, and the node reports it as failed', async (t) => {
   const folder = await temporaryFolder(t)
   const node = await running(t, folder, { behaviour: 'dies always' })
   assert.equal(await node.broken, 'a shard failed 4 times in a row: Error: the double breaks; the log has the stack')
-  const lives = (await readFile(join(node.dataDirectory, 'lives'), 'utf8')).trim().split('\n')
-  assert.equal(lives.length, 1 + quickRestarts.maxConsecutiveRestarts)
+  const starts = (await readFile(join(node.dataDirectory, 'lives'), 'utf8')).trim().split('\n')
+  assert.equal(starts.length, 1 + quickRestarts.maxConsecutiveRestarts)
 })
 
 test('a shard that does not stop in time is terminated', async (t) => {
@@ -282,16 +282,16 @@ test('each shard has a thread, a number, a link to each peer and all ports, and 
   const folder = await temporaryFolder(t)
   const node = await running(t, folder, { overrides: ['node.shards=3'] })
   assert.equal(readCounters(node.counters).connectionsOpen, 3)
-  const lives = await startsOf(node)
+  const starts = await startsOf(node)
   assert.deepEqual(
-    lives.map(({ shard, shards, peers }) => ({ shard, shards, peers })).sort((a, b) => a.shard - b.shard),
+    starts.map(({ shard, shards, peers }) => ({ shard, shards, peers })).sort((a, b) => a.shard - b.shard),
     [
       { shard: 0, shards: 3, peers: [1, 2] },
       { shard: 1, shards: 3, peers: [0, 2] },
       { shard: 2, shards: 3, peers: [0, 1] },
     ],
   )
-  for (const { listeners } of lives) {
+  for (const { listeners } of starts) {
     assert.deepEqual(
       listeners.map(({ port, sharesPort }) => ({ port, sharesPort })),
       [
@@ -336,8 +336,8 @@ test('without a configured number, there is one shard for each processor core', 
 
 test('if one shard cannot start, the start fails, and the other shards are stopped', async (t) => {
   const folder = await temporaryFolder(t)
-  const told = await problem(t, folder, { overrides: ['node.shards=3'], behaviour: 'shard 2 cannot start' })
-  assert.equal(told, 'storage: another process holds the database')
+  const message = await problem(t, folder, { overrides: ['node.shards=3'], behaviour: 'shard 2 cannot start' })
+  assert.equal(message, 'storage: another process holds the database')
   await running(t, folder, { behaviour: 'obeys' })
 })
 

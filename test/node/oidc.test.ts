@@ -203,7 +203,7 @@ describe('the completion of a login is refused', () => {
 
 describe('an ID token is refused', () => {
   const nowS = 1_800_000_000
-  const cases: readonly (readonly [what: string, claims: Record<string, unknown>, said: RegExp])[] = [
+  const cases: readonly (readonly [what: string, claims: Record<string, unknown>, expectedMessage: RegExp])[] = [
     ['of another issuer', { iss: 'https://evil.example' }, /claim iss/],
     ['for another client', { aud: 'other' }, /claim aud/],
     ['for several clients without azp', { aud: [config.clientId, 'other'] }, /claim azp/],
@@ -214,14 +214,14 @@ describe('an ID token is refused', () => {
     ['of the future', { iat: nowS + 60 }, /claim iat/],
     ['without a subject', { sub: undefined }, /claim sub/],
   ]
-  for (const [what, claims, said] of cases) {
+  for (const [what, claims, expectedMessage] of cases) {
     test(what, async () => {
       const { begin, end, world } = await broker()
       const begun = await begin()
       world.claims = { ...world.claims, ...claims }
       const result = await end(begun)
       assert.deepEqual(
-        [said.test(messageOf(result)), 'kind' in result && result.kind],
+        [expectedMessage.test(messageOf(result)), 'kind' in result && result.kind],
         [true, 'refused'],
         messageOf(result),
       )
@@ -255,7 +255,7 @@ test('the issuer in the redirect must be that of the provider, and is required i
 })
 
 describe('a discovery document is refused', () => {
-  for (const [what, change, said] of [
+  for (const [what, change, expectedMessage] of [
     ['of another issuer', { issuer: 'https://evil.example' }, /has another issuer/],
     ['with an endpoint over plain HTTP', { token_endpoint: 'http://login.example/token' }, /no safe/],
     ['with an address that is a script', { authorization_endpoint: 'javascript:alert(1)' }, /no safe/],
@@ -265,7 +265,7 @@ describe('a discovery document is refused', () => {
       const stages = stage()
       stages.world.metadata = { ...metadata, ...change }
       const { signIn } = await broker(stages)
-      assert.match(messageOf(await signIn.begin('10.0.0.1')), said)
+      assert.match(messageOf(await signIn.begin('10.0.0.1')), expectedMessage)
     })
   }
 
@@ -347,7 +347,7 @@ test('accounts that are not of the provider are not used, and a new role applies
   const [before] = [records.find({ kind: 'account', name: 'ann' })]
   assert.match(await as('ann', 'plant-a'), /"viewer","namespace":"a"/)
   const after = records.find({ kind: 'account', name: 'ann' })
-  assert.equal(after?.password, before?.password, 'logins that there are stay')
+  assert.equal(after?.password, before?.password, 'existing logins remain')
   assert.deepEqual([after?.role, after?.namespace], ['viewer', 'a'])
 })
 

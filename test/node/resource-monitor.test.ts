@@ -31,7 +31,7 @@ test('a disk that is nearly full raises one alarm, which ends when there is enou
   )
   free = 1e6
   await watch.lookAtDisk()
-  assert.match(alarms.active()[0].message, /^0 MiB are left/, 'it has become worse')
+  assert.match(alarms.active()[0].message, /^0 MiB are left/, 'the message is updated when the state gets worse')
   free = 1e9
   await watch.lookAtDisk()
   assert.deepEqual(activeNames(alarms), [])
@@ -62,6 +62,6 @@ test('a certificate that expires within thirty days raises an alarm with listene
   )
   shown.pop()
   await watch.lookAtCertificates()
-  assert.deepEqual(activeNames(alarms), [], 'no list shows it any more')
+  assert.deepEqual(activeNames(alarms), [], 'the alarm is in no list')
   assert.deepEqual(watch.certificates, [])
 })

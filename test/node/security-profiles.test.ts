@@ -37,8 +37,8 @@ function failing(config: GodwitConfig): readonly [profile: string, denies: boole
 
 test('listeners and an API with only a port are bound to loopback when hardened, to all addresses when legacy', () => {
   assert.deepEqual(inBoth(hostsOfPort), [['127.0.0.1'], ['::', '0.0.0.0']])
-  const said = 'node.default_listener_address = "192.0.2.1"'
-  assert.deepEqual(inBoth(hostsOfPort, said), [['192.0.2.1'], ['192.0.2.1']])
+  const setting = 'node.default_listener_address = "192.0.2.1"'
+  assert.deepEqual(inBoth(hostsOfPort, setting), [['192.0.2.1'], ['192.0.2.1']])
 })
 
 test('a source of access rules that fails denies when hardened, and is ignored when legacy', () => {

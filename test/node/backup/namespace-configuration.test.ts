@@ -54,16 +54,17 @@ describe('the configuration of a namespace', () => {
 
   test('is converted back to names with the namespace, and affects no other namespace', () => {
     const own = configurationOfNamespace(broker, 'plant')
-    const back = scopedConfiguration(own, 'plant')
-    assert.ok('scoped' in back)
-    assert.deepEqual(written(configurationOfNamespace(back.scoped, 'plant')), written(own))
-    const elsewhere = scopedConfiguration(own, 'shop')
-    assert.ok('scoped' in elsewhere)
-    assert.deepEqual(Object.keys((written(elsewhere.scoped) as typeof elsewhere.scoped)['rule_engine'] ?? {}), [
-      'rules',
-    ])
-    assert.match(JSON.stringify(elsewhere.scoped), /"hook@shop":\{"connector":"hook@shop"/)
-    assert.deepEqual(written(configurationOfNamespace(elsewhere.scoped, 'plant')), {})
+    const converted = scopedConfiguration(own, 'plant')
+    assert.ok('scoped' in converted)
+    assert.deepEqual(written(configurationOfNamespace(converted.scoped, 'plant')), written(own))
+    const inOtherNamespace = scopedConfiguration(own, 'shop')
+    assert.ok('scoped' in inOtherNamespace)
+    assert.deepEqual(
+      Object.keys((written(inOtherNamespace.scoped) as typeof inOtherNamespace.scoped)['rule_engine'] ?? {}),
+      ['rules'],
+    )
+    assert.match(JSON.stringify(inOtherNamespace.scoped), /"hook@shop":\{"connector":"hook@shop"/)
+    assert.deepEqual(written(configurationOfNamespace(inOtherNamespace.scoped, 'plant')), {})
   })
 
   for (const [what, configuration, problem] of [

@@ -106,7 +106,7 @@ const hashed = (password: string): HashedPassword =>
 /** Adds one access record of each kind. */
 export async function fillBook({ accessRecords }: RunningNode): Promise<void> {
   const createdAtMs = (): number => accessRecords.newMomentMs()
-  const kept = {
+  const rest = {
     algorithm: 'sha256',
     memory: 0,
     passes: 0,
@@ -184,7 +184,7 @@ export async function fillBook({ accessRecords }: RunningNode): Promise<void> {
         description: '',
         namespace: undefined,
         role: 'viewer',
-        password: kept,
+        password: rest,
         createdAtMs: createdAtMs(),
       },
       {
@@ -196,7 +196,7 @@ export async function fillBook({ accessRecords }: RunningNode): Promise<void> {
         namespace: 'plant',
         isEnabled: true,
         expiresAtMs: Date.now() + 86_400_000,
-        secret: kept,
+        secret: rest,
         createdAtMs: createdAtMs(),
       },
     ],

@@ -139,7 +139,7 @@ test('one node with all operations on it', async (t) => {
         )
       }
       const [symbol] = refusalIn(await backup.import({ ...operator, namespace: 'other' }, options(crafted)))
-      assert.equal(symbol, 'NOT_FOUND', 'what is global is not there for a namespace')
+      assert.equal(symbol, 'NOT_FOUND', 'global archives do not exist for a namespace')
     },
   )
 
@@ -217,7 +217,7 @@ test('one node with all operations on it', async (t) => {
     await put(one, archiveOf({ 'cluster.hocon': configuration }, { profile: 'legacy' }))
     const outcome = await backup.import(operator, { ...dry(crafted), allowsProfileMismatch: true })
     assert.ok('warnings' in outcome, JSON.stringify(outcome))
-    const said = outcome.warnings.join('\n')
+    const warnings = outcome.warnings.join('\n')
     for (const words of [
       /tcp\.other is given as a port only/,
       /every client is denied/,
@@ -225,7 +225,7 @@ test('one node with all operations on it', async (t) => {
       /its own node\.shards/,
       /namespaces\.enable: namespaces are required/,
     ]) {
-      assert.match(said, words)
+      assert.match(warnings, words)
     }
   })
 

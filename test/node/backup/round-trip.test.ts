@@ -55,17 +55,17 @@ test('an archive that is exported under load is imported into another broker, wh
   )
 
   const alice = await client(t, second.port, { clientId: 'a', username: 'alice', password: 'of alice' })
-  const heard = new Promise<[string, Buffer, IPublishPacket]>((resolve) => {
-    alice.once('message', (...said) => resolve(said))
+  const received = new Promise<[string, Buffer, IPublishPacket]>((resolve) => {
+    alice.once('message', (...message) => resolve(message))
   })
   await alice.subscribeAsync('plant/42', { qos: 1 })
-  const [topic, payload, packet] = await heard
+  const [topic, payload, packet] = await received
   assert.deepEqual([topic, String(payload), packet.retain], ['plant/42', 'reading 42', true])
   assert.deepEqual(packet.properties?.correlationData, Buffer.from([0, 255]))
   await assert.rejects(client(t, second.port, { username: 'alice', password: 'wrong' }))
   await assert.rejects(client(t, second.port, { username: 'mallory' }))
   const [denied] = await alice.subscribeAsync('forbidden/things', { qos: 1 }).catch((error) => [error])
-  assert.ok(denied instanceof Error || denied.qos >= 128, 'the file of rules counts here too')
+  assert.ok(denied instanceof Error || denied.qos >= 128, 'the imported rules file applies')
   assert.deepEqual(
     (await readdir(join(second.folder, 'backup'))).filter((name) => name.startsWith('.')),
     [],

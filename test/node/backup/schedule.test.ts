@@ -36,7 +36,7 @@ test('an archive is created once at each scheduled time', () => {
   passTo(at(21, 3, 32))
   assert.deepEqual(world.made, [4])
   passTo(at(25, 9))
-  assert.deepEqual(world.made, [4, 4], 'what was slept through is made up for once')
+  assert.deepEqual(world.made, [4, 4], 'missed times cause one archive')
   backups.change({ when: undefined, keep: 4 })
   passTo(at(26, 9))
   assert.equal(world.made.length, 2)
