@@ -1,6 +1,6 @@
 // npm run test:long [-- --only NAME]
 // The tests that take hours in all, one after the other: random scenarios, kills, power cuts, damaged stores, fuzzing.
-// They are no part of `npm test`, because short runs of each are. `long-tests` runs files of `npm test` and `.ci/run` with the long
+// They are not part of `npm test`, because short runs of each are. `long-tests` runs files of `npm test` and `.ci/run` with the long
 // length of test/test-length.ts. Ends with one line per run and fails if one failed.
 
 import { spawnSync } from 'node:child_process'

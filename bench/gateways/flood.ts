@@ -2,7 +2,7 @@
 //
 //   node bench/gateways/flood.ts [seconds] [datagrams per second]
 //
-// The broker and the attackers are separate processes. The attackers send, from many addresses of 127.0.0.0/8, data that is no packet,
+// The broker and the attackers are separate processes. The attackers send, from many addresses of 127.0.0.0/8, data that is not a packet,
 // packets that belong to no connection, and requests that make the gateway respond.
 
 import { spawn } from 'node:child_process'

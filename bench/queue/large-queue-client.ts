@@ -84,7 +84,7 @@ class Connection {
 export async function subscribeAndLeave(port: number, clientId: string, filter: string): Promise<void> {
   const connection = new Connection(port, clientId)
   const parsed = parseTopicFilter(filter)
-  if (parsed === undefined) throw new Error(`${filter} is no filter`)
+  if (parsed === undefined) throw new Error(`${filter} is not a filter`)
   const options = { qos: 1, noLocal: false, retainAsPublished: false, retainHandling: 0 } as const
   await connection.first('connack')
   connection.send({
@@ -105,7 +105,7 @@ export async function fill(
   const connection = new Connection(port, what.clientId)
   await connection.first('connack')
   const name = parseTopicName(what.topic)
-  if (name === undefined) throw new Error(`${what.topic} is no topic`)
+  if (name === undefined) throw new Error(`${what.topic} is not a topic`)
   const topic = new Topic(name, Buffer.from(name))
   let next = 0
   const publish = (messages: number): void => {

@@ -147,7 +147,7 @@ function measure(to: 0 | 1): number {
 function openPair(from: HalfBroker, to: HalfBroker, pair: number, settle: () => void) {
   const topic = `hop/${pair}`
   const filter = parseTopicFilter(topic)
-  if (filter === undefined) throw new Error(`${topic} is no filter`)
+  if (filter === undefined) throw new Error(`${topic} is not a filter`)
   const subscriber = to.client(`subscriber-${pair}`)
   const subscriptions = [{ filter, qos: 0, noLocal: false, retainAsPublished: false, retainHandling: 0 } as const]
   const packet = { type: 'subscribe', packetId: 1, subscriptions, properties: undefined } as const

@@ -23,13 +23,13 @@ const messageBudgetNs = 1e9 / 3_000_000
 
 function filterOf(text: string): TopicFilter {
   const filter = parseTopicFilter(text)
-  if (filter === undefined) throw new Error(`'${text}' is no topic filter`)
+  if (filter === undefined) throw new Error(`'${text}' is not a topic filter`)
   return filter
 }
 
 function topicOf(text: string): Topic {
   const name = parseTopicName(text)
-  if (name === undefined) throw new Error(`'${text}' is no topic name`)
+  if (name === undefined) throw new Error(`'${text}' is not a topic name`)
   return new Topic(name, Buffer.from(text))
 }
 

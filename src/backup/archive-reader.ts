@@ -110,7 +110,7 @@ function nameBelow(folder: string, name: string): string {
   const isUnsafe = parts.some((part) => part === '' || part === '.' || part === '..')
   // oxlint-disable-next-line no-control-regex
   if (isUnsafe || /[\u0000-\u001f\u007f\\\ufffd]/.test(plain)) {
-    throw new InvalidArchive(`${quoteText(name)} is no safe name for a member`)
+    throw new InvalidArchive(`${quoteText(name)} is not a safe name for a member`)
   }
   if (parts[0] !== folder) {
     throw new InvalidArchive(
@@ -168,7 +168,7 @@ const emqx4ExportPattern =
 
 const gzipProblems: Readonly<Record<string, string>> = {
   Z_BUF_ERROR: 'it is truncated',
-  Z_DATA_ERROR: 'it is no gzip file, or it is damaged',
+  Z_DATA_ERROR: 'it is not a gzip file, or it is damaged',
 }
 
 /** Converts errors of zlib to `InvalidArchive`: the archive is damaged. Other errors are failures of the disk or internal errors. */

@@ -71,7 +71,7 @@ function parse(text: string): Entry {
   const isObject = typeof whole === 'object' && whole !== null && !Array.isArray(whole)
   const { version } = (isObject ? whole : {}) as Entry
   if (typeof version !== 'string' || !/^[234]\./.test(version)) {
-    throw new InvalidArchive('it is no export of EMQX 4: it does not say which version made it')
+    throw new InvalidArchive('it is not an export of EMQX 4: it does not say which version made it')
   }
   return whole as Entry
 }

@@ -318,7 +318,7 @@ function problemOfKind(record: TableRecord): string | undefined {
   switch (record.kind) {
     case 'retained': {
       const { topic, payload } = record.message
-      if (parseTopicName(topic) === undefined) return 'topic is no topic name'
+      if (parseTopicName(topic) === undefined) return 'topic is not a topic name'
       return payload.length === 0 ? 'payload is empty: an empty retained message is not stored' : undefined
     }
     case 'rule': {
@@ -328,7 +328,7 @@ function problemOfKind(record: TableRecord): string | undefined {
     }
     case 'ban':
       return record.as === 'peerhost' && parseAddressRange(record.who) === undefined
-        ? 'who is no address and no range of them'
+        ? 'who is not an address or an address range'
         : undefined
     case 'account':
       return problemOfPassword(record.password)
@@ -341,7 +341,7 @@ function problemOfKind(record: TableRecord): string | undefined {
     case 'scram': {
       const { storedKey, serverKey, algorithm } = record
       const isGood = [storedKey, serverKey].every((key) => key.length === hashBytes[algorithm])
-      return isGood ? undefined : `storedKey or serverKey is no ${algorithm} key`
+      return isGood ? undefined : `storedKey or serverKey is not a ${algorithm} key`
     }
     case 'credential':
     case 'gateway-user':

@@ -51,14 +51,14 @@ export function problemOfSubscription(rule: SubscriptionRule): string | undefine
 
 function problemOf(mapping: Mapping, names: { readonly filter: string; readonly target: string }): string | undefined {
   const { filter, target } = mapping
-  if (parseTopicFilter(filter) === undefined) return `${names.filter} is no topic filter`
+  if (parseTopicFilter(filter) === undefined) return `${names.filter} is not a topic filter`
   for (const special of ['$share/', '$exclusive/', '$SYS/']) {
     if (filter.startsWith(special)) return `${names.filter} may not begin with ${special}`
   }
   if (hasWildcard(mapping.prefix)) return 'prefix may hold no wildcards'
   if (hasWildcard(mapping.suffix)) return 'suffix may hold no wildcards'
   if (target === '') return undefined
-  if (parseTopicFilter(target) === undefined) return `${names.target} is no topic, and no filter either`
+  if (parseTopicFilter(target) === undefined) return `${names.target} is not a topic or a topic filter`
   const missing = ['+', '#'].find((wildcard) => countOf(target, wildcard) > countOf(filter, wildcard))
   if (missing !== undefined)
     return `${names.target} has more ${missing} than ${names.filter}, so nothing is known to stand there`

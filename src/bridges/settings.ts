@@ -205,9 +205,9 @@ function problemOf(
     if (problem !== undefined) return `subscription.${index}.${problem}`
   }
   const { topic, properties } = config.will
-  if (isNoTopic(topic)) return 'will.topic is no topic name: it may hold no wildcards'
+  if (isNoTopic(topic)) return 'will.topic is not a topic name: it may hold no wildcards'
   if (isNoTopic(properties.response_topic))
-    return 'will.properties.response_topic is no topic name: it may hold no wildcards'
+    return 'will.properties.response_topic is not a topic name: it may hold no wildcards'
   return undefined
 }
 

@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 const isCheckout = existsSync(`${root}src`)
 const { version } = JSON.parse(readFileSync(`${root}package.json`, 'utf8')) as { version: string }
 
-// A reader that went away (`godwit start | head -1`) is no reason to stop serving.
+// A reader that went away (`godwit start | head -1`) is not a reason to stop serving.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 
 process.exitCode = await runProgram(

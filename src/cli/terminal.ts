@@ -34,7 +34,7 @@ export class Terminal {
     return this.output.isTTY === true
   }
 
-  /** Width of the terminal; undefined: the output is no terminal, or its width is not known. */
+  /** Width of the terminal; undefined: the output is not a terminal, or its width is not known. */
   get columns(): number | undefined {
     return this.isTerminal ? this.output.columns : undefined
   }

@@ -19,7 +19,7 @@ export function readPublication(message: PublishMessage): Publication | ApiError
   if (topics instanceof ApiError) return topics
   for (const topic of topics) {
     if (parseTopicName(topic) === undefined || topic.startsWith('$share/')) {
-      return refuse('invalidTopic', `${shortened(topic)} is no topic to publish to`)
+      return refuse('invalidTopic', `${shortened(topic)} is not a topic name`)
     }
   }
   const payload = payloadOf(message)
@@ -30,7 +30,7 @@ export function readPublication(message: PublishMessage): Publication | ApiError
     return refuse('invalidParameter', 'payload_format_indicator says that the payload is UTF-8, and it is not')
   }
   const { clientid = defaultClientId, qos = 0, retain = false, receipt = false } = message
-  if (!isText(clientid)) return refuse('invalidParameter', 'clientid is no text that MQTT can carry')
+  if (!isText(clientid)) return refuse('invalidParameter', 'clientid is not text that MQTT can carry')
   return { topics, payload, qos: qos as QoS, retain, properties, clientId: clientid, wantsReceipt: receipt }
 }
 
@@ -78,7 +78,7 @@ function propertiesOf(written: WrittenProperties): MessageProperties | undefined
   if (payload_format_indicator !== undefined) properties.payloadFormatIndicator = payload_format_indicator as 0 | 1
   if (message_expiry_interval !== undefined) properties.messageExpiryIntervalSeconds = message_expiry_interval
   if (response_topic !== undefined) {
-    if (parseTopicName(response_topic) === undefined) return wrong('response_topic', 'is no topic name')
+    if (parseTopicName(response_topic) === undefined) return wrong('response_topic', 'is not a topic name')
     properties.responseTopic = response_topic
   }
   if (correlation_data !== undefined) {
@@ -86,7 +86,7 @@ function propertiesOf(written: WrittenProperties): MessageProperties | undefined
     if (properties.correlationData.length > maxTextBytes) return wrong('correlation_data', 'is too long')
   }
   if (content_type !== undefined) {
-    if (!isText(content_type)) return wrong('content_type', 'is no text that MQTT can carry')
+    if (!isText(content_type)) return wrong('content_type', 'is not text that MQTT can carry')
     properties.contentType = content_type
   }
   const userProperties = Object.entries(written.user_properties ?? {}).map(

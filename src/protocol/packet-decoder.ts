@@ -200,7 +200,7 @@ export class PacketDecoder implements PublishContext {
     const firstByte = bytes[start]
     // [MQTT-3.1.0-1] [MQTT5-3.1.0-1]
     if (this.awaitsConnect && firstByte >> 4 !== packetTypes.connect) {
-      throw new ProtocolError('protocolError', 'the first packet is no connect')
+      throw new ProtocolError('protocolError', 'the first packet is not CONNECT')
     }
     checkFirstByte(firstByte, this.role, this.version)
     const remaining = readRemainingLength(bytes, start + 1, end)

@@ -114,6 +114,6 @@ function readFlag(reader: ByteReader, name: string): boolean {
 /** [MQTT5-3.3.2-14] A response topic has no wildcards; like every topic name it is not empty [MQTT5-4.7.3-1]. */
 function readTopic(reader: ByteReader, name: string): string {
   const topic = reader.text(name)
-  if (parseTopicName(topic) === undefined) throw new ProtocolError('protocolError', `${name} is no topic name`)
+  if (parseTopicName(topic) === undefined) throw new ProtocolError('protocolError', `${name} is not a topic name`)
   return topic
 }

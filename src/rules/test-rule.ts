@@ -18,7 +18,7 @@ export type RuleTestResult =
 
 /**
  * Compiles and runs `sql`. `context` has columns; missing ones come from the sample of the event. `event` or
- * `event_type` names the event; without them it is the first event after FROM, or a message. A payload that is no text
+ * `event_type` names the event; without them it is the first event after FROM, or a message. A payload that is not text
  * is used as its JSON. Throws RuleCompileError.
  */
 export function testRule(sql: string, context: RuleMap, host: HostFunctions): RuleTestResult {

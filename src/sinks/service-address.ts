@@ -16,7 +16,7 @@ export function problemOfServer(
   if (server === undefined) return `server: write the address of the server, such as 127.0.0.1:${defaultPort}`
   const { host, port } = hostAndPort(server, defaultPort)
   if (host === '' || !Number.isInteger(port) || port < 1 || port > 65_535)
-    return `server: ${JSON.stringify(server)} is no address such as 127.0.0.1:${defaultPort}`
+    return `server: ${JSON.stringify(server)} is not an address such as 127.0.0.1:${defaultPort}`
   if (isForbiddenAddress(host)) return `server: the address ${host} is denied by node.denied_addresses`
   return undefined
 }

@@ -315,7 +315,7 @@ function readSessionStart(
 }
 
 function asVersion(value: number): ProtocolVersion {
-  if (value !== 3 && value !== 4 && value !== 5) throw new DamagedRecord(`${value} is no protocol version`)
+  if (value !== 3 && value !== 4 && value !== 5) throw new DamagedRecord(`${value} is not a protocol version`)
   return value
 }
 
@@ -346,7 +346,7 @@ function readSubscription1(key: Buffer, reader: ByteReader, clientId: string): S
 }
 
 function asRetainHandling(value: number): RetainHandling {
-  if (value !== 0 && value !== 1 && value !== 2) throw new DamagedRecord(`${value} is no retain handling`)
+  if (value !== 0 && value !== 1 && value !== 2) throw new DamagedRecord(`${value} is not a valid retain handling`)
   return value
 }
 

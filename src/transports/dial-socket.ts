@@ -73,7 +73,7 @@ function trustFor({ host }: DialTarget, settings: DialTlsSettings): ConnectionOp
   return {
     rejectUnauthorized: settings.verifyPeer,
     minVersion: 'TLSv1.2',
-    // RFC 6066 3: an address is no server name.
+    // RFC 6066 3: an address is not a server name.
     ...(isIP(host) === 0 ? { servername: host } : {}),
     ...(ca === undefined ? {} : { ca }),
     ...(identity === undefined ? {} : { cert: identity.certificate, key: identity.key }),

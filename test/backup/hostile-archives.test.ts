@@ -28,10 +28,10 @@ test('an archive that was renamed is refused', () => refused(archiveOf({}), /giv
 
 test('names that lead to other folders are refused', async () => {
   for (const name of ['../evil', `${folder}/../../evil`, '/etc/passwd', `${folder}//x`, `${folder}/./x`]) {
-    await refused(packed({ name, content: 'x' }), /no safe name/)
+    await refused(packed({ name, content: 'x' }), /not a safe name/)
   }
   for (const name of [`${folder}/a\\b`, `${folder}/a\u0007b`]) {
-    await refused(packed({ name, content: 'x' }), /no safe name/)
+    await refused(packed({ name, content: 'x' }), /not a safe name/)
   }
   await refused(packed({ name: 'elsewhere/x', content: 'x' }), /not all in a folder/)
   await refused(packed({ name: inFolder('files/deep/er'), content: 'x' }), /in a folder where there are none/)
@@ -70,7 +70,7 @@ test('an extended header gives a name and nothing else', async () => {
   const file = { name: inFolder('short'), content: '{}' }
   const checked = await check(packed(pax('mtime=1767000000.5', `path=${folder}/cluster.hocon`, 'SCHILY.dev=1'), file))
   assert.equal(checked.configuration, '{}')
-  await refused(packed(pax(`path=${folder}/../../evil`), file), /no safe name/)
+  await refused(packed(pax(`path=${folder}/../../evil`), file), /not a safe name/)
   await refused(packed(pax('path=elsewhere/x'), file), /not all in a folder/)
   for (const record of ['size=5', 'linkpath=/etc/passwd', 'GNU.sparse.map=1', 'hdrcharset=x', ''])
     await refused(packed(pax(record), file), /which is not supported/)
@@ -112,17 +112,17 @@ test('endless zeros are refused at the first line that is too long, and after th
 
 test('an archive that is truncated anywhere is refused', async () => {
   const whole = archiveOf({ 'tables/rules.jsonl': rule.repeat(50), 'cluster.hocon': '{}' })
-  for (let bytes = 0; bytes < whole.length; bytes += 37) await refused(whole.subarray(0, bytes), /truncated|no gzip/)
+  for (let bytes = 0; bytes < whole.length; bytes += 37) await refused(whole.subarray(0, bytes), /truncated|not a gzip/)
 })
 
 test('bytes after the end are refused', async () => {
   const whole = archiveOf({ 'cluster.hocon': '{}' })
-  await refused(Buffer.concat([whole, Buffer.from('something else')]), /follows behind|no gzip/)
+  await refused(Buffer.concat([whole, Buffer.from('something else')]), /follows behind|not a gzip/)
   await refused(Buffer.concat([whole, archiveOf({ 'cluster.hocon': '{}' })]), /follows behind/)
 })
 
-test('a file that is no archive is refused', async () => {
-  await refused(Buffer.from('PK\u0003\u0004 not gzip'), /no gzip/)
+test('a file that is not an archive is refused', async () => {
+  await refused(Buffer.from('PK\u0003\u0004 not gzip'), /not a gzip file/)
   await refused(gzipSync('{"version":"4.4"}'.padEnd(2_000)), /not a tar archive/)
   await refused(Buffer.from('{"version":"4.4"}'), /ctl data convert/)
 })
@@ -149,7 +149,7 @@ test('each record is checked, and the error has its line but not its content', a
     ['rules', '{"secret":"hunter2"\n', /is no JSON/],
     ['rules', rule.replace('{', '{"extra":1,'), /"extra", which is not known/],
     ['retained-messages', '{"topic":"a/+"}\n', /payload is missing/],
-    ['bans', '{"as":"peerhost","who":"nowhere","reason":"","by":"","atMs":1}\n', /no address/],
+    ['bans', '{"as":"peerhost","who":"nowhere","reason":"","by":"","atMs":1}\n', /not an address/],
     ['pre-shared-keys', '{"identity":"a","key":"!!"}\n', /key is not valid base64/],
     ['accounts', accountWith({ memory: 2_000_000 }), /memory is not a whole number/],
     ['accounts', accountWith({ passes: 0 }), /costs that argon2id does not know/],
@@ -157,7 +157,7 @@ test('each record is checked, and the error has its line but not its content', a
     [
       'scram-users',
       '{"username":"a","algorithm":"SCRAM-SHA-256","salt":"AAAA","iterations":4096,"storedKey":"AAAA","serverKey":"AAAA","isSuperuser":false,"createdAtMs":1}\n',
-      /no SCRAM-SHA-256 key/,
+      /not a SCRAM-SHA-256 key/,
     ],
     ['accounts', accountWith({}).replace('viewer', 'publisher'), /role is none of/],
     ['accounts', accountWith({}).replace('"a"', JSON.stringify('a'.repeat(1_025))), /name is longer/],

@@ -69,7 +69,7 @@ const refused: readonly (readonly [text: string, problem: RegExp])[] = [
   ['{enable = true}', /^bridges\.mqtt\.b\.server is missing/],
   ['{server = "mqtt-tcp://h:1", forwards = [{local_topic = "a/#/b"}]}', /^bridges\.mqtt\.b\.forwards\.0\.local_topic/],
   ['{server = "mqtt-tcp://h:1", subscription = [{remote_topic = "a", local_topic = "#"}]}', /subscription\.0\.local/],
-  ['{server = "mqtt-tcp://h:1", will.topic = "a/+"}', /will\.topic is no topic name/],
+  ['{server = "mqtt-tcp://h:1", will.topic = "a/+"}', /will\.topic is not a topic name/],
 ]
 
 for (const [text, problem] of refused) {

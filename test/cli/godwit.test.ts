@@ -222,7 +222,7 @@ test('a signal and its echo, as npm makes one, are one stop in good order', asyn
     await broker.process.until(/stopping/)
     code = await broker.process.stop('SIGINT')
     client.destroy()
-    // A second signal after a second is no echo.
+    // A second signal after one second is not an echo.
     assert.ok(code === 0 || performance.now() - begunMs > 1_000, `${code}`)
   } while (code !== 0)
 })

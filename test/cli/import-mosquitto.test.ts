@@ -164,7 +164,7 @@ test('a database that is none, of another format, or not whole is refused in a s
     Buffer.from([0, 0, 0, 6]),
   ])
   assert.deepEqual(convertDatabase(header, 0), { value: { retained: [], sessions: [] }, skipped: [] })
-  assert.throws(() => convertDatabase(Buffer.from('nothing'), 0), /it is no database of mosquitto/)
+  assert.throws(() => convertDatabase(Buffer.from('nothing'), 0), /it is not a mosquitto database/)
   const newer = Buffer.from(header)
   newer[22] = 7
   assert.throws(() => convertDatabase(newer, 0), /format 7/)

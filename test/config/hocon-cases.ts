@@ -351,7 +351,7 @@ export const faultCases: readonly FaultCase[] = [
     faults: ['test.conf:1:5: a list cannot be joined with an object'],
   },
   {
-    name: 'adding to what is no list',
+    name: 'adding to what is not a list',
     text: 'a = 1\na += 2',
     faults: ['test.conf:2:1: += adds to a list, but the value so far is a single value'],
   },

@@ -228,7 +228,7 @@ describe('a text from outside', () => {
     assert.match(faultsOf('a = ${SECRET}', { file: 'sent' })[0], /is not set anywhere/)
   })
 
-  test('gets nothing out of the environment that is no text', () => {
+  test('gets nothing out of the environment that is not text', () => {
     const broken = { file: 'sent', environment: { BAD: '\uD800', toString: 'fine' } }
     assert.deepEqual(withPrototypes(meaningOf('a = ${?BAD}\nb = ${toString}', broken)), { b: 'fine' })
   })

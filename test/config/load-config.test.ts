@@ -383,7 +383,7 @@ describe('a fault', () => {
     assert.ok(!faults.join('\n').includes('hunter2'), faults.join('\n'))
   })
 
-  test('of a text that is no configuration is not followed by its echo', () => {
+  test('of a text that is not a configuration is not followed by its echo', () => {
     assert.deepEqual(faultsOf('mqtt { receive_maximum = : }\nnonsense = 1').length, 1)
   })
 

@@ -17,7 +17,7 @@ test('servers are named by URLs, and what is left out is what is usual', () => {
   }
 })
 
-test('what is no server is refused with what is wrong, and credentials in it are not repeated', () => {
+test('what is not a server is refused with what is wrong, and credentials in it are not repeated', () => {
   for (const [text, why] of [
     ['broker.example:1883', /form/],
     ['http://broker.example', /scheme/],

@@ -71,7 +71,7 @@ describe('the name of a broker', () => {
   })
 
   for (const [who, comer, host] of [
-    ['a client that is no bridge', { version: 4, isBridge: false }, named],
+    ['a client that is not a bridge', { version: 4, isBridge: false }, named],
     ['a client of 5.0, which requests it in CONNECT', { version: 5, isBridge: false }, named],
     ['any client ID if the broker has no name', { version: 4, isBridge: true }, {}],
   ] as const) {

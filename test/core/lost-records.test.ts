@@ -33,7 +33,7 @@ describe('a message after lost records', () => {
     [2, 2],
     [3, 1],
   ] as const) {
-    test(`[MQTT5-4.3.3-10] has no packet identifier of a lost QoS 2 message, and is no duplicate (${lost} of ${sent} lost)`, () => {
+    test(`[MQTT5-4.3.3-10] has no packet identifier of a lost QoS 2 message, and is not a duplicate (${lost} of ${sent} lost)`, () => {
       const { world, subscriber } = afterLoss({ sent, lost, qos: 2 })
       const used = subscriber.messages.map(({ packetId }) => packetId)
       world.publish('news', 'new', { qos: 2 })
@@ -45,7 +45,7 @@ describe('a message after lost records', () => {
     })
   }
 
-  test('[MQTT-3.3.1-1] is no duplicate if the lost messages were sent with QoS 1', () => {
+  test('[MQTT-3.3.1-1] is not a duplicate if the lost messages were sent with QoS 1', () => {
     const { world, subscriber } = afterLoss({ sent: 3, lost: 2, qos: 1 })
     world.publish('news', 'new', { qos: 1 })
     subscriber.connect()

@@ -52,7 +52,7 @@ export class Subscriber extends DurableClient {
     const options = { qos: this.qos, noLocal: false, retainAsPublished: false, retainHandling: 0 } as const
     const subscriptions = this.#filters.map((text) => {
       const filter = parseTopicFilter(text)
-      if (filter === undefined) throw new Error(`${text} is no filter`)
+      if (filter === undefined) throw new Error(`${text} is not a filter`)
       return { filter, ...options }
     })
     this.send({ type: 'subscribe', packetId: 1, subscriptions, properties: undefined })

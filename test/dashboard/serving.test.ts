@@ -48,7 +48,7 @@ describe('the dashboard over HTTP', () => {
     }
   })
 
-  test('what is no file of it is refused: unknown names, ways out of the folder, other methods', async () => {
+  test('what is not a file of it is refused: unknown names, ways out of the folder, other methods', async () => {
     for (const path of ['/dashboard/assets/nothing.js', '/dashboard/assets/..%2f..%2fpackage.json', '/dashboard/x']) {
       const response = await request(path, { as: 'admin:a-password-for-tests' })
       assert.equal(response.status, 404, path)

@@ -48,7 +48,7 @@ test('the WebSocket client connects with credentials of its own, subscribes, pub
 
   await page.getByLabel('Publish topic').fill('plant/#')
   await page.getByRole('button', { name: 'Publish', exact: true }).click()
-  await page.getByRole('alert').getByText('no topic name').waitFor()
+  await page.getByRole('alert').getByText('not a topic name').waitFor()
   await page.getByRole('button', { name: 'Remove plant/ä/#' }).click()
   await page.getByRole('list', { name: 'Subscribed to' }).waitFor({ state: 'detached' })
   const kicked = await broker.request('/api/v4/clients/page-1', { method: 'DELETE' })

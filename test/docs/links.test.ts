@@ -42,7 +42,7 @@ test('a dead link is reported with its line', () => {
     '3 A.md#twice-2',
     '3 C.md',
   ])
-  assert.deepEqual(dead('```\n[a](C.md)\n```\n`[b](C.md)`'), [], 'code is no link')
+  assert.deepEqual(dead('```\n[a](C.md)\n```\n`[b](C.md)`'), [], 'code is not a link')
 })
 
 test('a path that does not exist is reported with its line', () => {

@@ -161,7 +161,7 @@ test('fallbacks are checked and shown, and an action that is a fallback cannot b
   const action = { type: 'http', name: 'named', connector: 'checked' }
   for (const [fallback, problem] of [
     [{ kind: 'reference', type: 'http', name: 'other' }, /there is no action http:other/],
-    [{ kind: 'reference', type: 'http', name: 'named' }, /no fallback of itself/],
+    [{ kind: 'reference', type: 'http', name: 'named' }, /cannot be its own fallback/],
     [{ kind: 'republish', args: {} }, /republish needs args.topic/],
     [{ kind: 'other' }, /kind of a fallback is reference or republish/],
   ] as const) {

@@ -96,7 +96,7 @@ test('errors in the section name the key', async () => {
     ['rules.repub.rules=[{sql="SELECT * FROM a",topic=t}]', /rules\.repub\.rules\.0\.server: write the address/],
     [
       'rules.repub.rules=[{sql="SELECT * FROM a",topic=t,server="ws://h/mqtt"}]',
-      /rules\.repub\.rules\.0\.server: "ws:\/\/h\/mqtt" is no address/,
+      /rules\.repub\.rules\.0\.server: "ws:\/\/h\/mqtt" is not an address/,
     ],
   ]
   const broker = await configuredBroker()

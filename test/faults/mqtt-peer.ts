@@ -86,7 +86,7 @@ export class MqttPeer {
   /** Resolves when SUBACK has arrived. */
   async subscribe(text: string, qos: QoS): Promise<void> {
     const filter = parseTopicFilter(text)
-    if (filter === undefined) throw new Error(`${text} is no filter`)
+    if (filter === undefined) throw new Error(`${text} is not a filter`)
     const options = { qos, noLocal: false, retainAsPublished: false, retainHandling: 0 } as const
     const before = this.of('suback').length
     this.send({ type: 'subscribe', packetId: 65_535, subscriptions: [{ filter, ...options }], properties: undefined })

@@ -178,10 +178,10 @@ describe('[F4] /ps', () => {
     ['PUT publishes', put, 'ps/a/b', 'qos=2', '2.04'],
     ['PUT to /mqtt publishes, with short names', put, 'mqtt/a/b', 'c=x&u=u&p=p&q=1', '2.04'],
     ['qos 3 is bad', put, 'ps/a', 'qos=3', '4.00'],
-    ['qos that is no number is bad', put, 'ps/a', 'qos=x', '4.00'],
+    ['qos that is not a number is bad', put, 'ps/a', 'qos=x', '4.00'],
     ['no topic is bad', put, 'ps', '', '4.00'],
     ['a wildcard is bad', put, 'ps/a/+', '', '4.00'],
-    ['an expiry that is no number is bad', put, 'ps/a', 'expiry=x', '4.00'],
+    ['an expiry that is not a number is bad', put, 'ps/a', 'expiry=x', '4.00'],
     ['DELETE is not allowed', remove, 'ps/a', '', '4.05'],
     ['an unknown token is refused', put, 'ps/a', 'clientid=c&token=1', '4.01'],
   ] as const) {

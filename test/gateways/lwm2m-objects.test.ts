@@ -35,7 +35,7 @@ describe('[F2] xml_dir: a definition of an object', () => {
     for (const [text, reason] of [
       ['<a/>', /no element Object/],
       [xml('', '70000'), /ObjectID/],
-      [xml('<Item ID="x"><Type>Integer</Type></Item>'), /"x" is no number/],
+      [xml('<Item ID="x"><Type>Integer</Type></Item>'), /"x" is not a number/],
       [xml('<Item ID="1"><Type>Matrix</Type></Item>'), /unknown type "matrix"/],
     ] as const) {
       const parsed = parseObjectDefinition(text)

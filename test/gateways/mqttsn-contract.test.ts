@@ -101,7 +101,7 @@ describe('[F3] without a connection', () => {
       assert.deepEqual(stage.respond(reasonCode), [response])
     })
 
-  test('after CONNECT with a will, the gateway requests its topic and message; an empty topic is no will', () => {
+  test('after CONNECT with a will, the gateway requests its topic and message; an empty topic means no will', () => {
     const stage = new Stage()
     assert.deepEqual(stage.exchange('09 04 0c 01 003c 646576'), ['0206'])
     assert.deepEqual(stage.exchange('05 07 20 7774'), ['0208'])

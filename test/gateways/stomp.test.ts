@@ -260,7 +260,7 @@ describe('[F6] SEND', () => {
 
   for (const [frame, problem] of [
     ['SEND\n\nx^', /SEND without destination/],
-    ['SEND\ndestination:a/#\n\nx^', /no topic that messages can be published to/],
+    ['SEND\ndestination:a/#\n\nx^', /not a topic that messages can be published to/],
     ['SEND\ndestination:a\nqos:3\n\nx^', /qos: 3 is not 0, 1 or 2/],
     ['SEND\ndestination:a\ncontent-length:1\n\nxy^', /a body is longer than its content-length/],
     ['SEND\ndestination:a\ncontent-length:65537\n\n', /a body is longer than 65536 octets/],
@@ -391,7 +391,7 @@ describe('[F6] SUBSCRIBE', () => {
 
   for (const [frame, problem] of [
     ['SUBSCRIBE\ndestination:a\n\n^', /SUBSCRIBE without id/],
-    ['SUBSCRIBE\nid:1\ndestination:a/#/b\n\n^', /is no topic filter/],
+    ['SUBSCRIBE\nid:1\ndestination:a/#/b\n\n^', /is not a topic filter/],
     ['SUBSCRIBE\nid:1\ndestination:a\nack:maybe\n\n^', /ack: maybe is unknown/],
     ['SUBSCRIBE\nid:1\ndestination:a\n\n^SUBSCRIBE\nid:2\ndestination:a\n\n^', /a is subscribed to already/],
     ['SUBSCRIBE\nid:1\ndestination:a\n\n^SUBSCRIBE\nid:1\ndestination:b\n\n^', /the subscription 1 exists already/],

@@ -156,7 +156,7 @@ check('an upload that is not a form with a named archive is refused, and no file
       '--b\r\ncontent-disposition: form-data; name="filename"; filename="a.tar.gz"\r\n\r\nxxx',
     ),
     'no form at all': await form('x'.repeat(10_000)),
-    'a name that is no archive': await upload(broker, formWith('a.zip')),
+    'a name that is not an archive': await upload(broker, formWith('a.zip')),
   }
   for (const [what, response] of Object.entries(bad))
     assert.deepEqual(outcomeOf(response), [400, 108, 'BAD_REQUEST'], what)

@@ -31,7 +31,7 @@ export function readExposition(text: string): ReadonlyMap<string, ReadFamily> {
       current.samples.push(sampleOf(line, currentName, current.type))
       continue
     }
-    if (!metricName.test(name)) throw new Error(`no name of a metric: ${line}`)
+    if (!metricName.test(name)) throw new Error(`not a metric name: ${line}`)
     if (word === 'TYPE') {
       if (families.has(name)) throw new Error(`a second time: ${line}`)
       if (!['counter', 'gauge', 'histogram', 'summary', 'untyped'].includes(rest)) throw new Error(`no type: ${line}`)
@@ -52,7 +52,7 @@ function sampleOf(line: string, family: string, type: string): ReadSample {
   const [, name = '', labels = '', value = ''] = sampleLine.exec(line) ?? []
   const names = type === 'histogram' ? ['_bucket', '_sum', '_count'].map((part) => `${family}${part}`) : [family]
   if (!names.includes(name)) throw new Error(`not of ${family}: ${line}`)
-  if (!number.test(value)) throw new Error(`no number: ${line}`)
+  if (!number.test(value)) throw new Error(`not a number: ${line}`)
   return { name, labels: labelsOf(labels, line), value: Number(value.replace('Inf', 'Infinity')) }
 }
 

@@ -108,7 +108,10 @@ test('the server of Redis is accepted within `parameters` or at the top level', 
   assert.equal(problemOfRedis('server = "127.0.0.1:6379"'), undefined)
   assert.equal(problemOfRedis('parameters { server = "127.0.0.1:6379" }'), undefined)
   assert.match(problemOfRedis('') ?? '', /server: write the address/)
-  assert.match(problemOfRedis('server = "127.0.0.1:6379", parameters { server = "x:y" }') ?? '', /"x:y" is no address/)
+  assert.match(
+    problemOfRedis('server = "127.0.0.1:6379", parameters { server = "x:y" }') ?? '',
+    /"x:y" is not an address/,
+  )
 })
 
 test('ssl.verify of EMQX controls whether the certificate of the service is verified', () => {

@@ -43,7 +43,7 @@ describe('the memory monitor', () => {
     assert.deepEqual(new MonitoredProcess().pass(60), [])
   })
 
-  test('collects garbage before it reports the level soft, so that garbage is no reason for it', () => {
+  test('collects garbage before it reports the level soft, so that garbage is not a reason for it', () => {
     const watched = new MonitoredProcess()
     watched.percent = 75
     assert.deepEqual(watched.pass(1), [])

@@ -300,7 +300,7 @@ const subscriptions: readonly MalformedPacket[] = [
   five('[MQTT5-3.8.3-2] SUBSCRIBE of 5.0 without filters', subscribe(bytes`0001 00`), 'protocolError'),
   old('UNSUBSCRIBE with packet id 0', frame(0xa2, bytes`0000 0001 ${'a'}`), 'protocolError'),
   old('[MQTT-3.10.3-2] UNSUBSCRIBE without filters', frame(0xa2, bytes`0001`), 'protocolError'),
-  old('UNSUBSCRIBE from what is no filter', frame(0xa2, bytes`0001 0002 ${'a#'}`), 'malformedPacket'),
+  old('UNSUBSCRIBE from what is not a filter', frame(0xa2, bytes`0001 0002 ${'a#'}`), 'malformedPacket'),
   five('UNSUBSCRIBE with a subscription identifier', frame(0xa2, bytes`0001 02 0b01 0001 ${'a'}`), 'malformedPacket'),
   server('SUBACK without codes', bytes`90 02 0001`, 'protocolError'),
   server('SUBACK of 3.1.1 with a reason of 5.0', bytes`90 03 0001 87`, 'protocolError'),

@@ -78,7 +78,7 @@ describe('a topic table', () => {
     for (const name of [...names, ...names]) assert.equal(intern(table, name).name, name)
   })
 
-  test('never remembers what is no topic name', () => {
+  test('never remembers what is not a topic name', () => {
     const table = new TopicTable(10)
     for (let attempt = 0; attempt < 2; attempt++) {
       for (const text of ['', 'a/#', '+', 'a\0']) assert.throws(() => intern(table, text), ProtocolError)

@@ -129,7 +129,7 @@ describe('E2 events', () => {
     assert.match(compileErrorOf('SELECT * FROM "$events/x"').hint, /^events: /)
   })
 
-  test('what is no topic filter is a compile error', () => {
+  test('what is not a topic filter is a compile error', () => {
     for (const text of ['a/#/b', 'a+', '', '$share/g/t', '$exclusive/t', 'a#']) {
       assert.match(compileErrorOf(`SELECT * FROM "${text}"`).summary, /is not a topic filter/, text)
     }

@@ -133,7 +133,7 @@ test('a program that is wrong is named with the place', () => {
     ['nothing(1)', /there is no function nothing\/1/],
     ['$x', /\$x is not defined/],
     ['break $x', /label-x is not defined/],
-    ['path(1)', /no part of the input/],
+    ['path(1)', /not a part of the input/],
     ['@nothing', /no format @nothing/],
     ['1 == 2 == 3', /not expected/],
   ]

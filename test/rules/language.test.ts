@@ -23,7 +23,7 @@ describe('E1 statements', () => {
     assert.equal(outputOf(sql, nested), '[{"v":2},{"v":4},{"v":6}]')
   })
 
-  test('FOREACH: something that is no array has no items', () => {
+  test('FOREACH: something that is not an array has no items', () => {
     for (const array of ['payload.m', 'payload.missing', 'qos', "'[1]'"]) {
       assert.equal(outputOf(`FOREACH ${array} FROM "t/#"`, nested), '[]', array)
     }

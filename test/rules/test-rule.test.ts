@@ -50,7 +50,7 @@ describe('E6 SQL test', () => {
     assert.equal(outputOf('SELECT payload[1] AS x FROM "t/#"', { payload: [5] }), '{"x":5}')
   })
 
-  test('a topic that does not match is no match', () => {
+  test('a topic that does not match is not a match', () => {
     assert.equal(outputOf('SELECT * FROM "a/#"', { topic: 't/1' }), 'no match')
     assert.equal(outputOf('SELECT topic FROM "a/#"', { topic: 'a' }), '{"topic":"a"}')
   })
@@ -85,7 +85,7 @@ describe('E6 SQL test', () => {
     assert.equal(valueAsJson([undefined, 1n << 64n]), '[null,18446744073709551616]')
   })
 
-  test('SQL that is no rule throws, an error of the evaluation is a result', () => {
+  test('SQL that is not a rule throws, an error of the evaluation is a result', () => {
     assert.throws(() => testRule('SELECT', {}, sampleHost()), RuleCompileError)
     assert.equal(testRule('SELECT 1 / 0 FROM "t/#"', {}, sampleHost()).outcome, 'failed')
   })

@@ -198,7 +198,7 @@ class Teller {
         store: (_, { output, actions }) => {
           const publication = { topic: '$action', qos: 1, retain: false, properties: undefined } as const
           const payload = output['payload']
-          const text = typeof payload === 'string' ? payload : assert.fail('the payload is no text')
+          const text = typeof payload === 'string' ? payload : assert.fail('the payload is not text')
           const failure = actions.spool(this.#spoolOf(own), { ...publication, payload: Buffer.from(text) })
           if (failure !== undefined) this.#dropped.add(text)
           return failure

@@ -20,7 +20,7 @@ test('what is missing and null are empty, maps and lists are JSON, fixed text st
   assert.equal(row('v1;${map};${list};${none};${missing}', data), 'v1;"{""k"":1}";"[""x"",2]";;')
 })
 
-test('bytes that are no text are kept and quoted', () => {
+test('bytes that are not text are kept and quoted', () => {
   const row = csvRenderer('${raw},1', compile)({ raw: Uint8Array.of(0xff, 0x22, 0x0a) })
   assert.deepEqual([...row], [0x22, 0xff, 0x22, 0x22, 0x0a, 0x22, 0x2c, 0x31])
 })

@@ -48,13 +48,13 @@ describe('a line with placeholders', () => {
   })
 
   for (const [what, text, data, message] of [
-    ['a time that is no whole number', 'r v=1 ${at}', { at: '1 r2 v=2' }, /the time/],
+    ['a time that is not a whole number', 'r v=1 ${at}', { at: '1 r2 v=2' }, /the time/],
     ['an integer that is none', 'r v=${v}i', { v: '1,w=2' }, /not a whole number/],
     ['a tag with a line break', 'r,a=${a} v=1', { a: 'x\ny' }, /line break/],
     ['a tag that ends in a backslash', 'r,a=${a} v=1', { a: 'x\\' }, /backslash/],
     ['a name that is empty', '${n} v=1', { n: '' }, /empty/],
     ['fields without any value', 'r v=${v}', {}, /no field/],
-    ['bytes that are no text', 'r v=${v}', { v: Uint8Array.of(0xff) }, /not valid UTF-8/],
+    ['bytes that are not text', 'r v=${v}', { v: Uint8Array.of(0xff) }, /not valid UTF-8/],
   ] as const) {
     test(`${what} is an error of the rule's action`, () => {
       assert.throws(
@@ -65,7 +65,7 @@ describe('a line with placeholders', () => {
   }
 })
 
-describe('a template that is no line', () => {
+describe('a template that is not a line', () => {
   for (const [text, message] of [
     ['', /write a line/],
     ['readings', /no fields/],

@@ -54,10 +54,10 @@ test('the column may be a list of pairs, a text of JSON, or absent', () => {
 test('a column of another form is an error of the action', () => {
   const many = Object.fromEntries(Array.from({ length: 256 }, (_, number) => [`h${number}`, '']))
   for (const [given, error] of [
-    [7, /no object and no list/],
+    [7, /not an object or a list/],
     ['text', /no valid JSON|not valid JSON/],
-    [['a'], /item of the list is no object/],
-    [[{ key: 1, value: 'x' }], /key of an item is no text/],
+    [['a'], /item of the list is not an object/],
+    [[{ key: 1, value: 'x' }], /key of an item is not text/],
     [{ 'a\n': 'x' }, /name of a header has a control character/],
     [{ a: 'x'.repeat(65_536) }, /the header a is longer/],
     [many, /257 headers, and may have 256/],

@@ -151,5 +151,5 @@ test('a topic that is a template is that of each result; a topic that does not e
     ['t-b', ['b']],
   ])
   assert.equal(await sink.check(), undefined)
-  assert.throws(() => render({ device: 'no/topic' }), /kafka: "t-no\/topic" is no name of a topic/)
+  assert.throws(() => render({ device: 'no/topic' }), /kafka: "t-no\/topic" is not a topic name/)
 })

@@ -216,7 +216,7 @@ type Action = Parameters<typeof mqttSinkType.renderer>[0]
 const action = (parameters: object): Action =>
   ({ parameters: { topic: 't', qos: '1', retain: 'false', payload: undefined, ...parameters } }) as Action
 
-test('values that are no topic, QoS or flag are errors of the rule', () => {
+test('values that are not a topic, QoS or flag are errors of the rule', () => {
   const compile = compileTemplate as CompileTemplate
   const render = (parameters: object, data: Record<string, unknown>) =>
     mqttSinkType.renderer(action(parameters), compile, () => 'all')(data)

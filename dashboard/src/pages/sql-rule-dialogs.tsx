@@ -53,7 +53,7 @@ export function RuleDialog({ rule, onClose, onDone }: RuleDialogProps): JSX.Elem
   )
 }
 
-/** A text where it is no list. */
+/** A text if it is not a list. */
 function actionsIn(text: string): SqlRule['actions'] | string {
   const parsed = objectIn(`{"actions":${text}}`)
   if (typeof parsed === 'string') return parsed

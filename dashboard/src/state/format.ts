@@ -52,7 +52,7 @@ export function formatTime(ms: number): string {
   return kept(timeFormats, `${locale} ${inBrowser}`, create).format(ms + offsetMs)
 }
 
-/** `YYYY-MM-DD HH:mm:ss` of the broker's clock; NaN where it is no such text. */
+/** `YYYY-MM-DD HH:mm:ss` of the broker's clock; NaN if it is not such a text. */
 export function msOfLocal(text: string): number {
   return Date.parse(`${text.replace(' ', 'T')}Z`) - brokerOffsetMinutes.value * 60_000
 }

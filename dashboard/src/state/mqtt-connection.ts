@@ -115,7 +115,7 @@ export class MqttConnection {
   /** A problem is a sentence. */
   subscribe(filter: string): string | undefined {
     const parsed = parseTopicFilter(filter)
-    if (parsed === undefined) return `${filter}: no topic filter`
+    if (parsed === undefined) return `${filter}: not a topic filter`
     const packetId = this.#nextId({ filter })
     if (packetId === undefined) return tooMany
     const subscription = { filter: parsed, qos: 2, noLocal: false, retainAsPublished: true, retainHandling: 0 } as const
@@ -133,7 +133,7 @@ export class MqttConnection {
   /** A problem is a sentence. */
   publish(topic: string, payload: string, { qos, retain }: { qos: QoS; retain: boolean }): string | undefined {
     const name = parseTopicName(topic)
-    if (name === undefined) return `${topic}: no topic name`
+    if (name === undefined) return `${topic}: not a topic name`
     const chunk = Buffer.from(payload)
     const message = this.#logged + 1
     const packetId = qos === 0 ? 0 : this.#nextId({ message })

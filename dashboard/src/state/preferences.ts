@@ -1,4 +1,4 @@
-// What the reader chose for this browser: theme, language, time zone. They are no secrets and stay in `localStorage`.
+// What the reader chose for this browser: theme, language, time zone. They are not secrets and stay in `localStorage`.
 
 import { effect, type Signal, signal } from '@preact/signals'
 

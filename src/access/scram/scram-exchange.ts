@@ -70,7 +70,7 @@ export class ScramExchange {
       return { step: 'goes-on', data: undefined }
     }
     const text = readText(data)
-    const first = text === undefined ? { problem: 'the first message is no text' } : readClientFirst(text)
+    const first = text === undefined ? { problem: 'the first message is not text' } : readClientFirst(text)
     if ('problem' in first) return failed(first.problem)
     const username = prepareText(first.username)
     if (username === undefined) return failed('the user name is malformed')

@@ -83,7 +83,7 @@ export class TokenAuthenticator implements Authenticator {
     }
     const named = usernameClaim === undefined ? names.username : ownClaim(claims, usernameClaim)
     if (usernameClaim !== undefined && typeof named !== 'string')
-      return refuse(`the claim ${usernameClaim} is no user name`)
+      return refuse(`the claim ${usernameClaim} is not a user name`)
     const acl = ownClaim(claims, aclClaim)
     const grants = acl === undefined ? undefined : this.#readGrants(acl)
     if (acl !== undefined && grants === undefined) return refuse(`the claim ${aclClaim} is not of a form that is known`)

@@ -135,8 +135,8 @@ class ConfigurationReading {
   }
 
   #readNumber(word: string, value: string, line: number): void {
-    if (value === '0') return this.#skip(line, word, 'no limit is no setting here: the default holds')
-    if (!/^\d{1,9}$/.test(value)) return this.#skip(line, word, 'it is no number')
+    if (value === '0') return this.#skip(line, word, 'Godwit has no setting for no limit: the default applies')
+    if (!/^\d{1,9}$/.test(value)) return this.#skip(line, word, 'it is not a number')
     this.#lines.push(`${brokerNumbers[word] ?? ''} = ${value}`)
   }
 

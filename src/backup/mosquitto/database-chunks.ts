@@ -112,7 +112,7 @@ export function* chunksIn(bytes: Buffer): Generator<DatabaseChunk> {
 
 function formatOf(bytes: Buffer): number {
   if (bytes.length < headerBytes || !bytes.subarray(0, magic.length).equals(magic))
-    throw new InvalidArchive('it is no database of mosquitto')
+    throw new InvalidArchive('it is not a mosquitto database')
   const format = bytes.readUInt32BE(headerBytes - 4)
   if (format >= 2 && format <= 6) return format
   throw new InvalidArchive(

@@ -99,7 +99,7 @@ function topicOf(term: Term): AclTopic {
 
 function rangeOf(term: Term): AddressRange {
   const range = parseAddressRange(textOf(term))
-  if (range === undefined) throw new TermError(term.at, 'this is no address and no range such as "10.0.0.0/8"')
+  if (range === undefined) throw new TermError(term.at, 'this is not an address or a range such as "10.0.0.0/8"')
   return range
 }
 

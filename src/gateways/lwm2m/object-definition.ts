@@ -35,7 +35,7 @@ export function parseObjectDefinition(xml: string): ObjectDefinition | string {
   const types = new Map<number, ResourceType>()
   for (const [, ownId, item = ''] of object.matchAll(/<Item\b[^>]*\bID\s*=\s*"([^"]*)"[^>]*>([\s\S]*?)<\/Item>/g)) {
     const resource = idOf(ownId)
-    if (resource === undefined) return `the resource ${JSON.stringify(ownId)} is no number from 0 to ${maxId}`
+    if (resource === undefined) return `the resource ${JSON.stringify(ownId)} is not a number from 0 to ${maxId}`
     if (types.size >= maxResources) return `it has more than ${maxResources} resources`
     const typeName = elementOf(item, 'Type')?.toLowerCase() ?? ''
     if (typeName === '') continue

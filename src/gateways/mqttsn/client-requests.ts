@@ -67,7 +67,7 @@ export class ClientRequests {
     this.#subscriptions = undefined
   }
 
-  /** Returns false if it is no request to the broker. */
+  /** Returns false if it is not a request to the broker. */
   handle(request: SnRequest): boolean {
     if (request.type === 'register') this.#handleRegister(request.messageId, request.topic)
     else if (request.type === 'publish') this.#handlePublish(request)

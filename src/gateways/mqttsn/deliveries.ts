@@ -190,7 +190,7 @@ export class Deliveries {
     return false
   }
 
-  /** Returns false if the packet is no response to a packet of the gateway. */
+  /** Returns false if the packet is not a response to a packet of the gateway. */
   handle(request: SnRequest): boolean {
     if (request.type === 'regack') this.#handleRegack(request)
     else if (request.type === 'puback') this.#handlePuback(request)

@@ -165,11 +165,11 @@ function messageIn({ headers, body }: StompFrame): Message | string {
   const destination = headers.get('destination')
   if (destination === undefined || destination === '') return 'SEND without destination'
   const topic = parseTopicName(destination)
-  if (topic === undefined) return `${destination} is no topic that messages can be published to`
+  if (topic === undefined) return `${destination} is not a topic that messages can be published to`
   const qos = headers.get('qos') ?? (headers.has('receipt') ? '1' : '0')
   if (qos !== '0' && qos !== '1' && qos !== '2') return `qos: ${qos} is not 0, 1 or 2`
   const expiry = headers.get('expiry')
-  if (expiry !== undefined && !/^\d{1,9}$/.test(expiry)) return `expiry: ${expiry} is no number of seconds`
+  if (expiry !== undefined && !/^\d{1,9}$/.test(expiry)) return `expiry: ${expiry} is not a number of seconds`
   return {
     topic,
     payload: body,

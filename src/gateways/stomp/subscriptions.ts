@@ -58,7 +58,7 @@ export class Subscriptions {
     if (id === undefined && version !== '1.0') return 'SUBSCRIBE without id'
     const filter = parseTopicFilter(headers.get('destination') ?? '')
     if (filter === undefined)
-      return `${headers.get('destination') ?? 'SUBSCRIBE without destination:'} is no topic filter`
+      return `${headers.get('destination') ?? 'SUBSCRIBE without destination:'} is not a topic filter`
     const ackMode = headers.get('ack') ?? 'auto'
     if (ackMode !== 'auto' && ackMode !== 'client' && ackMode !== 'client-individual')
       return `ack: ${ackMode} is unknown`

@@ -171,7 +171,8 @@ function sectionHandlers(
   const shownAsNanomq = (section: NanomqSection): Promise<object> =>
     nanomqSection(section, { sections: configuration.sections(), hot: shownSettings(configuration), bridges })
   const changeAsNanomq = async (section: NanomqSection, sent: unknown, change: Change) => {
-    if (!isSentObject(sent)) return refuse('invalidParameter', `data.${section} in the body is no object of settings`)
+    if (!isSentObject(sent))
+      return refuse('invalidParameter', `data.${section} in the body is not an object of settings`)
     const shown = (await shownAsNanomq(section)) as Sent
     const other = Object.keys(sent).find((key) => {
       return !Object.hasOwn(hotSettings.properties, key) && JSON.stringify(sent[key]) !== JSON.stringify(shown[key])

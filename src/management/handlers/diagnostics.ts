@@ -21,7 +21,7 @@ export function diagnosticsHandlers(operations: DiagnosticsOperations): Handlers
     list_dropped: async ({ query }) => {
       const { topic, reason, clientid: clientId, since: sinceMs, _page: pageOf4, _limit: limitOf4 } = query
       if (topic !== undefined && hasWildcard(topic) && parseTopicFilter(topic) === undefined) {
-        return refuse('invalidTopic', `"${topic}" is no topic filter`)
+        return refuse('invalidTopic', `"${topic}" is not a topic filter`)
       }
       const page = pageOf4 ?? query.page ?? 1
       const limit = limitOf4 ?? query.limit ?? defaultLimit

@@ -83,7 +83,7 @@ async function withFilters(
   const filters: TopicFilter[] = []
   for (const topic of topics) {
     const filter = parseTopicFilter(topic)
-    if (filter === undefined) return refuse('invalidTopic', `"${topic}" is no topic filter`)
+    if (filter === undefined) return refuse('invalidTopic', `"${topic}" is not a topic filter`)
     filters.push(filter)
   }
   const failure = await carryOut(filters)

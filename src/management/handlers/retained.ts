@@ -17,7 +17,7 @@ export function retainedHandlers(retained: RetainedOperations): Handlers<typeof 
       const { topic = '#', _limit: limit = query.limit ?? defaultLimit } = query
       const filter = parseTopicFilter(topic)
       if (filter === undefined || filter.startsWith('$share/')) {
-        return refuse('invalidTopic', `topic in the query: ${topic} is no topic filter`)
+        return refuse('invalidTopic', `topic in the query: ${topic} is not a topic filter`)
       }
       const { _cursor: cursor = query.cursor } = query
       const from = cursor === undefined ? undefined : positionOf(cursor)
@@ -48,7 +48,7 @@ export function retainedHandlers(retained: RetainedOperations): Handlers<typeof 
 const shardRestarting = 'a shard is restarting: retry'
 
 function refuseTopic(topic: string): ApiError {
-  return refuse('invalidTopic', `topic in the path: ${topic} is no topic name`)
+  return refuse('invalidTopic', `topic in the path: ${topic} is not a topic name`)
 }
 
 function refuseUnknownPath(topic: string): ApiError {

@@ -28,12 +28,12 @@ export function traceHandlers(operations: TraceOperations): Handlers<typeof trac
       const value = body[type]
       if (value === undefined) return refuse('missingParameter', `${type} is missing: a trace by ${type} needs it`)
       if (type === 'topic' && parseTopicFilter(value) === undefined)
-        return refuse('invalidTopic', `'${value}' is no topic filter`)
+        return refuse('invalidTopic', `'${value}' is not a topic filter`)
       const durationMs = durationOf(body)
       if (durationMs === undefined)
         return refuse(
           'invalidParameter',
-          'end_at is no time within a day from now, as RFC 3339 writes it, or beside duration',
+          'end_at is not a time within a day from now, as RFC 3339 writes it, or beside duration',
         )
       const problem = await operations.create({ name, type, value, durationMs })
       if (problem === 'taken') return refuse('invalidParameter', `there is a trace '${name}' already: delete it first`)

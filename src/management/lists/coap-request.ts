@@ -27,7 +27,7 @@ export function readCoapRequest({
     return refuseFor('BAD_REQUEST', `token has ${tokenBytes} octets: it needs 1 to ${maxTokenBytes}`)
   const timeoutMs = timeout === undefined ? defaultTimeoutMs : durationOf(timeout)
   if (timeoutMs === undefined || timeoutMs > maxTimeoutMs)
-    return refuseFor('BAD_REQUEST', `timeout ${shortened(timeout ?? '')} is no time up to 300s, such as 10s`)
+    return refuseFor('BAD_REQUEST', `timeout ${shortened(timeout ?? '')} is not a time up to 300s, such as 10s`)
   const bytes = Buffer.from(payload, contentType === octets ? 'base64' : 'utf8')
   if (bytes.length > maxPayloadBytes)
     return refuseFor('BAD_REQUEST', `payload has ${bytes.length} octets: at most ${maxPayloadBytes} are sent`)

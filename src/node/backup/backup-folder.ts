@@ -67,11 +67,11 @@ export class BackupFolder {
       const how = filename.endsWith('.json') ? '; of a JSON file "godwit ctl data convert FILE" makes one' : ''
       return refusal(
         'BAD_REQUEST',
-        `${quoted(filename)} is no name of an archive: it has to end in ${archiveSuffix}${how}`,
+        `${quoted(filename)} is not an archive name: it has to end in ${archiveSuffix}${how}`,
       )
     }
     if (!nameForm.test(filename)) {
-      const message = `${quoted(filename)} is no safe file name: use up to 192 letters, digits, dots, _ and -`
+      const message = `${quoted(filename)} is not a safe file name: use up to 192 letters, digits, dots, _ and -`
       return refusal('BAD_REQUEST', message)
     }
     return { path: join(folder.path, filename) }
@@ -144,7 +144,7 @@ export class BackupFolder {
 
   #folderOf(namespace: string | undefined): Name {
     if (namespace === undefined) return { path: this.#root }
-    if (!isNamespaceName(namespace)) return refusal('BAD_REQUEST', `${quoted(namespace)} is no name of a namespace`)
+    if (!isNamespaceName(namespace)) return refusal('BAD_REQUEST', `${quoted(namespace)} is not a namespace name`)
     return { path: join(this.#root, 'ns', namespace) }
   }
 

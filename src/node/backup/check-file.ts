@@ -47,7 +47,7 @@ export async function checkFile(
     })
   } catch (error) {
     if (!(error instanceof InvalidArchive)) throw error
-    return refusal('BAD_REQUEST', `${quoted(filename)} is no good archive: ${error.message}`)
+    return refusal('BAD_REQUEST', `${quoted(filename)} is not a valid archive: ${error.message}`)
   }
 }
 

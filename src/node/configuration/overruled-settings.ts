@@ -9,7 +9,7 @@ import { settingsIn } from './setting-paths.ts'
 const hint =
   'use the value of the file with "godwit ctl config unset KEY", or make both equal with "godwit ctl config set"'
 
-/** `config`: the result of all layers. `--set` is part of both compared results, because it is no change over the API. */
+/** `config`: the result of all layers. `--set` is part of both compared results, because it is not a change over the API. */
 export function overruledSettings(
   dependencies: ConfigDependencies,
   { document, changes, untilRestart }: ConfigLayers,

@@ -255,7 +255,7 @@ function problemOfFallbacks(actions: readonly ActionAssignment[]): Problem | und
     const key = `actions.${id.replace(':', '.')}.fallback_actions`
     for (const fallback of action.fallback_actions) {
       if (fallback.kind !== 'action') continue
-      if (fallback.id === id) return { problem: `${key}: an action is no fallback of itself` }
+      if (fallback.id === id) return { problem: `${key}: an action cannot be its own fallback` }
       if (!ids.has(fallback.id))
         return {
           problem: `${key}: there is no action ${fallback.id}: configure actions.${fallback.id.replace(':', '.')}`,

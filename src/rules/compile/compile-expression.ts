@@ -47,7 +47,7 @@ export function compileExpression(expression: Expression, scope: Scope, compilat
 
 type LogicNode = Extract<Expression, { kind: 'and' | 'or' | 'not' | 'in' }>
 
-/** Everything but true counts as false, and the negation of something that is no boolean is false. */
+/** Everything but true counts as false, and the negation of a value that is not a boolean is false. */
 function compileLogic(expression: LogicNode, compile: (inner: Expression) => Evaluate): Evaluate {
   switch (expression.kind) {
     case 'and': {

@@ -42,7 +42,7 @@ export class RuleEvent {
     return this.#payload
   }
 
-  /** The payload as JSON, or as it is if it is no text. Throws RuleError if it is not JSON. */
+  /** The payload as JSON, or as it is if it is not text. Throws RuleError if it is not JSON. */
   decodedPayload(): RuleValue {
     if (!this.#isDecoded) {
       this.#isDecoded = true

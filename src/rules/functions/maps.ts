@@ -84,7 +84,7 @@ export const mapFunctions: FunctionDefinitions = {
     signatures: ['path: text, value: any, map: any'],
     returns: 'map',
     description:
-      'Map with a changed member at a dotted path. What is no map is replaced by one; undefined changes nothing.',
+      'Map with a changed member at a dotted path. A value that is not a map is replaced by one; undefined changes nothing.',
     run: mapPut,
   },
   mget: {

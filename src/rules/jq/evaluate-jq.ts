@@ -174,7 +174,7 @@ export class JqEvaluation {
     const paths: JqPath[] = []
     this.run(node, input, [], scope, (value, path) => {
       if (path === undefined)
-        throw new RuleError(`jq: ${shownValue(value, this.budget)} is no part of the input: it has no path`)
+        throw new RuleError(`jq: ${shownValue(value, this.budget)} is not a part of the input: it has no path`)
       this.budget.create(8 * (path.length + 1))
       paths.push(path)
     })

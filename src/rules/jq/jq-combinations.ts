@@ -47,7 +47,7 @@ export function buildObject(
   const member = members[place]
   if (member === undefined) return how.emit(built, undefined)
   runner.values(member.key, how.input, how.scope, (key) => {
-    if (!isText(key)) throw new RuleError(`jq: ${shownValue(key, runner.budget)} is no key of an object`)
+    if (!isText(key)) throw new RuleError(`jq: ${shownValue(key, runner.budget)} is not a key of an object`)
     runner.values(member.value, how.input, how.scope, (value) => {
       runner.budget.create(8 * (place + 1))
       const next: MapBuilder = { ...built }

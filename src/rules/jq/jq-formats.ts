@@ -74,7 +74,7 @@ function row(value: RuleValue, separator: string, budget: Budget, show: (item: R
 function cell(value: RuleValue, budget: Budget): string {
   if (value === null || value === undefined) return ''
   if (isNumber(value) || typeof value === 'boolean') return plainText(value, budget)
-  throw new RuleError(`jq: ${shownValue(value, budget)} is no cell of a table`)
+  throw new RuleError(`jq: ${shownValue(value, budget)} is not a cell of a table`)
 }
 
 const tabEscapes: Readonly<Record<string, string>> = {

@@ -24,17 +24,17 @@ export type JqFunctionRun = (input: RuleValue, args: readonly RuleValue[], budge
 
 function text(value: RuleValue, budget: Budget): string {
   if (isText(value)) return stringOf(value, 'jq: a text')
-  throw new RuleError(`jq: ${shownValue(value, budget)} is no text`)
+  throw new RuleError(`jq: ${shownValue(value, budget)} is not text`)
 }
 
 function array(value: RuleValue, budget: Budget): RuleArray {
   if (isArray(value)) return value
-  throw new RuleError(`jq: ${shownValue(value, budget)} is no array`)
+  throw new RuleError(`jq: ${shownValue(value, budget)} is not an array`)
 }
 
 function number(value: RuleValue, budget: Budget): number {
   if (isNumber(value)) return toFloat(value)
-  throw new RuleError(`jq: ${shownValue(value, budget)} is no number`)
+  throw new RuleError(`jq: ${shownValue(value, budget)} is not a number`)
 }
 
 function length(value: RuleValue, budget: Budget): RuleValue {
@@ -126,7 +126,7 @@ function indices(value: RuleValue, wanted: RuleValue, budget: Budget): RuleValue
 function toNumber(value: RuleValue, budget: Budget): RuleValue {
   if (isNumber(value)) return value
   const parsed = parseNumber(text(value, budget).trim())
-  if (parsed === undefined) throw new RuleError(`jq: ${shownValue(value, budget)} is no number`)
+  if (parsed === undefined) throw new RuleError(`jq: ${shownValue(value, budget)} is not a number`)
   return parsed
 }
 

@@ -34,7 +34,7 @@ export function setPath(value: RuleValue, path: JqPath, next: RuleValue, budget:
   if (isText(key)) return setMember(value, stringOf(key, 'jq: a key'), { rest, next, budget })
   if (isNumber(key)) return setElement(value, Math.floor(toFloat(key)), { rest, next, budget })
   if (isMap(key)) return setSlice(value, key, { rest, next, budget })
-  throw new RuleError(`jq: ${shownValue(key, budget)} is no key of a path`)
+  throw new RuleError(`jq: ${shownValue(key, budget)} is not a key of a path`)
 }
 
 interface Setting {

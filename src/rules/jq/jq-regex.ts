@@ -12,7 +12,7 @@ interface Search {
 
 function searchOf(pattern: RuleValue, flags: RuleValue, budget: Budget): Search {
   if (isArray(pattern)) return searchOf(pattern[0] ?? null, pattern[1] ?? flags, budget)
-  if (!isText(pattern)) throw new RuleError(`jq: ${shownValue(pattern, budget)} is no regular expression`)
+  if (!isText(pattern)) throw new RuleError(`jq: ${shownValue(pattern, budget)} is not a regular expression`)
   const text = stringOf(pattern, 'jq: the regular expression')
   const letters = isText(flags) ? stringOf(flags, 'jq: the flags') : ''
   const unknown = /[^gin]/u.exec(letters)?.[0]

@@ -401,6 +401,6 @@ class JqParser {
 
 function numberOf(text: string) {
   const value = parseNumber(text.startsWith('.') ? `0${text}` : text.replace(/\.(?!\d)/u, ''))
-  if (value === undefined) throw new RuleError(`jq: ${text} is no number`)
+  if (value === undefined) throw new RuleError(`jq: ${text} is not a number`)
   return value
 }

@@ -97,7 +97,7 @@ function readText(program: string, start: number): { token: JqToken; at: number 
       at += 6
     } else {
       const plain = escapes[escaped]
-      if (plain === undefined) throw new RuleError(`jq: \\${escaped} at character ${at + 1} is no escape`)
+      if (plain === undefined) throw new RuleError(`jq: \\${escaped} at character ${at + 1} is not an escape sequence`)
       text += plain
       at += 2
     }

@@ -47,7 +47,7 @@ function write(target: RuleValue, path: readonly Step[], at: number, value: Rule
   return array === undefined ? [inner(undefined)] : writeElement(array, step, inner)
 }
 
-/** A position beyond the end, 0, or one that is no integer changes nothing. */
+/** A position beyond the end, 0, or one that is not an integer changes nothing. */
 function writeElement(array: RuleArray, step: Step, inner: (previous: RuleValue) => RuleValue): RuleArray {
   if (step === 'prepend') return [inner(undefined), ...array]
   if (step === 'append') return [...array, inner(undefined)]

@@ -89,7 +89,7 @@ function encodePublish(output: ClientOutput, connection: Connection, message: Me
 /** Same version, same layout: the received bytes are sent, except for flags and packet identifier. */
 function copyFrame(output: ClientOutput, message: Message, head: number): void {
   const { chunk, frameStart, packetIdAt, payloadStart, frameEnd } = message
-  const isReferenced = frameEnd - payloadStart >= referencedFromBytes
+  const isReferenced = isPayloadReferenced(message)
   const at = output.appendRange(chunk, frameStart, isReferenced ? payloadStart : frameEnd)
   const target = output.buffer
   // First byte: type 3, then DUP, QoS and RETAIN; `head` has RETAIN in bit 3, DUP in bit 4, QoS in bits 5 and 6.
@@ -125,11 +125,16 @@ function encodeFields(
     payloadEnd: message.frameEnd,
   }
   const { chunk, payloadStart, frameEnd } = message
-  const isReferenced = frameEnd - payloadStart >= referencedFromBytes
+  const isReferenced = isPayloadReferenced(message)
   const bytes = measurePublish(fields, connection.version) - (isReferenced ? frameEnd - payloadStart : 0)
   const target = output.reserve(bytes)
   const write = isReferenced ? writePublishHead : writePublish
   write(fields, connection.version, target, output.at)
   output.advance(bytes)
   if (isReferenced) output.appendReference(chunk, payloadStart, frameEnd)
+}
+
+/** Returns true if the payload is so large that the output refers to it. Smaller payloads are copied, which costs less. */
+function isPayloadReferenced({ payloadStart, frameEnd }: Message): boolean {
+  return frameEnd - payloadStart >= referencedFromBytes
 }

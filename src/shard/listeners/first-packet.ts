@@ -47,7 +47,7 @@ export class FirstPacket {
     else this.#owner.openAt(home, first, this.#bytes())
   }
 
-  /** Undefined: the bytes are no packet. The decoder reports the same when it reads them. */
+  /** Undefined: the bytes are not a packet. The decoder reports the same when it reads them. */
   #next(): Packet | 'not-yet' | undefined {
     try {
       return this.#decoder.next() ?? 'not-yet'

@@ -51,7 +51,7 @@ function headersIn(value: unknown): KafkaHeader[] {
   if (value === undefined || value === null || value === '') return []
   const read = typeof value === 'string' ? parsed(value) : value
   if (typeof read !== 'object' || read === null)
-    throw new TypeError('kafka_headers: the column is no object and no list of objects with key and value')
+    throw new TypeError('kafka_headers: the column is not an object or a list of objects with key and value')
   return Array.isArray(read) ? read.map(headerOfPair) : Object.entries(read).map(([name, of]) => headerOf(name, of))
 }
 
@@ -65,8 +65,8 @@ function parsed(text: string): unknown {
 
 function headerOfPair(pair: unknown): KafkaHeader {
   if (typeof pair !== 'object' || pair === null || !('key' in pair) || !('value' in pair))
-    throw new TypeError('kafka_headers: an item of the list is no object with key and value')
-  if (typeof pair.key !== 'string') throw new TypeError('kafka_headers: the key of an item is no text')
+    throw new TypeError('kafka_headers: an item of the list is not an object with key and value')
+  if (typeof pair.key !== 'string') throw new TypeError('kafka_headers: the key of an item is not text')
   return headerOf(pair.key, pair.value)
 }
 

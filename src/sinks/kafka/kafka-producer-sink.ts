@@ -96,7 +96,7 @@ function isTemplate(topic: string, compile: CompileTemplate): boolean {
 
 function renderedTopic(topic: string): string {
   if (isTopic(topic)) return topic
-  throw new TypeError(`kafka: ${JSON.stringify(topic.slice(0, maxTopicLength))} is no name of a topic`)
+  throw new TypeError(`kafka: ${JSON.stringify(topic.slice(0, maxTopicLength))} is not a topic name`)
 }
 
 function isTopic(topic: string): boolean {
@@ -116,7 +116,7 @@ export function problemOfKafka({ bootstrap_hosts: hosts, authentication }: Kafka
   for (const broker of brokers) {
     const { host, port } = hostAndPort(broker, defaultPort)
     if (host === '' || port < 1 || port > 65_535)
-      return `bootstrap_hosts: ${JSON.stringify(broker)} is no address such as 127.0.0.1:9092`
+      return `bootstrap_hosts: ${JSON.stringify(broker)} is not an address such as 127.0.0.1:9092`
     if (isForbiddenAddress(host)) return `bootstrap_hosts: the address ${host} is denied by node.denied_addresses`
   }
   const { mechanism, username, password } = authentication

@@ -193,7 +193,7 @@ function withDates(value: unknown): unknown {
     const time = Date.parse(dateForm.exec(value)?.groups?.['time'] ?? '')
     return Number.isNaN(time) ? value : new Date(time)
   }
-  if (value instanceof Date && Number.isNaN(value.getTime())) throw new TypeError('a $date is no time')
+  if (value instanceof Date && Number.isNaN(value.getTime())) throw new TypeError('a $date is not a time')
   if (Array.isArray(value)) return value.map(withDates)
   if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, withDates(inner)]))

@@ -73,7 +73,7 @@ function newId(): string {
 function collectionOf(name: string): string {
   const isName = name !== '' && !name.includes('$') && !name.startsWith('system.') && !/^\.|\.\.|\.$/.test(name)
   if (isName && Buffer.byteLength(name) <= maxCollectionBytes) return name
-  throw new TypeError(`${JSON.stringify(name)} is no name of a collection`)
+  throw new TypeError(`${JSON.stringify(name)} is not a collection name`)
 }
 
 function documentOf(text: string | Uint8Array): Buffer {

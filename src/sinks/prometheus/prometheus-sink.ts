@@ -31,7 +31,7 @@ export const prometheusSinkType: SinkType<PrometheusAction, PrometheusConnector>
     const wrong = [...labels.keys()].find((name) => !labelForm.test(name) || name === metricLabel)
     return wrong === undefined
       ? undefined
-      : `parameters.labels: ${JSON.stringify(wrong)} is no name of a label: use letters, digits and _`
+      : `parameters.labels: ${JSON.stringify(wrong)} is not a label name: use letters, digits and _`
   },
 
   renderer({ parameters: { metric, labels, value, timestamp } }, compile) {
@@ -77,7 +77,7 @@ function labelText(template: Template, data: RuleData, name: string): string {
 function metricText(template: Template, data: RuleData): string {
   const text = template.render(data)
   if (typeof text === 'string' && metricForm.test(text)) return text
-  throw new TypeError(`prometheus: ${JSON.stringify(String(text).slice(0, 80))} is no name of a metric`)
+  throw new TypeError(`prometheus: ${JSON.stringify(String(text).slice(0, 80))} is not a metric name`)
 }
 
 function numberOf(template: Template, data: RuleData, subject: string): number {

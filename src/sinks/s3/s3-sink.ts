@@ -93,7 +93,7 @@ function lineRenderer(
 
 function bucketOf(text: string): string {
   if (bucketForm.test(text)) return text
-  throw new TypeError(`s3: ${JSON.stringify(text.slice(0, 80))} is no name of a bucket`)
+  throw new TypeError(`s3: ${JSON.stringify(text.slice(0, 80))} is not a bucket name`)
 }
 
 function keyOf(text: string): string {

@@ -154,7 +154,7 @@ for (const [group, secret] of Object.entries(secrets)) {
   })
 }
 
-test('an unknown name gives a clear error, and is no internal error of the broker', async () => {
+test('an unknown name gives a clear error, and is not an internal error of the broker', async () => {
   const broker = await sharedBroker()
   assert.match(await ctlRefused(broker, 1, ['scram', 'update', 'an\u0001na'], ['a-password']), /\(code 105\)/)
 })

@@ -56,12 +56,12 @@ async function* only(content: Buffer): AsyncGenerator<Buffer> {
   yield content
 }
 
-test('what is no such export is refused with a sentence', async (t) => {
+test('what is not such an export is refused with a sentence', async (t) => {
   const folder = await temporaryFolder(t)
   const file = join(folder, 'other.json')
   for (const [text, why] of [
     ['no json', /is no JSON/],
-    ['{"a":1}', /no export of EMQX 4/],
+    ['{"a":1}', /not an export of EMQX 4/],
   ] as const) {
     await writeFile(file, text)
     const { code, errors } = await runCtlHere(['data', 'convert', file, '--output', folder])

@@ -9,7 +9,7 @@ test('filters are words with a key of the contract, and whatever stands behind t
   assert.deepEqual(queryFrom('list_retained', []), { query: {} })
 })
 
-test('a word that is no filter, and a key that there is not, are wrong usage', () => {
+test('a word that is not a filter, and a key that there is not, are wrong usage', () => {
   for (const word of ['topic', '=a', 'tpoic=a', '__proto__=a']) {
     const read = queryFrom('list_retained', [word])
     assert.ok('usage' in read, word)

@@ -154,7 +154,7 @@ export class PacketClient {
 
   publish(topic: string, payload: string, how: { qos?: QoS; retain?: boolean } = {}): void {
     const name = parseTopicName(topic)
-    if (name === undefined) throw new Error(`${topic} is no topic`)
+    if (name === undefined) throw new Error(`${topic} is not a topic`)
     const qos = how.qos ?? 0
     const sending: Sending = {
       topic: name,

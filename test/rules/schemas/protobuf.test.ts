@@ -290,7 +290,7 @@ describe('data of Protobuf that claims too much', () => {
   })
 })
 
-describe('texts that are no schema of Protobuf', () => {
+describe('texts that are not a Protobuf schema', () => {
   const faults: readonly (readonly [string, RegExp])[] = [
     [
       'message A {\n  int32 a 1;\n}',

@@ -101,7 +101,7 @@ function listDropped({ client, operands, options: { limit, since } }: CtlCall): 
 
 const unitsMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** undefined: it is no time. */
+/** undefined: it is not a time. */
 function momentOf(text: string, nowMs: number): number | undefined {
   const [, digits, unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
   if (digits !== undefined) return Math.max(0, nowMs - Number(digits) * (unitsMs[unit] ?? 0))

@@ -150,7 +150,7 @@ export const gatewayCommands: readonly CtlCommand[] = [
 
 const coapMethods = ['get', 'post', 'put', 'delete'] as const
 
-/** Returns the settings in an option with JSON; undefined: the JSON is no object. */
+/** Returns the settings in an option with JSON; undefined: the JSON is not an object. */
 export function settingsIn(text: string | true | undefined): Record<string, unknown> | undefined {
   try {
     const parsed: unknown = JSON.parse(typeof text === 'string' ? text : '')

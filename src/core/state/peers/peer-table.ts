@@ -100,7 +100,7 @@ export class PeerTable {
   peer(number: PeerNumber): Peer {
     const peer = this.peers[number < this.shard.own ? number : number - 1]
     if (peer === undefined || peer.number !== number)
-      throw failedAssertion(`shard ${number} is no peer of shard ${this.shard.own}`)
+      throw failedAssertion(`shard ${number} is not a peer of shard ${this.shard.own}`)
     return peer
   }
 

@@ -62,7 +62,7 @@ export function gatewayClientHandlers(
     add_gateway_client_subscription: ({ params, body: { topic, qos = 0, nl = 0, rap = 0, rh = 0 } }) =>
       forClient(params, async ({ clientId }) => {
         const filter = parseTopicFilter(topic)
-        if (filter === undefined) return refuseFor('BAD_REQUEST', `${shortened(topic)} is no topic filter`)
+        if (filter === undefined) return refuseFor('BAD_REQUEST', `${shortened(topic)} is not a topic filter`)
         if (nl === 1 && topic.startsWith('$share/'))
           return refuseFor('BAD_REQUEST', 'a shared subscription has no nl [MQTT5-3.8.3-4]')
         const options = { noLocal: nl === 1, retainAsPublished: rap === 1, retainHandling: rh as 0 | 1 | 2 }
@@ -74,7 +74,7 @@ export function gatewayClientHandlers(
     remove_gateway_client_subscription: ({ params }) =>
       forClient(params, async ({ clientId }) => {
         const filter = parseTopicFilter(params.topic)
-        if (filter === undefined) return refuseFor('BAD_REQUEST', `${shortened(params.topic)} is no topic filter`)
+        if (filter === undefined) return refuseFor('BAD_REQUEST', `${shortened(params.topic)} is not a topic filter`)
         const failure = await publishing.unsubscribe(clientId, [filter])
         return failure === undefined ? { code: 0 as const } : refuseFailure(failure)
       }),

@@ -13,7 +13,7 @@ export function liveHandlers(live: LiveOperations): Handlers<typeof liveEndpoint
       const { topic, max_rate: maxRate = defaultRate, max_bytes: maxBytes = defaultBytes } = query
       const filter = parseTopicFilter(topic)
       if (filter === undefined || /^\$(share|exclusive)\//.test(filter)) {
-        return refuseFor('BAD_REQUEST', `topic in the query: ${topic} is no topic filter`)
+        return refuseFor('BAD_REQUEST', `topic in the query: ${topic} is not a topic filter`)
       }
       const lines = live.open({ filter, maxRate, maxBytes })
       return lines === 'too-many' ? refuseFor('CONFLICT', 'too many live streams: 8; maximum 8. End one.') : lines

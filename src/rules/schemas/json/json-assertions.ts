@@ -126,7 +126,7 @@ function count(
   }
 }
 
-/** Characters of Unicode. Bytes that are no text are counted as they are. */
+/** Characters of Unicode. Bytes that are not text are counted as they are. */
 function lengthOf(value: RuleValue, { budget }: CheckRun): number | undefined {
   if (value instanceof Uint8Array) return value.length
   if (typeof value !== 'string') return undefined

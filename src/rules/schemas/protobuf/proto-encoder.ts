@@ -213,7 +213,7 @@ function isDefault(type: ProtoType, value: RuleValue): boolean {
   return value === false || value === ''
 }
 
-/** Keys of maps are texts in the rule language. What is no key of the type stays a text, and is refused as that. */
+/** Keys of maps are texts in the rule language. A text that is not a key of the type stays a text, and is refused. */
 function keyFrom(key: string, type: ScalarName): RuleValue {
   if (type === 'string') return key
   if (type === 'bool') return key === 'true' ? true : key === 'false' ? false : key
