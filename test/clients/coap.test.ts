@@ -1,4 +1,4 @@
-// The CoAP gateway with libcoap's client, by the sections of the gateway contract (F4).
+// The CoAP gateway with libcoap's client: section F4 of the gateway contract.
 
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'

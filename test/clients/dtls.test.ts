@@ -13,7 +13,7 @@ import { Authority } from '../transports/certificates.ts'
 
 const key = Buffer.from('sixteen-byte-key').toString('hex')
 
-/** The widest first. */
+/** The attributes of the subject, from general to specific. */
 const deviceSubject = [
   ['O', 'Plant'],
   ['CN', 'device-7'],

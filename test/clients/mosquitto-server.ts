@@ -11,7 +11,7 @@ export interface Mosquitto {
   readonly folder: string
 }
 
-/** Starts mosquitto on a free port, with its data in `folder`. */
+/** Starts mosquitto on `port` or a free port, with its data in `dataFolder` or a new folder. */
 export async function startMosquitto(
   t: Scope,
   more: readonly string[] = [],

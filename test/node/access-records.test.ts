@@ -159,7 +159,7 @@ describe('a list of access records', () => {
 })
 
 describe('a disk that fails', () => {
-  test('once has no effect: the change, which may have been written, is written again', async () => {
+  test('once does not refuse a change: it is written again, because the first write may have succeeded', async () => {
     const { disk, sentChanges, records } = await stage()
     const { store } = disk
     disk.fails = 'after'

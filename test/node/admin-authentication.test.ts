@@ -245,7 +245,7 @@ describe('200 clients that guess passwords share the address of an account with 
     await Promise.all(guesses)
   })
 
-  test('a wrong password of such a name waits for the turn of its address, like one of an unknown name', async () => {
+  test('a wrong password for such a name waits like the other attempts of its address', async () => {
     const work = new PasswordHasher()
     const stored = cheapPassword('right')
     const order: string[] = []

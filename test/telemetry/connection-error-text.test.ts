@@ -17,7 +17,7 @@ test('the error for an untrusted certificate names the option for its authority'
     assert.match(textOf(withCode(code, 'self-signed certificate; try running Node.js')), /^the cert.* in --ca FILE$/)
 })
 
-test('names in the certificate of the server are not repeated', () => {
+test('the error for a wrong host name does not list the names in the certificate', () => {
   const text = textOf(withCode('ERR_TLS_CERT_ALTNAME_INVALID', 'altnames: DNS:\u001B[31mevil'))
   assert.match(text, /for other names/)
   assert.doesNotMatch(text, /evil/)

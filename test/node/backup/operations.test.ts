@@ -25,7 +25,7 @@ function refusalIn(outcome: unknown): [symbol: string, message: string] {
   return [symbol, message]
 }
 
-test('one node with all operations on it', async (t) => {
+test('export, verification, import, comparison and upload of archives on one node', async (t) => {
   const one = await startInTest(t)
   await fillBook(one.node)
   const { backup, accessRecords } = one.node
