@@ -1,4 +1,4 @@
-// Archives made by hand, right and wrong ones.
+// Builds archives for tests, valid and invalid ones.
 
 import { gzipSync } from 'node:zlib'
 import { checkArchive, type CheckedArchive, writeMeta } from '../../src/backup/index.ts'
@@ -7,9 +7,9 @@ import { createHash } from 'node:crypto'
 export interface Crafted {
   readonly name: string
   readonly content?: string | Buffer
-  /** Of the tar header; '0' is a plain file. */
+  /** Type flag of the tar header; '0' is a plain file. */
   readonly kind?: string
-  /** What the header says of the size, in place of the truth. */
+  /** Size in the header, if it differs from the real size. */
   readonly bytes?: number
   readonly link?: string
 }
@@ -35,7 +35,7 @@ export function tarOf(entries: readonly Crafted[]): Buffer {
   return Buffer.concat([...blocks, Buffer.alloc(1_024)])
 }
 
-/** A whole archive with these members, and a META.hocon that knows them. */
+/** Returns a complete archive with these members, and a META.hocon that lists them. */
 export function archiveOf(
   members: Readonly<Record<string, string>>,
   meta: Partial<Parameters<typeof writeMeta>[0]> = {},
@@ -65,7 +65,7 @@ export function archiveOf(
   return gzipSync(tarOf([{ name: `${folder}/META.hocon`, content: told }, ...entries]))
 }
 
-/** What the check says of it. */
+/** Returns the result of the check. */
 export function check(packed: Buffer, name = folder): Promise<CheckedArchive> {
   return checkArchive(inPieces(packed), { folder: name, maxLineBytes: 65_536 })
 }

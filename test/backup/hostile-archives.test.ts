@@ -17,16 +17,17 @@ async function refused(archive: Buffer, why: RegExp, name?: string): Promise<voi
   })
 }
 
-test('an archive as it should be is taken, folders and all', async () => {
+test('a valid archive with folders is accepted', async () => {
   const checked = await check(archiveOf({ 'cluster.hocon': '{}', 'tables/rules.jsonl': rule, 'files/0-a.pem': 'x' }))
   assert.equal(checked.counts.get('rules'), 1)
   assert.equal(checked.configuration, '{}')
   await check(packed({ name: `${folder}/`, kind: '5' }, { name: inFolder('cluster.hocon'), content: '{}' }))
 })
 
-test('an archive that was renamed is refused', () => refused(archiveOf({}), /give it the name back/, 'other'))
+test('an archive whose file name was changed is refused', () =>
+  refused(archiveOf({}), /give it the name back/, 'other'))
 
-test('names that lead to other folders are refused', async () => {
+test('member names with paths outside of the archive are refused', async () => {
   for (const name of ['../evil', `${folder}/../../evil`, '/etc/passwd', `${folder}//x`, `${folder}/./x`]) {
     await refused(packed({ name, content: 'x' }), /not a safe name/)
   }
@@ -37,7 +38,7 @@ test('names that lead to other folders are refused', async () => {
   await refused(packed({ name: inFolder('files/deep/er'), content: 'x' }), /in a folder where there are none/)
 })
 
-test('links, devices, pipes, sparse files and headers that change other members are refused', async () => {
+test('links, devices, pipes, sparse files, and headers for other members are refused', async () => {
   for (const [kind, why] of [
     ['1', /a hard link/],
     ['2', /a symbolic link/],
@@ -54,7 +55,7 @@ test('links, devices, pipes, sparse files and headers that change other members 
   }
 })
 
-/** Each record with its length in front. */
+/** Each record, preceded by its length. */
 function pax(...records: string[]): Crafted {
   const written = records.map((record) => {
     const plain = ` ${record}\n`
@@ -66,7 +67,7 @@ function pax(...records: string[]): Crafted {
   return { name: 'PaxHeaders/x', kind: 'x', content: written.join('') }
 }
 
-test('an extended header gives a name and nothing else', async () => {
+test('only the name is read from an extended header', async () => {
   const file = { name: inFolder('short'), content: '{}' }
   const checked = await check(packed(pax('mtime=1767000000.5', `path=${folder}/cluster.hocon`, 'SCHILY.dev=1'), file))
   assert.equal(checked.configuration, '{}')
@@ -104,7 +105,7 @@ test('wrong sizes are refused', async () => {
   await refused(packed({ name: inFolder('files/a'), bytes: 8_000_000 }), /may have/)
 })
 
-test('endless zeros are refused at the first line that is too long, and after the last member', async () => {
+test('an archive of endless zeros is refused at the first line that is too long, and after the last member', async () => {
   const zeros = Buffer.alloc(20_000_000)
   await refused(packed({ name: inFolder('tables/rules.jsonl'), content: zeros }), /line 1 is longer/)
   await refused(gzipSync(Buffer.concat([tarOf([]), zeros])), /something else follows/)

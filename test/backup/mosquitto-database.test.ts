@@ -1,4 +1,4 @@
-// Sessions, queues and retained messages in databases of mosquitto, in every format, whole and broken.
+// Sessions, queues and retained messages in databases of mosquitto of every format, intact and damaged.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -15,7 +15,7 @@ const source = {
   isBridge: (clientId: string) => clientId.startsWith('local.'),
 }
 
-/** The payloads that wait, in the order of their sequence numbers. */
+/** Payloads of the queued messages, in the order of their sequence numbers. */
 function waiting({ queued }: ImportedSession): string[] {
   return queued.map(({ sequence, message }) => {
     assert.ok(typeof message === 'object')
@@ -40,7 +40,7 @@ const common: Written = {
 }
 
 for (const format of [2, 3, 4, 5, 6]) {
-  test(`a session with its subscription and queue is read from format ${format}`, () => {
+  test(`the importer reads a session with its subscription and queue from format ${format}`, () => {
     const { value, skipped } = convertDatabase(databaseOf(format, common), nowMs, source)
     assert.deepEqual(skipped, [])
     assert.equal(value.retained.length, 1)
@@ -61,7 +61,7 @@ for (const format of [2, 3, 4, 5, 6]) {
   })
 }
 
-test('format 6: user name, mount point, expiry, subscription options and identifiers', () => {
+test('the importer reads user name, mount point, expiry, subscription options and identifiers from format 6', () => {
   const { value, skipped } = convertDatabase(
     databaseOf(6, {
       messages: [{ id: 1, topic: 'inside/a', payload: 'x', expiresAtSeconds: nowSeconds + 90 }],
@@ -116,7 +116,7 @@ test('a user name that mosquitto did not verify does not own the session', () =>
   assert.deepEqual([imported.session.username, imported.session.principal], ['anna', undefined])
 })
 
-test('QoS 2: what was received is released only, and what was accepted goes once to the sessions that match', () => {
+test('QoS 2: a received message is only released, and an accepted one is queued once for each session with a matching subscription', () => {
   const { value, skipped } = convertDatabase(
     databaseOf(6, {
       messages: [
@@ -164,7 +164,7 @@ test('QoS 2: what was received is released only, and what was accepted goes once
   ])
 })
 
-/** Converts, and accepts a clear refusal only. */
+/** Converts the database. The only accepted error is a refusal with a sentence. */
 function convertBroken(file: Buffer): void {
   try {
     convertDatabase(file, nowMs, source)
@@ -175,7 +175,7 @@ function convertBroken(file: Buffer): void {
 }
 
 for (const format of [2, 3, 4, 5, 6]) {
-  test(`a database of format ${format} that ends anywhere, or has any byte changed, is read or refused in a sentence`, () => {
+  test(`a database of format ${format} that is truncated anywhere, or has any byte changed, is read, or refused with a sentence`, () => {
     const whole = databaseOf(format, common)
     for (let end = 0; end < whole.length; end++) {
       convertBroken(whole.subarray(0, end))
@@ -194,7 +194,7 @@ for (const format of [2, 3, 4, 5, 6]) {
   })
 }
 
-test('messages that were not published yet are compared with a limited number of subscriptions', () => {
+test('the importer compares accepted messages with a limited number of subscriptions', () => {
   const numbers = Array.from({ length: 8_000 }, (_, index) => index + 1)
   const file = databaseOf(6, {
     messages: [{ id: 1, topic: 'a', payload: '', qos: 2 }],

@@ -1,4 +1,4 @@
-// Databases of mosquitto in its formats 2 to 6, made from the description of the formats: versions that wrote 2 to 5 are not in
+// Writes databases of mosquitto in formats 2 to 6 as the formats are described: versions of mosquitto that wrote 2 to 5 are not in
 // Debian.
 
 const uint8 = (value: number): Buffer => Buffer.from([value])
@@ -10,7 +10,7 @@ function uint32(value: number): Buffer {
   return bytes
 }
 
-/** As in the memory of mosquitto. */
+/** As mosquitto has it in memory. */
 function raw64(value: number): Buffer {
   const bytes = Buffer.alloc(8)
   bytes.writeBigInt64LE(BigInt(value))
@@ -37,7 +37,7 @@ export interface WrittenQueued {
   readonly qos?: number
   readonly state?: number
   readonly isDup?: boolean
-  /** From the client. */
+  /** Whether the client published the message. */
   readonly isIncoming?: boolean
   readonly identifiers?: readonly number[]
 }

@@ -41,17 +41,17 @@ test('the banner names the version, the listeners and the configuration, and the
   assert.ok(text.endsWith('\n'))
 })
 
-test('a broker that the network reaches is not told how to be reached', () => {
+test('the banner has no setting for access from other machines if a listener already accepts them', () => {
   const text = banner({ ...facts, listeners: [address('0.0.0.0', false)] })
   assert.doesNotMatch(text, /default_listener_address/)
   assert.match(text, /mosquitto_sub -h localhost/)
 })
 
-test('an IPv6 address stands in brackets where a port follows', () => {
+test('an IPv6 address before a port is in brackets', () => {
   assert.match(banner({ ...facts, listeners: [address('::1', true)] }), /mqtt:\/\/\[::1\]:1883/)
 })
 
-test('the banner says where the API is, and the first password only where one was made', () => {
+test('the banner has the URL of the API, and the first password only if the broker generated one', () => {
   const listeners = [address('127.0.0.1', true)]
   const text = banner({ ...facts, listeners })
   assert.match(text, /http:\/\/127\.0\.0\.1:8081\/api\/v4/)

@@ -1,4 +1,4 @@
-// Completion scripts, run by the shell that they are for.
+// Completion scripts, each run by its shell.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -30,14 +30,14 @@ test('bash completes commands, subcommands and options', async () => {
   assert.ok(!complete('godwit ').some((word) => word.startsWith('-')))
 })
 
-test('scripts for zsh and fish know the same words', async () => {
+test('the scripts for zsh and fish have the same words', async () => {
   assert.match((await scriptFor('zsh')).output, /bashcompinit[^]*'ctl clients'\)/)
   const fish = (await scriptFor('fish')).output
   assert.match(fish, /^complete -c godwit .* -f -a kick -d '.+'$/m)
   assert.match(fish, /-l allow-security-profile-mismatch -d/)
 })
 
-test('another shell is refused with those that there are', async () => {
+test('an unknown shell is refused, and the message lists the supported shells', async () => {
   const { code, errors } = await scriptFor('tcsh')
   assert.equal(code, 2)
   assert.match(errors, /bash, zsh, fish/)

@@ -35,7 +35,7 @@ async function check(t: TestContext, files: Readonly<Record<string, string>>, en
   return { ...said, output: said.output.replaceAll(folder, 'FOLDER'), errors: said.errors.replaceAll(folder, 'FOLDER') }
 }
 
-test('config check says that a good file is good', async (t) => {
+test('config check reports that a valid file is valid', async (t) => {
   assert.deepEqual(await check(t, { 'a.conf': 'mqtt.receive_maximum = 5' }), {
     exitCode: 0,
     output: 'FOLDER/a.conf: the configuration is good\n',
@@ -43,13 +43,13 @@ test('config check says that a good file is good', async (t) => {
   })
 })
 
-test('config check warns of settings without effect, with the reason', async (t) => {
+test('config check warns about settings without effect, with the reason', async (t) => {
   const { exitCode, output } = await check(t, { 'a.conf': 'listeners.tcp {}\n\ndds.domain_id = 0' })
   assert.equal(exitCode, 0)
   assert.match(output, /^warning: FOLDER\/a\.conf:3:\d+: dds: accepted without effect: Godwit has no such gateway/)
 })
 
-test('config check tells every fault on a line of its own, with file, line and key', async (t) => {
+test('config check prints one line for each error, with file, line and key', async (t) => {
   const { exitCode, output, errors } = await check(t, {
     'a.conf': 'log.level = loud\nmqtt { include "parts/mqtt.conf" }\nnonsense = 1',
     'parts/mqtt.conf': '\nreceive_maximum = 0',
@@ -67,7 +67,7 @@ test('config check tells every fault on a line of its own, with file, line and k
   )
 })
 
-test('an include is looked up beside the file that it stands in, however deep', async (t) => {
+test('the path of an include is relative to the including file, at any depth', async (t) => {
   const { errors, exitCode } = await check(t, {
     'a.conf': 'include "parts/b.conf"',
     'parts/b.conf': 'include "deep/c.conf"\ninclude "FOLDER/parts/d.conf"',
@@ -79,7 +79,7 @@ test('an include is looked up beside the file that it stands in, however deep', 
   assert.equal(exitCode, 0)
 })
 
-test('files that include each other in a circle are a fault', async (t) => {
+test('files that include each other are an error', async (t) => {
   const { exitCode, errors } = await check(t, {
     'a.conf': 'include "parts/b.conf"',
     'parts/b.conf': 'include "../a.conf"',
@@ -88,7 +88,7 @@ test('files that include each other in a circle are a fault', async (t) => {
   assert.match(errors, /includes itself|include each other more than 10 deep/)
 })
 
-test('an include from outside the folder is a fault that shows nothing of the file', async (t) => {
+test('an include of a file outside of the folder is an error that shows no content of that file', async (t) => {
   const { exitCode, errors } = await check(t, { 'a.conf': 'auth.password { include "/etc/passwd" }' })
   assert.equal(exitCode, 1)
   assert.match(
@@ -98,13 +98,13 @@ test('an include from outside the folder is a fault that shows nothing of the fi
   assert.ok(!errors.includes('root:'))
 })
 
-test('a variable of the environment is seen in a file', async (t) => {
+test('a file can refer to environment variables', async (t) => {
   const { exitCode } = await check(t, { 'a.conf': 'node.shards = ${SHARDS}' }, { SHARDS: '3' })
   assert.equal(exitCode, 0)
   assert.match((await check(t, { 'a.conf': 'node.shards = ${SHARDS}' })).errors, /\$\{SHARDS\} is not set anywhere/)
 })
 
-test('config check finds what start refuses: files that are missing, open passwords, keys of other certificates', async (t) => {
+test('config check reports what start refuses: missing files, readable password files, keys that do not match the certificate', async (t) => {
   const { exitCode, errors } = await check(t, {
     'a.conf': [
       'http_server { ip_addr = "0.0.0.0", password = public }',
@@ -121,7 +121,7 @@ test('config check finds what start refuses: files that are missing, open passwo
   assert.match(errors, /http_server\.password/)
 })
 
-test('config check names every file that cannot be read, not only the first one', async (t) => {
+test('config check reports every unreadable file, not only the first one', async (t) => {
   const { exitCode, errors } = await check(t, {
     'a.conf': [
       'listeners.ssl { certfile = "FOLDER/a.pem", keyfile = "FOLDER/a.key", cacertfile = "FOLDER/ca.pem" }',
@@ -184,7 +184,7 @@ test('config check refuses a log file that is a directory', async (t) => {
   assert.match(errors, /a\.conf:1:\d+: log\.dir: cannot write parts in FOLDER: FOLDER\/parts is not a file/)
 })
 
-test('config check finds a missing or unusable key of API tokens, in the line of the setting', async (t) => {
+test('config check reports a missing or invalid key for API tokens with the line of the setting', async (t) => {
   const missing = await check(t, { 'a.conf': 'http_server.auth_type = jwt' })
   assert.equal(missing.exitCode, 1)
   assert.match(missing.errors, /^godwit: FOLDER\/a\.conf: http_server\.jwt\.public\.keyfile: .*name its file\n$/)
@@ -193,7 +193,7 @@ test('config check finds a missing or unusable key of API tokens, in the line of
   assert.match(unusable.errors, /^godwit: FOLDER\/a\.conf:3:\d+: http_server\.jwt\.public\.keyfile: tokens [^\n]*\n$/)
 })
 
-test('config check finds a gateway with the address of an MQTT listener or of another gateway, which start refuses', async (t) => {
+test('config check reports a gateway with the address of an MQTT listener or of another gateway, which start refuses', async (t) => {
   const { errors } = await check(t, {
     'a.conf': [
       'listeners.tcp.bind = "127.0.0.1:21996"',
@@ -215,7 +215,7 @@ test('config check finds a gateway with the address of an MQTT listener or of an
   )
 })
 
-test('config check finds a port of the API or the dashboard that is that of a listener', async (t) => {
+test('config check reports if the API or the dashboard has the port of a listener', async (t) => {
   const { errors } = await check(t, {
     'a.conf': [
       'listeners.tcp.bind = "0.0.0.0:21996"',
@@ -227,7 +227,7 @@ test('config check finds a port of the API or the dashboard that is that of a li
   assert.match(errors, /dashboard\.bind: 127\.0\.0\.1:21996 is that of listeners\.tcp\.default; choose another one/)
 })
 
-test('config check --ports finds ports that are in use', async (t) => {
+test('config check --ports reports ports that are in use', async (t) => {
   const other = createServer().listen(0, '127.0.0.1')
   t.after(() => other.close())
   await once(other, 'listening')
@@ -251,14 +251,14 @@ function checkOf(file: string, asJson: boolean): Promise<Said> {
   return listen((terminal) => configCheck({ file, environment: {}, asJson }, terminal))
 }
 
-test('config check of no file, or of a folder, says so and fails', async () => {
+test('config check of a missing file, or of a folder, fails with a message', async () => {
   const { exitCode, errors } = await checkOf('/nowhere/a.conf', false)
   assert.equal(exitCode, 1)
   assert.equal(errors, 'godwit: /nowhere/a.conf: there is no such file; name a configuration file\n')
   assert.match((await checkOf('/', false)).errors, /it is not a file/)
 })
 
-test('config check --json tells the same to programs', async (t) => {
+test('config check --json prints the same errors as JSON', async (t) => {
   const file = join(await temporaryFolder(t), 'a.conf')
   await writeFile(file, 'dds.domain_id = 0\nlog.level = loud')
   const { exitCode, output, errors } = await checkOf(file, true)
@@ -277,7 +277,7 @@ test('config check --json tells the same to programs', async (t) => {
   assert.equal(JSON.parse((await checkOf('/nowhere/a.conf', true)).output).faults.length, 1)
 })
 
-test('config example, docs and schema print what the settings make', async () => {
+test('config example, docs and schema print texts that are generated from the settings', async () => {
   assert.deepEqual(await listen(configExample), { exitCode: 0, output: writeExampleFile(), errors: '' })
   assert.deepEqual(await listen(configDocs), { exitCode: 0, output: writeReferencePage(), errors: '' })
   assert.deepEqual(await listen(configSchema), { exitCode: 0, output: writeJsonSchema(), errors: '' })

@@ -1,4 +1,4 @@
-// The command from outside: exit codes, and one line that says what and where.
+// The program as a process: exit codes, and one line that says what failed and where.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -25,12 +25,12 @@ async function ended(t: TestContext, words: readonly string[]): Promise<Ended> {
   return { code, output: godwit.output, errors: godwit.errors }
 }
 
-/** Fails unless the command ended with this code and said why in exactly one line on stderr. */
+/** Fails unless the command ended with this code and printed exactly one line to stderr, with the reason. */
 async function refusal(t: TestContext, code: number, words: readonly string[]): Promise<string> {
   return refusalIn(await ended(t, words), code)
 }
 
-/** The same within this process: what the program decides before a broker starts. */
+/** The same within this process, for what the program decides before a broker starts. */
 async function refusalHere(code: number, words: readonly string[]): Promise<string> {
   return refusalIn(await runHere(words), code)
 }
@@ -47,7 +47,7 @@ const configuredBroker = shareConfigurableBroker(['node.shards=3'])
 const quietly = ['--set', 'listeners.tcp.bind="127.0.0.1:0"']
 
 test('a broker starts with settings that make the C library return memory and limit V8 to as many helper threads as there is memory for, in the same process', async (t) => {
-  // Other systems have no such library, and a broker begins once there.
+  // Other systems do not have this library; there, a broker does not restart itself.
   const expected =
     process.platform === 'linux'
       ? `own from 32768, kept up to 1048576, heaps ${availableParallelism()}, helpers ${Math.max(1, Math.min(availableParallelism() - 1, 4))}`
@@ -57,12 +57,12 @@ test('a broker starts with settings that make the C library return memory and li
   assert.equal(hasEnded, false)
 })
 
-test('memory settings that the environment sets for the C library stay', async (t) => {
+test('memory settings of the C library in the environment are not changed', async (t) => {
   const { memorySettings } = await startTelling(t, { MALLOC_TRIM_THRESHOLD_: '16777216' })
   assert.equal(memorySettings, 'own from unset, kept up to 16777216, heaps unset, helpers unset')
 })
 
-/** A broker that says under what memory settings it has come up, the last time it began. */
+/** Starts a broker that prints its memory settings, and returns those of its last start. */
 async function startTelling(t: TestContext, environment: Record<string, string>) {
   const preload = new URL('print-memory-settings.ts', import.meta.url).href
   const words = ['start', '--data', await temporaryFolder(t), ...quietly, '--set', 'http_server.port=0']
@@ -97,27 +97,27 @@ test('an unknown option suggests the nearest one', async () => {
   assert.match(await refusalHere(2, ['start', '--confg', 'x']), /unknown option '--confg' \(Did you mean --config\?\)/)
 })
 
-test('an option without its value, a word too many, and a --set that is none are wrong usage', async () => {
+test('an option without its value, an extra argument, and a malformed --set are wrong usage', async () => {
   assert.match(await refusalHere(2, ['start', '--data']), /--data/)
   assert.match(await refusalHere(2, ['start', '--data', '']), /--data.*value is empty/)
   assert.match(await refusalHere(2, ['start', 'now']), /too many arguments/)
   assert.match(await refusalHere(2, ['start', '--set', 'node.shards']), /KEY=VALUE/)
 })
 
-test('no command at all shows the help and is wrong usage', async () => {
+test('without a command, the help is printed and the exit code is that of wrong usage', async () => {
   const { code, errors } = await runHere([])
   assert.equal(code, 2)
   assert.match(errors, /Usage: godwit/)
 })
 
-test('a configuration file that is not there is named', async () => {
+test('the message about a missing configuration file names the file', async () => {
   assert.match(
     await refusalHere(1, ['start', '--config', '/nowhere/godwit.conf']),
     /\/nowhere\/godwit\.conf: there is no such file/,
   )
 })
 
-test('a bad key in the file is told with file, line and the nearest key', async (t) => {
+test('an unknown key in the file is reported with file, line and the nearest key', async (t) => {
   const folder = await temporaryFolder(t)
   const file = join(folder, 'godwit.conf')
   await writeFile(file, 'mqtt {\n  max_packet_sise = 1MB\n}\n')
@@ -134,11 +134,11 @@ test('every error of the file is reported with its line', async (t) => {
   assert.match(errors, /^godwit: .*:1:.*node\.shards.*\ngodwit: .*:2:.*mqtt\.max_qos_allowed.*\n$/)
 })
 
-test('a bad key in --set is wrong usage', async () => {
+test('an unknown key in --set is wrong usage', async () => {
   assert.match(await refusalHere(2, ['start', '--set', 'node.shard=1']), /node\.shard.*node\.shards/)
 })
 
-test('an include reaches only below the folder of the configuration', async (t) => {
+test('a configuration can only include files below its folder', async (t) => {
   const folder = await temporaryFolder(t)
   const file = join(folder, 'godwit.conf')
   await writeFile(file, 'include required(file("/etc/hostname"))\n')
@@ -146,7 +146,7 @@ test('an include reaches only below the folder of the configuration', async (t) 
   assert.match(told, new RegExp(`${file}:1:.*only files below ${folder} can be included`))
 })
 
-test('a port in use is told in one line', async (t) => {
+test('a port in use is reported in one line', async (t) => {
   const folder = await temporaryFolder(t)
   const other = createServer().listen(0, '127.0.0.1')
   t.after(() => other.close())
@@ -160,14 +160,14 @@ test('a port in use is told in one line', async (t) => {
   assert.match(await refusal(t, 1, api), new RegExp(`http_server\\.port: ${inUse}`))
 })
 
-test('a data directory that cannot be is told in one line', async (t) => {
+test('a data directory that cannot be created is reported in one line', async (t) => {
   const folder = await temporaryFolder(t)
   await writeFile(join(folder, 'file'), '')
   const told = await refusal(t, 1, ['start', '--data', join(folder, 'file', 'data'), ...quietly])
   assert.match(told, /data directory .*: a part of the path is not a directory/)
 })
 
-test('the banner names version, profile, data directory, listener and how to open it', async (t) => {
+test('the banner names version, profile, data directory, listener, and the setting for access from other machines', async (t) => {
   const broker = await startBroker(t)
   await broker.process.stop()
   const { output } = broker.process
@@ -178,14 +178,14 @@ test('the banner names version, profile, data directory, listener and how to ope
   assert.match(output, /node\.default_listener_address/)
 })
 
-test('a second broker on the same data directory is refused, the first serves on', async (t) => {
+test('a second broker on the same data directory is refused, and the first continues', async (t) => {
   const broker = await configuredBroker()
   const told = await refusal(t, 1, ['start', '--data', broker.dataDirectory, ...quietly])
   assert.match(told, new RegExp(`a node is running there already \\(process ${broker.process.child.pid}\\)`))
   assert.equal((await broker.request('/api/v4/brokers')).status, 200)
 })
 
-test('a broker that was killed leaves no lock that blocks', async (t) => {
+test('after a broker was killed, its lock does not prevent the next start', async (t) => {
   const broker = await startBroker(t)
   assert.equal(await broker.process.stop('SIGKILL'), null)
   const next = await startBroker(t, { dataDirectory: broker.dataDirectory, set: ['log.level=info'] })
@@ -198,7 +198,7 @@ test('a broker that was killed leaves no lock that blocks', async (t) => {
   assert.doesNotMatch(again.process.errors, /good order/)
 })
 
-test('a signal during the start is not lost', async (t) => {
+test('a signal during the start stops the broker', async (t) => {
   const folder = await temporaryFolder(t)
   const locked = new Promise<void>((resolve) => {
     const watcher = watch(folder, (_, file) => {
@@ -211,7 +211,7 @@ test('a signal during the start is not lost', async (t) => {
   assert.equal(await godwit.stop('SIGINT'), 0)
 })
 
-test('a signal and its echo, as npm makes one, are one stop in good order', async (t) => {
+test('a signal that npm repeats at once causes one graceful stop', async (t) => {
   let code: number | null
   do {
     const broker = await startBroker(t)
@@ -222,12 +222,12 @@ test('a signal and its echo, as npm makes one, are one stop in good order', asyn
     await broker.process.until(/stopping/)
     code = await broker.process.stop('SIGINT')
     client.destroy()
-    // A second signal after one second is not an echo.
+    // A second signal after one second is not a repetition by npm.
     assert.ok(code === 0 || performance.now() - begunMs > 1_000, `${code}`)
   } while (code !== 0)
 })
 
-test('a mistake of ours on the main thread, thrown or rejected, is logged and ends the process with 1', async (t) => {
+test('an internal error on the main thread, thrown or rejected, is logged and ends the process with code 1', async (t) => {
   const folder = await temporaryFolder(t)
   const preload = new URL('./break-on-signal.ts', import.meta.url).href
   const environment = { ...process.env, NODE_OPTIONS: `--import ${preload}` }
@@ -257,7 +257,7 @@ test('SIGHUP reads the file again and reports the changes, and an invalid file c
   assert.match((await broker.request('/api/v4/configuration/mqtt')).text, /"max_packet_size":"2MB"/)
 })
 
-test('a reader of the output that goes away does not stop the broker', async (t) => {
+test('the broker continues if the reader of its output closes the pipe', async (t) => {
   const broker = await startBroker(t)
   broker.process.child.stdout?.destroy()
   broker.process.child.stderr?.destroy()
@@ -266,7 +266,7 @@ test('a reader of the output that goes away does not stop the broker', async (t)
   assert.equal(await broker.process.stop(), 0)
 })
 
-test('config example, docs and schema print, config check tells faults', async (t) => {
+test('config example, docs and schema print their texts, and config check reports errors', async (t) => {
   const example = await runHere(['config', 'example'])
   assert.equal(example.code, 0)
   assert.match(example.output, /listeners/)
@@ -288,7 +288,7 @@ test('config example, docs and schema print, config check tells faults', async (
 })
 
 test(
-  'the pool of threads has one for each shard that writes and eight for all else',
+  'the thread pool has one thread for each shard that writes and eight for all other work',
   { skip: process.platform === 'linux' ? false : 'only Linux shows threads by name' },
   async (t) => {
     const single = await startBroker(t, { set: ['node.shards=1'] })
@@ -301,7 +301,7 @@ test(
 function poolThreadsOf(pid: number | undefined): number {
   const tasks = `/proc/${pid}/task`
   return readdirSync(tasks).filter((task) => {
-    // Another thread may have ended since.
+    // Another thread may have ended meanwhile.
     if (!existsSync(`${tasks}/${task}`)) return false
     return readFileSync(`${tasks}/${task}/comm`, 'utf8') === 'libuv-worker\n'
   }).length

@@ -1,4 +1,4 @@
-// Files that mosquitto itself wrote become those of a broker of ours.
+// Imports files that a real mosquitto wrote.
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
@@ -16,7 +16,7 @@ import { runHere } from './run-here.ts'
 
 const run = promisify(execFile)
 
-/** A mosquitto that has a retained message of each version, a session with a queued message, two users and rules. */
+/** Starts a mosquitto that has a retained message of each version, a session with a queued message, two users and rules. */
 async function filesOfMosquitto(t: TestContext): Promise<string> {
   const folder = await temporaryFolder(t)
   const port = await reservePort(t)
@@ -56,7 +56,7 @@ async function filesOfMosquitto(t: TestContext): Promise<string> {
   return folder
 }
 
-test('users of both kinds of hashes, rules and retained messages of mosquitto 2.0 work at a broker of ours', async (t) => {
+test('imported users with both kinds of hashes, rules and retained messages of mosquitto 2.0 work', async (t) => {
   const folder = await filesOfMosquitto(t)
   const output = join(folder, 'converted')
   const words = ['import', 'mosquitto', '--conf', join(folder, 'mosquitto.conf'), '--output', output]
@@ -103,7 +103,7 @@ test('users of both kinds of hashes, rules and retained messages of mosquitto 2.
   await assert.rejects(mqtt.connectAsync(url, { username: 'alice', password: 'wrong', reconnectPeriod: 0 }))
 })
 
-test('what of a password file cannot be imported is named without its hash', () => {
+test('lines of a password file that cannot be imported are reported without their hashes', () => {
   const text = 'anna:plain-text\nbert:$7$20000$c2FsdA==$aGFzaA==\n:$6$a$b\n'
   const { value, skipped } = convertPasswordFile(text, 0)
   assert.deepEqual(value, [])
@@ -114,7 +114,7 @@ test('what of a password file cannot be imported is named without its hash', () 
   ])
 })
 
-test('denials come first, patterns get placeholders of ours, and lines about clients without a name are told', () => {
+test('deny rules come first, patterns get the placeholders of Godwit, and rules for clients without a user name are reported', () => {
   const { value, skipped } = convertAclFile(
     'topic read public/#\nuser a"b\ntopic write x\ntopic deny x/y z\npattern readwrite dev/%c/%u\nnonsense 1\n',
   )
@@ -129,7 +129,7 @@ test('denials come first, patterns get placeholders of ours, and lines about cli
   assert.match(skipped[1] ?? '', /line 6: "nonsense" is not known/)
 })
 
-test('listeners keep their port, address, protocol and certificates', () => {
+test('imported listeners have the same port, address, protocol and certificates', () => {
   const text = [
     'listener 1883',
     'listener 8883 10.0.0.1',
@@ -157,7 +157,7 @@ test('listeners keep their port, address, protocol and certificates', () => {
   assert.deepEqual(skipped, ['mosquitto.conf, line 11: connection: bridges are not imported: see docs/BRIDGES.md'])
 })
 
-test('a database that is none, of another format, or not whole is refused in a sentence', () => {
+test('a file that is not a database, has another format, or is incomplete is refused with a sentence', () => {
   const header = Buffer.concat([
     Buffer.from('\0\u00b5\0mosquitto db', 'latin1'),
     Buffer.alloc(4),

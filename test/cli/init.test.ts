@@ -1,4 +1,4 @@
-// A configuration file of the user's own, and the variables that name places.
+// The command init, and the variables that name files and directories.
 
 import assert from 'node:assert/strict'
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
@@ -59,7 +59,7 @@ async function read(t: TestContext, files: Readonly<Record<string, number>>, fil
   return { file: found.file?.slice(root.length + 1), maximum: found.config.core.receiveMaximum }
 }
 
-test('the configuration is --config, else of the data directory, else of the machine, else of the package', async (t) => {
+test('the configuration file is that of --config, else of the data directory, else of the system, else of the package', async (t) => {
   const all = { 'mine.conf': 1, 'data/godwit.conf': 2, 'system/godwit.conf': 3, 'etc/godwit.conf': 4 }
   assert.deepEqual(await read(t, all, 'mine.conf'), { file: 'mine.conf', maximum: 1 })
   assert.deepEqual(await read(t, all), { file: 'data/godwit.conf', maximum: 2 })
@@ -68,7 +68,7 @@ test('the configuration is --config, else of the data directory, else of the mac
   assert.deepEqual(await read(t, { 'etc/godwit.conf': 4 }), { file: 'etc/godwit.conf', maximum: 4 })
 })
 
-test('the file of the machine that cannot be read is an error, unless the data directory has the file that counts', async (t) => {
+test('an unreadable configuration file of the system is an error, unless the data directory has one', async (t) => {
   const root = await temporaryFolder(t)
   const [systemConfig, dataDirectory] = [join(root, 'system.conf'), join(root, 'data')]
   await mkdir(join(root, 'etc'))

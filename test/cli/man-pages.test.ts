@@ -1,4 +1,4 @@
-// Manual pages have what --help has.
+// Manual pages have the same content as --help.
 
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -16,10 +16,10 @@ async function godwit(words: readonly string[]): Promise<{ code: number; output:
   return { code: await runProgram(words, { version: '1.2.3', installation }, terminal), ...said }
 }
 
-/** As a reader of the page sees it. */
+/** The page as a reader sees it. */
 const plain = (troff: string): string => troff.replaceAll('\\-', '-').replaceAll('\\e', '\\')
 
-test('every command of ctl and its options are on its page', async () => {
+test('the manual page has every command of ctl with its options', async () => {
   const page = plain((await godwit(['man', 'ctl'])).output)
   assert.match(page, /^\.TH GODWIT-CTL 1 "" "Godwit 1\.2\.3"/)
   for (const { name, options = [] } of ctlCommands) {
@@ -28,7 +28,7 @@ test('every command of ctl and its options are on its page', async () => {
   }
 })
 
-test('all pages are written, each with its name and synopsis, and no line is taken for a request', async (t) => {
+test('all pages are written, each with its name and synopsis, and no text line is read as a roff request', async (t) => {
   const folder = await temporaryFolder(t)
   const { output } = await godwit(['man', '--output', folder])
   const files = readdirSync(folder)
@@ -52,7 +52,7 @@ test('all pages are written, each with its name and synopsis, and no line is tak
   }
 })
 
-test('an unknown page is refused with those that there are', async () => {
+test('an unknown page is refused, and the message lists the existing pages', async () => {
   const { code, errors } = await godwit(['man', 'nothing'])
   assert.equal(code, 2)
   assert.match(errors, /"nothing": there are start, init, config, ctl,/)

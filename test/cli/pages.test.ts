@@ -1,5 +1,5 @@
-// What the pages for people say is tried: their commands exist and do something, their configurations are good, and what
-// they list is all there is.
+// Tests the statements of the documentation: its commands exist and have effects, its configurations are valid, and its
+// lists are complete.
 
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
@@ -22,14 +22,14 @@ const checkout = fileURLToPath(new URL('../../', import.meta.url))
 const pages = ['README.md', 'CONTRIBUTING.md', ...globSync('docs/*.md', { cwd: checkout })]
 const page = (name: string): string => readFileSync(join(checkout, name), 'utf8')
 
-/** What stands in fences with that word behind them. */
+/** Returns the content of the fenced code blocks of this language. */
 function fencedIn(name: string, language: string): string[] {
   return [...page(name).matchAll(/^```(\w*)\n(.*?)^```$/gms)]
     .filter(([, word]) => word === language)
     .map(([, , text = '']) => text)
 }
 
-/** Without comments. */
+/** Returns the lines without comments. */
 function commandLinesIn(name: string): string[] {
   const lines = fencedIn(name, 'sh').flatMap((block) => block.split('\n'))
   return lines.map((line) => line.replace(/\s+#.*$/, '').trim()).filter((line) => line !== '')
@@ -54,7 +54,7 @@ const isRestart = (line: string): boolean => line.startsWith('godwit ctl restart
 
 const wordsOf = (line: string): string[] => line.split(/\s+/).slice(1)
 
-/** The words of a line that are a command, and not its arguments. */
+/** Returns the words of a line that name a command, without its arguments. */
 function commandIn(words: readonly string[]): readonly string[] {
   if (['config', 'import', 'bench'].includes(words[0] ?? '')) return words.slice(0, 2)
   if (words[0] !== 'ctl') return words.slice(0, 1)
@@ -64,7 +64,7 @@ function commandIn(words: readonly string[]): readonly string[] {
   return isOne || first !== '' ? words.slice(0, 2) : words.slice(0, 1)
 }
 
-test('every command that a page names is there, with its options', async () => {
+test('every command in the documentation exists, with its options', async () => {
   let found = 0
   for (const name of pages) {
     const inText = [...page(name).matchAll(/`(godwit [^`\n]+)`/g)].map(([, line = '']) => line)
@@ -85,7 +85,7 @@ test('every command that a page names is there, with its options', async () => {
 /** Restarted by the last test that uses it. */
 const sharedBroker = shareBrokerWithApi({ set: ['node.shards=1'] })
 
-test('the program of the README connects, subscribes and hears', async (t) => {
+test('the program of the README connects, subscribes and receives a message', async (t) => {
   const [program = ''] = fencedIn('README.md', 'js')
   const broker = await sharedBroker()
   const text = program.replace('127.0.0.1:1883', `127.0.0.1:${broker.port}`)
@@ -99,7 +99,7 @@ test('the program of the README connects, subscribes and hears', async (t) => {
   await started.until(/^birds\/godwit landed$/m)
 })
 
-test('the commands of the pages, one after the other, do what they say at a broker', async (t) => {
+test('the commands in the documentation have the described effects when run one after the other', async (t) => {
   const broker = await sharedBroker()
   const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'lamp-7', username: 'anna' })
   t.after(() => client.endAsync(true))
@@ -124,7 +124,7 @@ test('the commands of the pages, one after the other, do what they say at a brok
   await broker.process.until(/restarting[^]*listening +mqtt:/)
 })
 
-test('every configuration on a page is a good one', async (t) => {
+test('every configuration in the documentation is valid', async (t) => {
   const folder = await temporaryFolder(t)
   const file = join(folder, 'godwit.conf')
   await writeFile(join(folder, 'users.conf'), 'dashboard = "a password"\n')
@@ -155,10 +155,10 @@ async function checked(file: string): Promise<Said> {
   return { code, ...said }
 }
 
-/** First cells of the rows of a table, without backticks. */
+/** Returns the first cell of each row of a table, without backticks. */
 const namesInTables = (text: string): string[] => [...text.matchAll(/^\| `([^`]+)` \|/gm)].map(([, name = '']) => name)
 
-test('docs/OPERATING.md has every reason for which messages are dropped', () => {
+test('docs/OPERATING.md lists every reason for dropped messages', () => {
   const documented = new Set(namesInTables(page('docs/OPERATING.md')))
   assert.deepEqual(
     dropReasonNames.filter((name) => !documented.has(name)),
@@ -166,7 +166,7 @@ test('docs/OPERATING.md has every reason for which messages are dropped', () => 
   )
 })
 
-test('every metric that a page names is one that the broker serves', () => {
+test('every metric in the documentation is served by the broker', () => {
   const served = new Set(Object.keys(metrics))
   for (const name of pages) {
     const named = [...page(name).matchAll(/`(svc_\w+)`/g)].map(([, metric = '']) => metric)

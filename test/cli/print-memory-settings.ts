@@ -1,5 +1,5 @@
-// Preloaded into the program by a test: says with what settings of the C library, and of V8's own threads, a process has begun. A broker that begins
-// once more says it twice.
+// Preloaded into the program by a test: prints the settings of the C library, and of V8's own threads, with which a process starts. A broker that restarts
+// itself prints them twice.
 
 import { isMainThread } from 'node:worker_threads'
 

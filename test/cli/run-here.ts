@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { runProgram } from '../../src/cli/program.ts'
 import { Terminal } from '../../src/cli/terminal.ts'
 
-/** What a command has left behind. */
+/** The result of a command. */
 export interface CommandRun {
   readonly code: number
   readonly output: string
@@ -13,13 +13,13 @@ export interface CommandRun {
 
 const installation = { root: '/nowhere/', isCheckout: false }
 
-/** `godwit` with these arguments, and these lines on stdin. `asPeople`: as if a terminal showed the output. */
+/** Runs `godwit` with these arguments, and these lines on stdin. `isTerminal`: the output is a terminal. */
 export async function runHere(
   words: readonly string[],
-  { lines = [], asPeople = false }: { readonly lines?: readonly string[]; readonly asPeople?: boolean } = {},
+  { lines = [], isTerminal = false }: { readonly lines?: readonly string[]; readonly isTerminal?: boolean } = {},
 ): Promise<CommandRun> {
   const said = { output: '', errors: '' }
-  const output = { isTTY: asPeople, write: (text: string) => (said.output += text) }
+  const output = { isTTY: isTerminal, write: (text: string) => (said.output += text) }
   const input = Readable.from([lines.map((line) => `${line}\n`).join('')])
   const terminal = new Terminal(output, { write: (text) => (said.errors += text) }, input)
   return { code: await runProgram(words, { version: '0', installation }, terminal), ...said }

@@ -16,7 +16,7 @@ const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
 const [, section = ''] = /## A secure broker in five minutes\n([^]*?)\n## /.exec(readme) ?? []
 const fences = [...section.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, word, text = '']) => ({ word, text }))
 
-test('a user with a password reaches its own topics over TLS, and no other client connects', async (t) => {
+test('a user with a password can use its own topics over TLS, and no other client can connect', async (t) => {
   const folder = await temporaryFolder(t)
   const [makeCertificate, configuration, steps] = fences
   assert.deepEqual([makeCertificate?.word, configuration?.word, steps?.word], ['sh', 'conf', 'sh'])

@@ -1,4 +1,4 @@
-// The command that the banner offers works with the listener as it is configured.
+// The command in the banner works with the configured listener.
 
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
@@ -29,7 +29,7 @@ async function tlsListener(t: TestContext, names: string): Promise<ListenerAddre
   return addressed(`listeners.ssl { bind = 8883, ${files} }`, '127.0.0.1', 8_883)
 }
 
-test('a login is named where anonymous clients are refused', () => {
+test('the command has a user name if anonymous clients are refused', () => {
   const listener = addressed('listeners.tcp.bind = 1883', '0.0.0.0', 1_883)
   assert.equal(
     trialCommand(listener, { allowsAnonymous: true, deniesByDefault: false }),
@@ -41,7 +41,7 @@ test('a login is named where anonymous clients are refused', () => {
   )
 })
 
-test('a topic is left to the user where rules deny all others: none of them allows all topics', () => {
+test('the command has a placeholder for the topic if no rule allows all topics', () => {
   for (const [kind, words] of [
     ['tcp', 'mosquitto_sub -h 127.0.0.1 -p 1883 -u NAME -P PASSWORD -t TOPIC -v'],
     ['ws', 'npx mqtt sub -l ws -h 127.0.0.1 -p 1883 --path /mqtt -u NAME -P PASSWORD -t TOPIC -v'],
@@ -51,7 +51,7 @@ test('a topic is left to the user where rules deny all others: none of them allo
   }
 })
 
-test('a TLS listener is called by a name that its certificate has', async (t) => {
+test('the command for a TLS listener uses a host name of its certificate', async (t) => {
   const command = trialCommand(await tlsListener(t, 'broker.example.org'), {
     allowsAnonymous: true,
     deniesByDefault: false,
@@ -59,7 +59,7 @@ test('a TLS listener is called by a name that its certificate has', async (t) =>
   assert.match(command ?? '', /^mosquitto_sub -h broker\.example\.org -p 8883 --cafile CA\.pem -t '#' -v$/)
 })
 
-test('no command is offered where clients come through a proxy', () => {
+test('the banner has no command for a listener behind a proxy', () => {
   const listener = addressed('listeners.tcp { bind = 1883, proxy_protocol = true }', '127.0.0.1', 1_883)
   assert.equal(trialCommand(listener, { allowsAnonymous: true, deniesByDefault: false }), undefined)
 })

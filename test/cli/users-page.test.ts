@@ -1,4 +1,4 @@
-// docs/USERS.md: its commands and its configuration, as they stand there.
+// docs/USERS.md: its commands and its configuration, as they are on the page.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -17,7 +17,7 @@ const commands = fences
   .map((line) => line.replace(/\s+#.*$/, '').replaceAll("'", ''))
   .filter((line) => line.startsWith('godwit ctl ') && !/[A-Z]{2}/.test(line))
 
-test('the commands of the page make a user that reaches its own topics and nothing else', async (t) => {
+test('the commands of the page create a user that can use its own topics only', async (t) => {
   const dataDirectory = await temporaryFolder(t)
   await writeFile(join(dataDirectory, 'godwit.conf'), '')
   const broker = await startBroker(t, { dataDirectory, set: ['node.shards=1'] })
@@ -46,7 +46,7 @@ test('the commands of the page make a user that reaches its own topics and nothi
   await assert.rejects(connect({ username: 'anna', password: 'a password' }))
 })
 
-test('each configuration of the pages about users and TLS is read without a fault', async (t) => {
+test('each configuration in the documentation of users and TLS is read without errors', async (t) => {
   const folder = await temporaryFolder(t)
   const others = readFileSync(new URL('../../docs/TLS.md', import.meta.url), 'utf8')
   const all = [...`${page}\n${others}`.matchAll(/^```(?:hocon|conf)\n(.*?)^```$/gms)].map(([, text = '']) => text)
@@ -56,7 +56,7 @@ test('each configuration of the pages about users and TLS is read without a faul
     const file = join(folder, `${index}.conf`)
     await writeFile(file, text)
     const checked = await runHere(['config', 'check', file])
-    // Files that the reader has and this test has not are named, and nothing else.
+    // The only reported errors are about files that a reader has and this test does not.
     const faults = checked.errors
       .split('\n')
       .filter((line) => /\.conf:\d+/.test(line) && !/ENOENT|no such file/.test(line))

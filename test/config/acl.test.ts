@@ -1,4 +1,4 @@
-// Rules as they are written down: in the configuration, and in a file of their own in two languages.
+// Access rules in the configuration, and in a separate file, in HOCON or in the format of EMQX.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -25,7 +25,7 @@ function faultsOf(text: string): string[] {
   return 'faults' in read ? read.faults.map(formatConfigError) : []
 }
 
-/** Without where and how it is written. */
+/** Removes the position and the text of a rule. */
 function meaningOf({ permit, action, who, topics }: AclRule): object {
   return { permit, action, who, topics }
 }
@@ -48,7 +48,7 @@ function config(text: string, files: Record<string, string> = {}): GodwitConfig 
 const filter = (text: string): object => ({ kind: 'filter', text })
 
 describe('an acl.conf of EMQX', () => {
-  test('means what it means there, in every variant', () => {
+  test('has the same meaning as in EMQX, in every variant', () => {
     const rules = rulesOf(`
 %%% the file that comes with it
 {allow, {user, "dashboard"}, subscribe, ["$SYS/#"]}.
@@ -108,13 +108,13 @@ describe('an acl.conf of EMQX', () => {
     assert.equal(rules[0]?.text, '{allow, {user, "dashboard"}, subscribe, ["$SYS/#"]}.')
   })
 
-  test('[bad-input 27] an empty file, or one with comments only, is a list without rules', () => {
+  test('[bad-input 27] that is empty, or has comments only, is a list without rules', () => {
     for (const text of ['', '\n\n', '%% {allow, all}.', '# {permit = allow}\n', '// nothing\n', '\uFEFF%\n%']) {
       assert.deepEqual(rulesOf(text), [], JSON.stringify(text))
     }
   })
 
-  test('[bad-input 5] a file of nothing but line breaks, or of nothing but braces, takes no longer than it is', () => {
+  test('[bad-input 5] that has line breaks only, or braces only, is read in time proportional to its size', () => {
     const blank = '\n'.repeat(1_000_000)
     assert.deepEqual(rulesOf(blank), [])
     assert.equal(rulesOf(`${blank}{allow, all}.`)[0]?.line, 1_000_001)
@@ -122,7 +122,7 @@ describe('an acl.conf of EMQX', () => {
       assert.ok(faultsOf(piece.repeat(100_000) + '\n{').length > 0)
   })
 
-  test('a fault names file, line and what is wrong, each rule its own', () => {
+  test('has one error for each invalid rule, with file, line and reason', () => {
     const faults = faultsOf(
       '{allow, all}.\n{alow, all}.\n{deny, {usr, "x"}, publish, ["a"]}.\n{allow, all, publish, []}.\n',
     )
@@ -155,7 +155,7 @@ describe('an acl.conf of EMQX', () => {
     })
   }
 
-  test('whatever the text, it is rules or faults, and faults do not show what the file holds', () => {
+  test('with any text gives rules or errors, and errors do not show the content of the file', () => {
     const piece = fc.constantFrom(
       '{',
       '}',
@@ -193,8 +193,8 @@ describe('an acl.conf of EMQX', () => {
   })
 })
 
-describe('rules in the language of the configuration', () => {
-  test('mean the same in a file of their own and in the configuration', () => {
+describe('rules in HOCON', () => {
+  test('have the same meaning in auth.acl.file and in the configuration', () => {
     const text = `rules = [
   {permit = allow, username = dashboard, action = subscribe, topics = ["$SYS/#"]}
   {"permit": "deny", "ipaddr": "10.0.0.0/8", "and": [{username = a}, {clientid = "#"}], "topics": ["@#"]}
@@ -241,7 +241,7 @@ describe('rules in the language of the configuration', () => {
     '{permit = allow, user = a}',
   ]
   for (const text of wrong) {
-    test(`${text} is a fault in either place, with its line`, () => {
+    test(`${text} is an error in both places, with its line`, () => {
       assert.match(faultsOf(`rules = [\n${text}\n]`).join('\n'), /^acl\.conf:2:/)
       const found = load(`auth.acl.rules = [\n${text}\n]`)
       assert.ok(Array.isArray(found))
@@ -249,14 +249,14 @@ describe('rules in the language of the configuration', () => {
     })
   }
 
-  test('a file with anything beside the list is refused', () => {
+  test('in a file with other keys besides the list are refused', () => {
     assert.match(
       faultsOf('rules = [{permit = allow}]\nruels = [{permit = deny}]').join(),
       /acl\.conf:2:.*something else/,
     )
   })
 
-  test('a rule that is shown is read again as the same', () => {
+  test('that are printed are read as the same rules', () => {
     const written =
       '{permit = deny, topics = ["a/${clientid}", "@b"], or = [{ipaddrs = ["10.0.0.0/8"]}, {username = "ü x"}]}'
     const [rule] = config(`auth.acl.rules = [${written}]`).auth.acl.rules
@@ -268,7 +268,7 @@ describe('rules in the language of the configuration', () => {
 })
 
 describe('auth.acl.file', () => {
-  test('stands behind the rules of the configuration', () => {
+  test('is checked after the rules of the configuration', () => {
     const { acl } = config('auth.acl { rules = [{permit = deny, topics = ["a"]}], file = acl.conf }', {
       'acl.conf': '{allow, all}.',
     }).auth
@@ -278,7 +278,7 @@ describe('auth.acl.file', () => {
     )
   })
 
-  test('[bad-input 27] that is missing or malformed is a fault of the configuration', () => {
+  test('[bad-input 27] that is missing or malformed is an error of the configuration', () => {
     assert.match(
       JSON.stringify(load('\nauth.acl.file = acl.conf')),
       /godwit\.conf:2:.*auth\.acl\.file: acl\.conf cannot be read: there is no such file/,
@@ -299,21 +299,21 @@ describe('the users of the configuration', () => {
     'alice = "a',
     '= one',
   ]) {
-    test(`[bad-input 27] ${line} create no user: they are an error with its line`, () => {
+    test(`[bad-input 27] ${line} creates no user and is an error with its line`, () => {
       assert.match(JSON.stringify(load(`auth.password {\nbob = one\n${line}\n}`)), /^\["godwit\.conf:[34]:/)
     })
   }
 })
 
 describe('auth.no_match', () => {
-  test('unset and hardened, denies once a rules file exists, even an empty one', () => {
+  test('is deny by default in the profile hardened if there is a source of rules', () => {
     assert.equal(noMatchOf(''), 'allow')
     assert.equal(noMatchOf('auth.acl.file = f'), 'deny')
     assert.equal(noMatchOf('auth.acl.rules = [{permit = allow, topics = [a]}]'), 'deny')
     assert.equal(noMatchOf('auth.http_auth.acl_req.url = "http://127.0.0.1:1/"'), 'deny')
   })
 
-  test('unset and legacy, allows; set, it is what it is set to', () => {
+  test('is allow by default in the profile legacy; a configured value applies in both profiles', () => {
     assert.equal(noMatchOf('node.security_profile = legacy, auth.acl.file = f'), 'allow')
     assert.equal(noMatchOf('auth { acl.file = f, no_match = allow }'), 'allow')
     assert.equal(noMatchOf('auth.no_match = deny'), 'deny')
@@ -329,7 +329,7 @@ const isIn = (address: string, range: string): boolean => {
 const dotted = (value: number): string => [24, 16, 8, 0].map((shift) => (value >>> shift) & 255).join('.')
 
 describe('addresses and ranges', () => {
-  test('are compared by their bits, whatever their spelling', () => {
+  test('are compared by their bits, not by their spelling', () => {
     assert.ok(isIn('10.1.2.3', '10.0.0.0/8'))
     assert.ok(!isIn('11.1.2.3', '10.0.0.0/8'))
     assert.ok(isIn('::ffff:10.1.2.3', '10.0.0.0/8'))
@@ -344,7 +344,7 @@ describe('addresses and ranges', () => {
     assert.ok(!isIn('192.168.1.127', '192.168.1.128/25'))
   })
 
-  test('what is none is none', () => {
+  test('are not read from malformed texts', () => {
     const none = [
       '',
       '10',
@@ -368,7 +368,7 @@ describe('addresses and ranges', () => {
     for (const text of none) assert.equal(parseAddressRange(text), undefined, text)
   })
 
-  test('agree with arithmetic on whole numbers', () => {
+  test('give the same results as arithmetic with integers', () => {
     const word = fc.integer({ min: 0, max: 0xffff_ffff })
     fc.assert(
       fc.property(word, word, fc.integer({ min: 0, max: 32 }), (a, b, bits) => {

@@ -1,4 +1,4 @@
-// Who may come in, as it is written: what it becomes, and what of it does not fit together.
+// Authentication settings: their results, and settings that contradict each other.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -24,7 +24,7 @@ function faultsOf(text: string): string[] {
   return 'faults' in loaded ? loaded.faults.map(formatConfigError) : []
 }
 
-test('without settings there is a default chain without configured users, and no external service is used', () => {
+test('without settings, there is a default chain without configured users, and no external service is used', () => {
   const { auth } = configOf('')
   assert.equal(auth.chain, undefined)
   assert.deepEqual(auth.credentials, [])
@@ -32,7 +32,7 @@ test('without settings there is a default chain without configured users, and no
   assert.deepEqual(auth.scram, { iterations: 10_000, users: [] })
 })
 
-test('users and clients are taken from each of the places where they may stand', () => {
+test('users and clients are read from each section that can contain them', () => {
   const { credentials } = configOf(`auth {
     password { alice = one, "bob@home" = 2 }
     user.1 { username = carol, password = three, is_superuser = true }
@@ -49,7 +49,7 @@ test('users and clients are taken from each of the places where they may stand',
   )
 })
 
-test('a chain is kept in its order, and one with nothing in it is one', () => {
+test('a chain has the configured order, and an empty chain is not replaced by the default', () => {
   assert.deepEqual(configOf('auth.chain = [password, certificate]').auth.chain, ['password', 'certificate'])
   assert.deepEqual(configOf('auth.chain = []').auth.chain, [])
   assert.deepEqual(configOf('auth.chain = auto').auth.chain, undefined)
@@ -57,7 +57,7 @@ test('a chain is kept in its order, and one with nothing in it is one', () => {
 
 const keyOf = (text: string) => configOf(`auth.jwt { ${text} }`).auth.jwt?.key
 
-test('tokens are checked with a secret as text or base64, or with what a file holds', () => {
+test('tokens are verified with a secret as text or base64, or with the content of a file', () => {
   const secret = 'x'.repeat(32)
   const base64 = Buffer.alloc(32, 1).toString('base64')
   assert.deepEqual(keyOf(`secret = ${secret}`), { kind: 'secret', secret: Buffer.from(secret) })
@@ -113,7 +113,7 @@ test('no error contains a secret', () => {
 
 const withKey = (authType: string) => load(`http_server { auth_type = ${authType}\n jwt.public.keyfile = gone }`)
 
-test('a key for tokens of the API that cannot be read is a fault where tokens are the only way in, and else a warning', () => {
+test('an unreadable key for API tokens is an error if tokens are the only authentication, otherwise a warning', () => {
   const needed = withKey('jwt')
   assert.ok('faults' in needed)
   const asRead = /test\.conf:2:\d+: http_server\.jwt\.public\.keyfile: gone cannot be read: there is no such file/

@@ -1,4 +1,4 @@
-// One line for each key that files of NanoMQ and the settings of our own may hold, with a value that must be accepted.
+// One line for each key of NanoMQ and of Godwit, with a value that must be accepted.
 
 const quicKeys = [
   'bind = "0.0.0.0:14567", max_connections = 10, access_rules = ["deny all"]',
@@ -68,7 +68,7 @@ const mqttBridge = [
 
 const databases = ['mysql', 'postgresql', 'timescaledb']
 
-/** Lines that must be accepted without a word: something works on them. */
+/** Lines that must be accepted without a warning, because these settings have an effect. */
 export const keysThatWork: readonly string[] = [
   'http_server { port = 8081, ip_addr = 0.0.0.0, limit_conn = 2, max_body = 1MB }',
   'http_server { username = admin, password = public, auth_type = basic }',
@@ -193,7 +193,7 @@ export const keysThatWork: readonly string[] = [
   'webhook.ssl { enable = true, keyfile = k, certfile = c, cacertfile = a, verify_peer = true }',
 ]
 
-/** Parts of a bridge on which nothing works: what QUIC's library cannot do, what the system does itself, what no timer is needed for. */
+/** Settings of a bridge without effect: the QUIC library does not support them, the system decides them, or they set an unused timer. */
 const mqttBridgeIdle = [
   'quic_discon_timeout = 20s',
   'quic_send_idle_timeout = 60s',
@@ -208,7 +208,7 @@ const mqttBridgeIdle = [
   'tcp.recvtimeo = 5s',
 ]
 
-/** Lines that must be accepted with a warning, and the setting or group that it must name. */
+/** Lines that must be accepted with a warning, and the setting or group that the warning must name. */
 export const keysWithoutEngine: readonly (readonly [line: string, warned: string])[] = [
   ['system.num_taskq_thread = 0', 'system'],
   ['system.max_taskq_thread = 0', 'system'],

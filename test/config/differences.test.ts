@@ -16,13 +16,13 @@ function load(text: string): GodwitConfig {
   return loaded.config
 }
 
-test('configurations that mean the same have no differences, however they are written', () => {
+test('configurations with the same meaning have no differences, also if they are written differently', () => {
   const one = load('mqtt { retry_interval = 60s, max_packet_size = 2MB }')
   const other = load('mqtt.retry_interval = 1m\nmqtt.max_packet_size = 2048KB\nlog.level = auto')
   assert.deepEqual(differences(one, other), [])
 })
 
-test('each changed setting is told with both values and when the new one holds', () => {
+test('each changed setting is listed with both values and when the new one applies', () => {
   const before = load('mqtt.retry_interval = 20s\nlog.level = info')
   const after = load('mqtt.retry_interval = 10s\nlog.level = debug\nnode.shards = 2')
   assert.deepEqual(differences(before, after), [
@@ -39,7 +39,7 @@ test('each changed setting is told with both values and when the new one holds',
   ])
 })
 
-test('what is new or gone under a name is told', () => {
+test('added and removed named entries are listed', () => {
   const found = differences(load('listeners.tcp.a.bind = 1'), load('listeners.tcp.b.bind = 2'))
   const binds = found.filter(({ key }) => key.endsWith('.bind'))
   assert.deepEqual(binds, [
@@ -48,7 +48,7 @@ test('what is new or gone under a name is told', () => {
   ])
 })
 
-test('of a bridge that is new only what was said of it is told, and whether it is on; of one that is there all', () => {
+test('for a new bridge, only its configured settings and whether it is enabled are listed; for a changed one, each changed setting', () => {
   const plain = 'bridges.mqtt.a { server = "mqtt-tcp://127.0.0.1:1884" }'
   const isNew = applyResultOf(differences(load(''), load(plain)), [])
   assert.deepEqual(
@@ -76,13 +76,13 @@ function secretsBeing(word: string): string {
     gateway.zmq.password = ${word}`
 }
 
-test('a changed secret is told, but neither the old nor the new one', () => {
+test('a changed secret is listed without the old and the new value', () => {
   const found = differences(load(secretsBeing('hunter2')), load(secretsBeing('swordfish')))
   assert.equal(found.length, 9)
   for (const { key, old, new: now } of found) assert.deepEqual([old, now], [mask, mask], key)
 })
 
-test('a secret that is set for the first time shows that there was none', () => {
+test('a secret that is set for the first time is listed with no old value', () => {
   const [found] = differences(load(''), load('http_server.password = hunter2'))
   assert.deepEqual(found, {
     key: 'http_server.password',

@@ -7,7 +7,7 @@ function faultsOf(text: string): readonly string[] {
   return 'faults' in loaded ? loaded.faults.map(({ message }) => message) : []
 }
 
-test('an authentication of a gateway without a mechanism is a fault, so that nothing weaker counts in its place', () => {
+test('gateway authentication without a mechanism is an error, so that no weaker authentication replaces it', () => {
   for (const place of ['gateway.coap', 'gateway.stomp.listeners.tcp.plant']) {
     const [fault, ...others] = faultsOf(`${place}.authentication { backend = http, url = "http://a/" }`)
     assert.match(fault ?? '', /missing/)

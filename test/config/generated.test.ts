@@ -24,17 +24,17 @@ function load(text: string): GodwitConfig {
 const fileOf = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
 
 describe('etc/godwit.conf', () => {
-  test('is what the settings make of it (npm start -- is not needed: godwit config example > etc/godwit.conf)', () => {
+  test('is generated from the settings (godwit config example > etc/godwit.conf)', () => {
     assert.equal(fileOf('etc/godwit.conf'), writeExampleFile())
   })
 
-  test('changes nothing as it is', () => {
+  test('is equal to the default configuration', () => {
     assert.deepEqual(differences(load(''), load(writeExampleFile())), [])
   })
 
-  test('changes nothing either with every setting taken out of its comment', () => {
+  test('is equal to the default configuration if every commented setting is enabled', () => {
     const lines = writeExampleFile().split('\n')
-    // A listener of these kinds is there once anything is said of it.
+    // Any setting of these listeners creates the listener.
     const opening = /^#listeners\.(?:ssl|ws|wss|quic)\./
     const settings = lines.filter((line) => /^#[a-z]/.test(line) && !opening.test(line)).map((line) => line.slice(1))
     assert.ok(settings.length > 40)
@@ -51,11 +51,11 @@ describe('etc/godwit.conf', () => {
 })
 
 describe('docs/CONFIGURATION.md', () => {
-  test('is what the settings make of it (godwit config docs > docs/CONFIGURATION.md)', () => {
+  test('is generated from the settings (godwit config docs > docs/CONFIGURATION.md)', () => {
     assert.equal(fileOf('docs/CONFIGURATION.md'), writeReferencePage())
   })
 
-  test('tells of every setting', () => {
+  test('describes every setting', () => {
     const page = writeReferencePage()
     for (const { key, node } of walkSchema(root)) {
       const isCheckedByOtherTest = key.startsWith('listeners.') && key.includes('<')
@@ -85,7 +85,7 @@ describe('the JSON Schema', () => {
   }
   const schema = JSON.parse(writeJsonSchema()) as Schema
 
-  test('knows every setting, marks secrets and shows none', () => {
+  test('has every setting, marks secrets and contains no secret', () => {
     for (const { key, node } of walkSchema(root)) {
       if (node.kind !== 'setting') continue
       let place: Schema | undefined = schema
@@ -99,7 +99,7 @@ describe('the JSON Schema', () => {
     }
   })
 
-  test('refuses unknown keys where the check does', () => {
+  test('refuses unknown keys in the same sections as the check', () => {
     assert.equal(schema.additionalProperties, false)
     assert.equal(schema.properties!['mqtt'].additionalProperties, false)
     assert.equal(schema.properties!['dds'].additionalProperties, true)

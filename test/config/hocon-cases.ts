@@ -1,4 +1,4 @@
-// What texts mean, as a table: the text beside the value, or beside the fault that is told.
+// HOCON texts with their values, or with their errors.
 
 import type { PlainValue } from '../../src/config/index.ts'
 
@@ -23,7 +23,7 @@ export const includedFiles: Readonly<Record<string, string>> = {
 export const environment: Readonly<Record<string, string>> = { HOME: '/root', PORT: '1884', 'a.b': 'dotted' }
 
 export const meaningCases: readonly MeaningCase[] = [
-  // The shape of a file.
+  // Structure of a file.
   { name: 'an empty text', text: '', value: {} },
   { name: 'blanks and comments only', text: ' \n# one\n // two\n\t\n', value: {} },
   { name: 'a byte order mark', text: '\uFEFFa = 1', value: { a: 1 } },
@@ -247,7 +247,7 @@ export const meaningCases: readonly MeaningCase[] = [
 export interface FaultCase {
   readonly name: string
   readonly text: string
-  /** The beginning of each fault that is told, in order. */
+  /** The beginning of each error, in order. */
   readonly faults: readonly string[]
 }
 

@@ -33,18 +33,18 @@ function faultsOf(text: string, given: HoconOptions = options): readonly string[
   return 'faults' in parsed ? parsed.faults.map(formatConfigError) : []
 }
 
-/** Objects of ours have no prototype; those of the table have one. */
+/** The objects of the reader have no prototype; those of the table have one. */
 function withPrototypes(value: PlainValue): unknown {
   return JSON.parse(JSON.stringify(value))
 }
 
-describe('a text means', () => {
+describe('HOCON text', () => {
   for (const { name, text, value } of meaningCases) {
     test(name, () => assert.deepEqual(withPrototypes(meaningOf(text)), value))
   }
 })
 
-describe('a fault is told with its place for', () => {
+describe('an error with its position is reported for', () => {
   for (const { name, text, faults } of faultCases) {
     test(name, () => {
       const told = faultsOf(text)
@@ -56,7 +56,7 @@ describe('a fault is told with its place for', () => {
   }
 })
 
-describe('for any text at all', () => {
+describe('for any text', () => {
   const words = [
     'a',
     'b.c',
@@ -96,7 +96,7 @@ describe('for any text at all', () => {
   ]
   const scrambled = fc.array(fc.constantFrom(...words, ...rare), { maxLength: 40 }).map((parts) => parts.join(''))
 
-  test('reading ends with a value or with faults, and throws nothing', () => {
+  test('the reader returns a value or errors, and throws nothing', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: anyCharacter }), scrambled), (text) => {
         const parsed = parseHocon(text, options)
@@ -107,7 +107,7 @@ describe('for any text at all', () => {
   })
 
   test('JSON has its standard meaning', () => {
-    // U+FFFD stands for bytes that were no UTF-8; who means it writes it as an escape.
+    // U+FFFD replaces bytes that are not UTF-8; a text that contains it must write it as an escape.
     const word = fc.string({ unit: 'grapheme' }).map((text) => text.replaceAll('\uFFFD', '?'))
     const key = fc.string().filter((name) => !['__proto__', 'constructor', 'prototype'].includes(name))
     const { value } = fc.letrec((tie) => ({
@@ -147,33 +147,32 @@ function refused(text: string, reason: RegExp, given = options): void {
 describe('a text that exceeds a limit is refused', () => {
   test('ten megabytes of text', () => refused(`a = "${'x'.repeat(10_000_000)}"`, /longer than 1048576 characters/))
 
-  test('braces and brackets inside each other without end', () => {
+  test('thousands of nested braces and brackets', () => {
     refused('a{'.repeat(100_000), /nested more than 64 deep/)
     refused(`a = ${'['.repeat(100_000)}`, /nested more than 64 deep/)
     refused(`${'a.'.repeat(100_000)}a = 1`, /nested more than 64 deep/)
     refused(`a = \${${'a.'.repeat(1_000)}a}`, /nested more than 64 deep/)
   })
 
-  test('the deepest that is allowed is read', () => {
+  test('but the maximum nesting is read', () => {
     const depth = hoconLimits.depth / 2
     assert.deepEqual(faultsOf(`${'a{'.repeat(depth)}${'}'.repeat(depth)}`), [])
     assert.notDeepEqual(faultsOf(`${'a{'.repeat(depth + 1)}${'}'.repeat(depth + 1)}`), [])
   })
 
-  test('more values than any real configuration has', () =>
-    refused(`a = [${'1,'.repeat(200_000)}]`, /more than 100000 values/))
+  test('more values than the limit', () => refused(`a = [${'1,'.repeat(200_000)}]`, /more than 100000 values/))
 
-  test('doublings of a list', () => {
+  test('a list that is doubled repeatedly', () => {
     const lines = Array.from({ length: 40 }, (_, index) => `a${index + 1} = [\${a${index}}, \${a${index}}]`)
     refused(`a0 = x\n${lines.join('\n')}`, /expand to far more than was written/)
   })
 
-  test('doublings of an object', () => {
+  test('an object that is doubled repeatedly', () => {
     const lines = Array.from({ length: 40 }, (_, index) => `a${index + 1} { x = \${a${index}}, y = \${a${index}} }`)
     refused(`a0 = x\n${lines.join('\n')}`, /expand to far more than was written/)
   })
 
-  test('doublings of a text', () => {
+  test('a string that is doubled repeatedly', () => {
     const lines = Array.from({ length: 40 }, (_, index) => `a${index + 1} = \${a${index}}\${a${index}}`)
     refused(
       `a0 = "some text to begin with, long enough to grow"\n${lines.join('\n')}`,
@@ -181,21 +180,21 @@ describe('a text that exceeds a limit is refused', () => {
     )
   })
 
-  test('doublings of paths through other settings', () => {
+  test('paths that are doubled through other settings', () => {
     const lines = Array.from({ length: 40 }, (_, index) => `a${index + 1} = \${a${index}} \${a${index}}`)
     refused(`a0 { x = 1 }\n${lines.join('\n')}\nb = \${a40.none}`, /expand to far more than was written/)
   })
 
-  test('a chain of substitutions without end', () => {
+  test('a very long chain of substitutions', () => {
     const lines = Array.from({ length: 5_000 }, (_, index) => `a${index + 1} = \${a${index}}`)
     refused(`a0 = x\n${lines.toReversed().join('\n')}`, /follow each other more than 256 steps/)
   })
 
-  test('a value that grows by itself without end', () => {
+  test('a value that refers to itself and grows', () => {
     refused(`a = x\n${'a = ${a}y\n'.repeat(5_000)}`, /expand to far more|follow each other/)
   })
 
-  test('a long list is added to item by item', () => {
+  test('but a long list can be extended item by item', () => {
     const value = meaningOf(`a = []\n${'a += x\n'.repeat(20_000)}`) as { a: readonly string[] }
     assert.equal(value.a.length, 20_000)
   })
@@ -208,7 +207,7 @@ describe('a text that exceeds a limit is refused', () => {
     })
   })
 
-  test('many files, or large ones, by many includes', () => {
+  test('many includes, of many files or of large ones', () => {
     const text = `a = "${'x'.repeat(100_000)}"`
     const large = { file: 'test.conf', readInclude: () => ({ text }) }
     refused('include "a"\n'.repeat(65), /longer than 1048576 characters/, large)
@@ -220,34 +219,34 @@ describe('a text that exceeds a limit is refused', () => {
   })
 })
 
-describe('a text from outside', () => {
-  test('shows nothing of the environment unless it is handed in', () => {
+describe('a text from an untrusted source', () => {
+  test('can read environment variables only if the caller passes them', () => {
     const sent = parseHocon('a = ${?SECRET}', { file: 'sent' })
     assert.ok('value' in sent)
     assert.equal(sent.value.entries.size, 0)
     assert.match(faultsOf('a = ${SECRET}', { file: 'sent' })[0], /is not set anywhere/)
   })
 
-  test('gets nothing out of the environment that is not text', () => {
+  test('reads only strings from the environment', () => {
     const broken = { file: 'sent', environment: { BAD: '\uD800', toString: 'fine' } }
     assert.deepEqual(withPrototypes(meaningOf('a = ${?BAD}\nb = ${toString}', broken)), { b: 'fine' })
   })
 
-  test('includes nothing unless a reader is handed in', () => {
+  test('can include files only if the caller passes a reader', () => {
     assert.match(faultsOf('include file("/etc/shadow")', { file: 'sent' })[0], /files cannot be included here/)
   })
 
-  test('learns nothing of what an included file holds from a fault in it', () => {
+  test('gets errors of included files without their content', () => {
     const told = faultsOf('include "broken.conf"').join('\n')
     assert.ok(!told.includes('salt'), told)
   })
 
-  test('leaves nothing behind in how objects are made', () => {
+  test('does not change the prototypes of objects', () => {
     parseHocon('{"__proto__": {"polluted": 1}, "a": {"constructor": {"prototype": {"polluted": 1}}}}', { file: 'sent' })
     assert.equal(({} as { polluted?: number }).polluted, undefined)
   })
 
-  test('stays on one line in faults and cannot reach a terminal', () => {
+  test('is printed in errors on one line, without control characters for a terminal', () => {
     const [told] = faultsOf('"x\\u001b[2Jy\\nz\\u202e" = $')
     assert.match(told, /^test\.conf:1:\d+: x\\u\{1b\}\[2Jy\\u\{a\}z\\u\{202e\}: /)
   })

@@ -45,7 +45,7 @@ const rates = ({ maxConnectionRate, messagesPerSecond, bytesPerSecond }: Listene
 ]
 
 describe('a TLS listener', () => {
-  test('uses the configured values, by the names of Node.js', () => {
+  test('passes the configured values to Node.js', () => {
     const tls = tlsOf(`key_password = p, cacertfile = a, crlfile = r, verify_peer = true, fail_if_no_peer_cert = true
       tls_versions = ["tlsv1.3"], ciphers = "A:B", psk_file = s, handshake_timeout = 4s
       sni { shop { server_name = "*.example.org", certfile = sc, keyfile = sk } }`)
@@ -67,7 +67,7 @@ describe('a TLS listener', () => {
     })
   })
 
-  test('takes TLS 1.2 and 1.3 unless one of them is named', () => {
+  test('accepts TLS 1.2 and 1.3 unless one of them is configured', () => {
     assert.deepEqual(versionsOf(tlsOf('')), ['TLSv1.2', 'TLSv1.3'])
     assert.deepEqual(versionsOf(tlsOf('tls_versions = ["tlsv1.2"]')), ['TLSv1.2', 'TLSv1.2'])
     assert.match(faultsOf('listeners.ssl { psk_file = k, tls_versions = ["tlsv1.1"] }')[0] ?? '', /tlsv1\.1/)
@@ -106,13 +106,13 @@ describe('a TLS listener', () => {
     })
   }
 
-  test('may have a pre-shared key in place of a certificate', () => {
+  test('can have a pre-shared key instead of a certificate', () => {
     const listener = onlyListener('listeners.ssl.psk_file = s')
     assert.ok(listener.kind === 'ssl')
     assert.equal(listener.tls.certificate, undefined)
   })
 
-  test('without one is told of where the listener is described, with what can be set for it', () => {
+  test('without a certificate is an error at the line of the listener, with the settings that can be added', () => {
     const hint = 'the listener has no certificate; set certfile and keyfile'
     assert.deepEqual(faultsOf('listeners.quic.bind = 14567'), [`1:23: listeners.quic.certfile: ${hint}`])
     assert.deepEqual(faultsOf('\nlisteners.ssl.a.bind = 1'), [
@@ -120,7 +120,7 @@ describe('a TLS listener', () => {
     ])
   })
 
-  test('may share its name with one of another kind, but not its port', () => {
+  test('can have the name of a listener of another type, but not its port', () => {
     assert.equal(load('listeners { tcp.a.bind = 1, ssl.a { bind = 2, psk_file = s } }').listeners.length, 2)
     assert.match(
       faultsOf('listeners { tcp.a.bind = 1, ssl.a { bind = 1, psk_file = s } }')[0] ?? '',
@@ -150,13 +150,13 @@ describe('a wss listener without a certificate', () => {
     return [found.tls.verifyPeer, found.peerCertificateAsUsername, found.peerCertificateAsClientId]
   }
 
-  test('[bad-input 28] verifies clients like ssl, and takes their names from the same part of the certificate', () => {
+  test('[bad-input 28] verifies clients like ssl, and reads their names from the same field of the certificate', () => {
     assert.deepEqual(namesOf('bind = 1'), [true, 'cn', 'dn'])
     assert.deepEqual(namesOf('peer_cert_as_username = md5'), [true, 'md5', 'dn'])
     assert.deepEqual(namesOf('certfile = d, keyfile = l'), [false, undefined, undefined])
   })
 
-  test('takes no older versions and no other ciphers than ssl does, unless it says so', () => {
+  test('accepts the TLS versions and ciphers of ssl, unless it has its own settings', () => {
     const strict = 'tls_versions = ["tlsv1.3"], ciphers = A'
     assert.deepEqual(tlsOfWss(strict, ''), ['TLSv1.3', 'TLSv1.3', 'A'])
     assert.deepEqual(tlsOfWss('', strict), ['TLSv1.3', 'TLSv1.3', 'A'])
@@ -188,7 +188,7 @@ describe('the access control of a listener', () => {
     })
   }
 
-  test('has rules for addresses, in order', () => {
+  test('has address rules in the configured order', () => {
     const { accessRules } = onlyListener(
       'listeners.tcp.access_rules = ["allow 10.0.0.0/8", "DENY fd00::1", "deny all"]',
     )
@@ -208,19 +208,19 @@ describe('the access control of a listener', () => {
     'deny ::1/129',
     'deny host',
   ]) {
-    test(`has no rule ${JSON.stringify(text)}`, () => {
+    test(`refuses the rule ${JSON.stringify(text)}`, () => {
       assert.match(faultsOf(`listeners.tcp.access_rules = ["${text}"]`)[0] ?? '', /is not a rule such as/)
     })
   }
 
-  test('expects PROXY headers where it is told to', () => {
+  test('expects PROXY headers if they are configured', () => {
     assert.equal(onlyListener('').proxyProtocol, undefined)
     const text =
       'listeners.tcp { proxy_protocol = true, proxy_protocol_timeout = 1s, proxy_protocol_trusted = "10.0.0.0/8" }'
     assert.deepEqual(onlyListener(text).proxyProtocol, { timeoutMs: 1_000, trusted: ['10.0.0.0/8'] })
   })
 
-  test('puts before topics only what a topic may begin with', () => {
+  test('has a mount point only if a topic can begin with it', () => {
     assert.equal(onlyListener('listeners.tcp.mountpoint = "a/${clientid}/${username}/"').mountpoint.length, 26)
     for (const mountpoint of ['a/#/', '+/', '#'] as const) {
       assert.deepEqual(faultsOf(`listeners.tcp.mountpoint = "${mountpoint}"`), [
@@ -233,7 +233,7 @@ describe('the access control of a listener', () => {
     )
   })
 
-  test('has rates of its own, and what one client may send is the less of its own and of the node', () => {
+  test('has its own rates, and the rate of a client is the lower one of the listener and the node', () => {
     assert.deepEqual(rates(onlyListener('')), [undefined, undefined, undefined])
     const node = 'limits { max_connection_rate = 9, messages_rate = 5, bytes_rate = 100 }'
     assert.deepEqual(rates(onlyListener(node)), [undefined, 5, 100])

@@ -1,4 +1,4 @@
-// WebSocket and QUIC listeners: what they take from others, and what does not fit together.
+// WebSocket and QUIC listeners: settings that they inherit, and settings that contradict each other.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -25,13 +25,13 @@ function faultsOf(text: string): readonly string[] {
   return 'faults' in result ? result.faults.map(formatConfigError) : []
 }
 
-test('a WebSocket listener has the path of its bind, and /mqtt where there is none', () => {
+test('a WebSocket listener has the path of its bind, by default /mqtt', () => {
   assert.equal(listenerOf('ws', 'listeners.ws.bind = "1.2.3.4:8083/chat/mqtt"').webSocket.path, '/chat/mqtt')
   const { host, port, webSocket } = listenerOf('ws', 'listeners.ws.bind = 8083')
   assert.deepEqual([host, port, webSocket.path], [undefined, 8_083, '/mqtt'])
 })
 
-test('a WebSocket listener is strict where nothing else is said', () => {
+test('a WebSocket listener is strict by default', () => {
   assert.deepEqual(listenerOf('ws', 'listeners.ws {}').webSocket, {
     path: '/mqtt',
     allowedOrigins: [],
@@ -42,13 +42,13 @@ test('a WebSocket listener is strict where nothing else is said', () => {
   })
 })
 
-test('a WebSocket message may be as long as a packet and something beside it, unless a size is given', () => {
+test('by default, the maximum WebSocket message is somewhat larger than the maximum packet', () => {
   assert.equal(bytesOf('listeners.ws {}\nmqtt.max_packet_size = 20MB'), 20 * 1_048_576 + 65_536)
   assert.equal(bytesOf('listeners.ws {}\nmqtt.max_packet_size = 1KB'), 1_048_576)
   assert.equal(bytesOf('listeners.ws.max_frame_size = 64KB'), 65_536)
 })
 
-test('the header of a proxy is known in any case', () => {
+test('the name of the proxy header is case-insensitive', () => {
   const { webSocket } = listenerOf('ws', 'listeners.ws.proxy_address_header = X-Forwarded-For')
   assert.equal(webSocket.addressHeader, 'x-forwarded-for')
   assert.equal(faultsOf('listeners.ws.proxy_address_header = "a: b"').length, 1)
@@ -58,7 +58,7 @@ const bytesOf = (text: string): number => listenerOf('ws', text).webSocket.maxMe
 
 const ssl = 'listeners.ssl { certfile = c, keyfile = k, key_password = p'
 
-test('wss has the certificate of ssl where it has none of its own', () => {
+test('a wss listener without a certificate has that of ssl', () => {
   const { tls } = listenerOf('wss', `${ssl} }\nlisteners.wss.bind = 8084`)
   assert.deepEqual(tls.certificate, { certFile: 'c', keyFile: 'k', keyPassword: 'p' })
   const own = listenerOf('wss', `${ssl} }\nlisteners.wss { certfile = c2, keyfile = k2 }`)
@@ -71,7 +71,7 @@ test('a named wss listener has the certificate of the ssl listener of the same n
   assert.deepEqual(files.slice(2), ['plant c3', 'office c'])
 })
 
-test('client certificates that ssl requires are required at a wss listener with the same certificate', () => {
+test('if ssl requires client certificates, so does a wss listener with the same certificate', () => {
   const verifying = `${ssl}, verify_peer = true, fail_if_no_peer_cert = true, cacertfile = a, crlfile = r }`
   const { tls } = listenerOf('wss', `${verifying}\nlisteners.wss { bind = 8084, verify_peer = false }`)
   assert.deepEqual([tls.verifyPeer, tls.failIfNoPeerCertificate, tls.caFile, tls.crlFile], [true, true, 'a', 'r'])
@@ -79,7 +79,7 @@ test('client certificates that ssl requires are required at a wss listener with 
   assert.deepEqual([stricter.tls.verifyPeer, stricter.tls.caFile], [true, 'b'])
 })
 
-test('wss and quic without any certificate are faults', () => {
+test('wss and quic listeners without any certificate are errors', () => {
   assert.match(
     faultsOf('listeners.wss.bind = 8084')[0] ?? '',
     /listeners\.wss\.certfile: the listener has no certificate/,
@@ -90,18 +90,18 @@ test('wss and quic without any certificate are faults', () => {
   )
 })
 
-test('QUIC is on UDP, so a port of TCP is another one', () => {
+test('a QUIC listener can have the number of a TCP port, because it uses UDP', () => {
   const quic = 'listeners.quic { certfile = c, keyfile = k'
   assert.deepEqual(faultsOf(`${quic}, bind = "h:1" }\nlisteners.tcp.bind = "h:1"`), [])
   assert.equal(faultsOf(`${quic}, bind = "h:1", other { bind = "h:1", certfile = c, keyfile = k } }`).length, 1)
 })
 
-test('there is no PROXY header over QUIC', () => {
+test('a PROXY header for a QUIC listener is an error', () => {
   const [fault] = faultsOf('listeners.quic { certfile = c, keyfile = k, proxy_protocol = true }')
   assert.match(fault ?? '', /test\.conf:1:\d+: listeners\.quic\.proxy_protocol: there is no PROXY header over QUIC/)
 })
 
-test('a QUIC listener has one version of TLS and the settings of its own', () => {
+test('a QUIC listener has one TLS version and its own settings', () => {
   const text =
     'listeners.quic { certfile = c, keyfile = k, idle_timeout = 0, max_streams = 3, address_validation = false }'
   const { tls, quic } = listenerOf('quic', text)
@@ -127,7 +127,7 @@ const namespacesOf = (text: string) => {
 
 const patternOf = (text: string) => namespacesOf(`username = "${text}"`)?.usernamePattern
 
-test('clients belong to namespaces only where that is switched on, by what is said first', () => {
+test('clients belong to namespaces only if namespaces.enable is set, and the sources have the configured order', () => {
   const off = loaded('namespaces.username = "${namespace}/*"')
   assert.ok('config' in off && off.config.namespaces === undefined)
   const limits = { clients: undefined, messagesPerSecond: undefined, retainedMessages: undefined }
@@ -139,7 +139,7 @@ test('clients belong to namespaces only where that is switched on, by what is sa
   assert.equal(listenersOf('namespaces.enable = true\nlisteners.tcp.namespace = plant-7')[0]?.namespace, 'plant-7')
 })
 
-test('the place of a namespace in a user name can be read in one way only', () => {
+test('only a pattern with one unambiguous position of the namespace in the user name is accepted', () => {
   const closed = { isOpenBefore: false, isOpenAfter: false }
   assert.deepEqual(patternOf('${namespace}/*'), { before: '', after: '/', ...closed, isOpenAfter: true })
   assert.deepEqual(patternOf('*@${namespace}'), { before: '@', after: '', ...closed, isOpenBefore: true })
@@ -159,7 +159,7 @@ test('the place of a namespace in a user name can be read in one way only', () =
     )
 })
 
-test('a namespace that is unused, malformed, or that a mount point would lead into is an error', () => {
+test('a namespace that is unused, malformed, or that a mount point would enter is an error', () => {
   assert.match(
     faultsOf('listeners.tcp.namespace = plant')[0] ?? '',
     /1:\d+: listeners\.tcp\.namespace: .*namespaces\.enable/,

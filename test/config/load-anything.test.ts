@@ -1,11 +1,11 @@
-// Whatever stands in a file, it is a configuration or it has faults that can be told.
+// Any content of a file gives a configuration, or errors that can be printed.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { formatConfigError, loadConfig } from '../../src/config/index.ts'
 import { fc } from '../properties.ts'
 
-describe('anything that is loaded', () => {
+describe('loading any text', () => {
   const key = fc.constantFrom(
     'mqtt',
     'listeners',
@@ -32,7 +32,7 @@ describe('anything that is loaded', () => {
     ),
   }))
 
-  test('ends in a configuration or in faults, each on one line', () => {
+  test('gives a configuration or errors, each on one line', () => {
     fc.assert(
       fc.property(fc.dictionary(key, tree, { maxKeys: 4 }), fc.array(word, { maxLength: 3 }), (object, overrides) => {
         const loaded = loadConfig({ text: JSON.stringify(object), overrides })

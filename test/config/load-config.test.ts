@@ -20,19 +20,19 @@ function warningsOf(text: string): readonly string[] {
   return 'warnings' in loaded ? loaded.warnings.map(formatConfigError) : []
 }
 
-describe('a configuration of nothing', () => {
-  test('gives the core the defaults that the core names itself', () => {
+describe('an empty configuration', () => {
+  test('gives the core its own default settings', () => {
     const settings: CoreSettings = load().core
     assert.deepEqual(settings, defaultCoreSettings)
   })
 
-  test('has one listener: tcp on port 1883, on addresses that the profile decides', () => {
+  test('has one listener: tcp on port 1883, with the address of the profile', () => {
     const [listener, ...others] = load().listeners
     assert.deepEqual(others, [])
     assert.partialDeepStrictEqual(listener, { kind: 'tcp', name: 'default', host: undefined, port: 1_883 })
   })
 
-  test('is hardened, syncs before it acknowledges, and speaks to the console', () => {
+  test('has the profile hardened, syncs before acknowledging, and logs to the console', () => {
     const { node, storage, log, auth, limits, maxPropertyBytes } = load()
     assert.equal(node.securityProfile, 'hardened')
     assert.deepEqual(storage, { sync: 'commit', syncIntervalMs: 1_000, recoveredExpirySeconds: 604_800 })
@@ -45,7 +45,7 @@ describe('a configuration of nothing', () => {
   })
 })
 
-test('each setting arrives under its name, in the unit of the name', () => {
+test('each setting is loaded with its name, in the unit of the name', () => {
   const config = load({
     text: `
       node { name = "a@b", data_dir = /d, shards = 3, memory_limit = 1GB, security_profile = legacy, default_listener_address = "::", denied_addresses = [loopback, "10.0.0.0/8"] }
@@ -138,7 +138,7 @@ test('each setting arrives under its name, in the unit of the name', () => {
   assert.equal(config.maxUnfinishedBytesTotal, 2_147_483_648)
 })
 
-test('null gives a setting its default back', () => {
+test('null resets a setting to its default', () => {
   assert.equal(load({ text: 'mqtt.receive_maximum = 5\nmqtt.receive_maximum = null' }).core.receiveMaximum, 1_024)
   assert.equal(load({ text: 'mqtt = null' }).core.receiveMaximum, 1_024)
 })
@@ -148,7 +148,7 @@ function listenersOf(text: string): readonly string[] {
 }
 
 describe('listeners', () => {
-  test('listeners.tcp.bind is the listener default, others have names', () => {
+  test('listeners.tcp.bind configures the listener default, others have names', () => {
     assert.deepEqual(listenersOf('listeners.tcp { bind = "0.0.0.0:1", plant { bind = "[::1]:2" }, office.bind = 3 }'), [
       'default 0.0.0.0 1',
       'plant ::1 2',
@@ -156,44 +156,44 @@ describe('listeners', () => {
     ])
   })
 
-  test('default can be described under its name', () => {
+  test('default can be configured by its name', () => {
     assert.deepEqual(listenersOf('listeners.tcp.default.bind = "127.0.0.1:1884"'), ['default 127.0.0.1 1884'])
   })
 
-  test('a section that is there but empty opens the default listener', () => {
+  test('an empty section opens the default listener', () => {
     assert.deepEqual(listenersOf('listeners.tcp {}'), ['default any 1883'])
     assert.deepEqual(listenersOf('listeners {}'), ['default any 1883'])
   })
 
-  test('once some are described there is no other', () => {
+  test('if one is configured, there is no default listener', () => {
     assert.deepEqual(listenersOf('listeners.tcp.plant.bind = 1884'), ['plant any 1884'])
     assert.deepEqual(listenersOf('listeners.ssl { bind = 8883, psk_file = k }'), ['default any 8883'])
   })
 
-  test('one that is not enabled is not opened', () => {
+  test('a disabled listener is not opened', () => {
     assert.deepEqual(listenersOf('listeners.tcp { enable = false, a { bind = 1 }, b { bind = 2, enable = false } }'), [
       'a any 1',
     ])
   })
 
-  test('none at all is warned about', () => {
+  test('a configuration without listeners causes a warning', () => {
     assert.deepEqual(warningsOf('listeners.tcp.enable = false'), [
       'configuration: listeners: no listener is open: no client can connect; set listeners.tcp.bind',
     ])
   })
 
-  test('two on one address are a fault, unless the port is any that is free', () => {
+  test('two on one address are an error, unless the port is 0', () => {
     const [fault] = faultsOf('listeners.tcp { a.bind = "h:1"\n b.bind = "h:1" }')
     assert.match(fault, /^test\.conf:2:\d+: listeners\.tcp\.b\.bind: the listener a has the same address and port/)
     assert.deepEqual(faultsOf('listeners.tcp { a.bind = "h:0", b.bind = "h:0", c.bind = "h:1", d.bind = "i:1" }'), [])
   })
 
-  test('default described twice is a fault', () => {
+  test('a second configuration of default is an error', () => {
     const [fault] = faultsOf('listeners.tcp { bind = 1, default { bind = 2 } }')
     assert.match(fault, /the listener default is described twice/)
   })
 
-  test('a name that would need quotes is a fault', () => {
+  test('a name that needs quotes is an error', () => {
     assert.match(faultsOf('listeners.tcp."a b".bind = 1')[0], /"a b" is not a name/)
   })
 })
@@ -223,7 +223,7 @@ function addressOf(written: string): string | undefined {
 }
 
 describe('an address for listeners that are given as a port only', () => {
-  test('is one of IPv4, of IPv6, or a name', () => {
+  test('is an IPv4 address, an IPv6 address or a host name', () => {
     assert.deepEqual(
       [
         '0.0.0.0',
@@ -239,7 +239,7 @@ describe('an address for listeners that are given as a port only', () => {
     )
   })
 
-  test('is nothing else', () => {
+  test('is an error if it is another text', () => {
     for (const written of [
       '"0.0.0.0:1883"',
       '1883',
@@ -281,14 +281,14 @@ describe('durations and sizes', () => {
     ['999999d', undefined],
   ]
   for (const [written, ms] of cases) {
-    test(`${written} is ${ms === undefined ? 'no duration' : `${ms} ms`}`, () => {
+    test(`${written} is ${ms === undefined ? 'not a duration' : `${ms} ms`}`, () => {
       const text = `mqtt.await_rel_timeout = 7s\nmqtt.retry_interval = ${written}`
       if (ms === undefined) assert.match(faultsOf(text).join('\n'), /is not a duration such as 10s, from 0s to 30d/)
       else assert.equal(load({ text }).core.retryIntervalMs, ms)
     })
   }
 
-  test('a session expires after whole seconds', () => {
+  test('a session expiry must be in whole seconds', () => {
     assert.match(faultsOf('mqtt.session_expiry_interval = 1500ms')[0], /the duration is not a multiple of 1s/)
   })
 
@@ -307,7 +307,7 @@ describe('durations and sizes', () => {
     ['MB', undefined],
   ]
   for (const [written, bytes] of sizes) {
-    test(`${written} is ${bytes === undefined ? 'no size that is allowed' : `${bytes} bytes`}`, () => {
+    test(`${written} is ${bytes === undefined ? 'not an allowed size' : `${bytes} bytes`}`, () => {
       const text = `mqtt.max_unsent_bytes = ${written}`
       if (bytes === undefined) assert.match(faultsOf(text).join('\n'), /is not a size such as 10MB, from 1KB to 1GB/)
       else assert.equal(load({ text }).core.maxUnsentBytes, bytes)
@@ -315,8 +315,8 @@ describe('durations and sizes', () => {
   }
 })
 
-describe('a fault', () => {
-  test('of each setting is told, in the order of the file', () => {
+describe('an error', () => {
+  test('is reported for each setting, in the order of the file', () => {
     const text =
       'log.level = loud\nmqtt {\n  receive_maximum = 0\n  retry_intervall = 3s\n}\nnode.shards = many\nnonsense = 1'
     assert.deepEqual(
@@ -344,27 +344,27 @@ describe('a fault', () => {
     ['storage.zzz = 1', 'known here: sync, sync_interval, recovered_session_expiry'],
   ]
   for (const [text, hint] of meant) {
-    test(`of an unknown setting says what was meant: ${text}`, () => {
+    test(`for an unknown setting suggests a known one: ${text}`, () => {
       const [fault, ...others] = faultsOf(text)
       assert.deepEqual(others, [])
       assert.ok(fault.endsWith(`there is no such setting; ${hint}`), fault)
     })
   }
 
-  test('says what is allowed and what the default is', () => {
+  test('has the allowed values and the default', () => {
     assert.deepEqual(faultsOf('mqtt.receive_maximum = 70000'), [
       'test.conf:1:24: mqtt.receive_maximum: "70000" is not a whole number from 1 to 65535; the default is 1024',
     ])
   })
 
-  test('says it of a group that is given a value', () => {
+  test('for a group with a single value shows how to write the group', () => {
     assert.match(
       faultsOf('mqtt = 5')[0],
       /^test\.conf:1:8: mqtt: this is a group of settings, not a value; write mqtt \{/,
     )
   })
 
-  test('names the item of a list that it means', () => {
+  test('names the invalid item of a list', () => {
     const [fault] = faultsOf('auth.acl.rules = [\n{ permit = allow }\n{ permit = perhaps }\n]')
     assert.match(fault, /^test\.conf:3:12: auth\.acl\.rules: permit: "perhaps" is not one of allow, deny/)
     assert.match(faultsOf('log.to = [\n  file\n  loud\n]')[0], /^test\.conf:3:3: log\.to: "loud" is not one of/)
@@ -372,7 +372,7 @@ describe('a fault', () => {
     assert.match(faultsOf('auth.acl.rules = [{ permit = allow, topic = x }]')[0], /"topic" is nothing that a rule has/)
   })
 
-  test('of a secret never shows it', () => {
+  test('for a secret does not contain the secret', () => {
     const faults = [
       ...faultsOf(
         'http_server.password = [hunter2]\nauth.password.alice { hunter2 = 1 }\nlisteners.ssl { psk_file = k, key_password { x = hunter2 } }',
@@ -383,11 +383,11 @@ describe('a fault', () => {
     assert.ok(!faults.join('\n').includes('hunter2'), faults.join('\n'))
   })
 
-  test('of a text that is not a configuration is not followed by its echo', () => {
+  test('for a text that is not a configuration is the only error', () => {
     assert.deepEqual(faultsOf('mqtt { receive_maximum = : }\nnonsense = 1').length, 1)
   })
 
-  test('in a file that was read through an include names that file', () => {
+  test('in an included file names that file', () => {
     const included = { text: '\nreceive_maximum = none', file: '/etc/godwit/limits.conf' }
     const loaded = loadConfig({
       text: 'mqtt { include "limits.conf" }',
@@ -401,17 +401,17 @@ describe('a fault', () => {
 })
 
 describe('an override', () => {
-  test('wins over the file, the file over the default', () => {
+  test('has precedence over the file, and the file over the default', () => {
     const text = 'mqtt { max_inflight_window = 7, receive_maximum = 8 }'
     const { core } = load({ text, overrides: ['mqtt.receive_maximum=9'] })
     assert.deepEqual([core.maxInflightMessages, core.receiveMaximum, core.maxAwaitingRelease], [7, 9, 1_024])
   })
 
-  test('that comes later wins', () => {
+  test('has precedence over earlier ones', () => {
     assert.equal(load({ overrides: ['mqtt.receive_maximum=9', 'mqtt.receive_maximum=10'] }).core.receiveMaximum, 10)
   })
 
-  test('needs no quotes for an address, a path or a sign', () => {
+  test('needs no quotes for an address, a path or a special character', () => {
     const config = load({
       overrides: ['listeners.tcp.bind=127.0.0.1:18830', 'node.data_dir=/tmp/a b#c=d', 'node.shards = 1'],
     })
@@ -420,7 +420,7 @@ describe('an override', () => {
     assert.equal(config.node.shards, 1)
   })
 
-  test('may be a list, an object or a quoted text', () => {
+  test('can be a list, an object or a quoted text', () => {
     const config = load({
       overrides: [
         'log.to=[file, console]',
@@ -437,7 +437,7 @@ describe('an override', () => {
     assert.deepEqual([config.log.file, config.log.level], ['x y.log', 'debug'])
   })
 
-  test('merges an object into what the file says', () => {
+  test('merges an object with that of the file', () => {
     const config = load({ text: 'mqtt.receive_maximum = 7', overrides: ['mqtt={ max_awaiting_rel = 8 }'] })
     assert.deepEqual([config.core.receiveMaximum, config.core.maxAwaitingRelease], [7, 8])
   })
@@ -466,7 +466,7 @@ describe('an override', () => {
     })
   }
 
-  test('and the file are told of together', () => {
+  test('and the file are reported together if both have errors', () => {
     assert.equal(faultsOf('node.shards = 0', ['log.level=loud', 'nothing']).length, 3)
   })
 })

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 
 import { formatConfigError, loadConfig, type GodwitConfig, type Warning } from '../../src/config/index.ts'
 
-// A whole file of the kind that comes with NanoMQ, with its passwords and rules in files of their own.
+// A complete file as NanoMQ provides it, with passwords and rules in separate files.
 const nanomqFile = `
 # # Broker
 system {
@@ -109,7 +109,7 @@ function load(text: string): { config: GodwitConfig; warnings: readonly Warning[
 describe('a file of NanoMQ', () => {
   const { config, warnings } = load(nanomqFile)
 
-  test('is accepted as it is, and means what it meant', () => {
+  test('is accepted unchanged, and has the same meaning', () => {
     assert.equal(config.core.maxPacketBytes, 10_240)
     assert.equal(config.core.maxQueuedMessages, 2_048)
     assert.equal(config.core.retryIntervalMs, 10_000)
@@ -128,7 +128,7 @@ describe('a file of NanoMQ', () => {
     assert.ok(config.held.has('bridges.mqtt.cloud.server'))
   })
 
-  test('is told what of it has no effect, by name and in the order of the file', () => {
+  test('has a warning for each setting without effect, by name and in the order of the file', () => {
     assert.deepEqual(
       warnings.map((warning) => warning.key),
       ['system', 'mqtt.max_awaiting_rel', 'http_server.jwt.public.keyfile', 'bridges.mqtt.cloud.enable'],
@@ -136,7 +136,7 @@ describe('a file of NanoMQ', () => {
   })
 })
 
-test('a warning about an ignored section names its written settings', () => {
+test('a warning about an ignored section names the settings in it', () => {
   const { warnings } = load('vsomeip { service_id = "0x1111", client_id = "0x2222" }\nlog.uds_addr = u')
   assert.deepEqual(
     warnings.map((warning) => warning.hint),
@@ -144,7 +144,7 @@ test('a warning about an ignored section names its written settings', () => {
   )
 })
 
-test('the keys that the management API names for a whole configuration are all there', () => {
+test('the configuration has all keys that the management API names', () => {
   const { config } = load(`
     mqtt { property_size = 32, max_packet_size = 10KB, max_mqueue_len = 2048, retry_interval = 10s, keepalive_multiplier = 1.25 }
     mqtt { max_inflight_window = 2048, max_awaiting_rel = 10s, await_rel_timeout = 10s }

@@ -15,7 +15,7 @@ function warningsOf(text: string): readonly Warning[] {
 
 describe('every key of the contract is accepted', () => {
   for (const line of keysThatWork) {
-    test(`without a word: ${line}`, () => assert.deepEqual(warningsOf(line).map(formatConfigError), []))
+    test(`without a warning: ${line}`, () => assert.deepEqual(warningsOf(line).map(formatConfigError), []))
   }
   for (const [line, warned] of keysWithoutEngine) {
     test(`with one warning: ${line.slice(0, 80)}`, () => {
@@ -34,17 +34,17 @@ const settings = [...walkSchema(root)].flatMap(({ key, node }) =>
 )
 
 describe('every setting', () => {
-  test('has a key of its own', () => {
+  test('has a unique key', () => {
     const keys = settings.map(({ key }) => key)
     assert.equal(new Set(keys).size, keys.length)
     assert.ok(keys.length > 300)
   })
 
-  test('is explained in whole sentences', () => {
+  test('has a description in sentences', () => {
     for (const { key, node } of settings) assert.match(node.description, /^\S.*\.$/s, key)
   })
 
-  test('has a default that is read as what it is when it is written down', () => {
+  test('has a default that is read as the same value when it is written to a file', () => {
     for (const { key, node } of settings) {
       const shown = node.type.show(node.default)
       const parsed = parseHocon(`value = ${shown}`, { file: 'shown' })
@@ -55,7 +55,7 @@ describe('every setting', () => {
     }
   })
 
-  test('refuses what is of another kind altogether', () => {
+  test('refuses values of another type', () => {
     for (const { key, node } of settings) {
       const parsed = parseHocon('value = [[{ x = "\\u0001" }]]', { file: 'shown' })
       assert.ok('value' in parsed)
@@ -63,7 +63,7 @@ describe('every setting', () => {
     }
   })
 
-  /** A word, the name of a file without a directory, and the list of directories, which only the local configuration changes. */
+  /** Exceptions: a word, a file name without a directory, and the list of directories, which only the local configuration can change. */
   const notPaths = new Set([
     'node.security_profile',
     'log.file',

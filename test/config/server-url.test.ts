@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseServerUrl } from '../../src/config/index.ts'
 
-test('servers are named by URLs, and what is left out is what is usual', () => {
+test('a server is configured as a URL, and missing parts have their usual values', () => {
   for (const [text, scheme, host, port, path] of [
     ['mqtt-tcp://broker.example:1884', 'tcp', 'broker.example', 1884, ''],
     ['mqtt-tcp://broker.example', 'tcp', 'broker.example', 1883, ''],
@@ -17,7 +17,7 @@ test('servers are named by URLs, and what is left out is what is usual', () => {
   }
 })
 
-test('what is not a server is refused with what is wrong, and credentials in it are not repeated', () => {
+test('an invalid server URL is refused with the reason, without the credentials in the URL', () => {
   for (const [text, why] of [
     ['broker.example:1883', /form/],
     ['http://broker.example', /scheme/],

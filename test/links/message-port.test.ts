@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { MessageChannel } from 'node:worker_threads'
 import { linkPortOver } from '../../src/links/index.ts'
 
-test('an end that is closed reports so once, also if the other one closed before a handler was set', async () => {
+test('a closed end reports the close once, also if the other end closed before the handler was set', async () => {
   const { port1, port2 } = new MessageChannel()
   port2.close()
   await once(port1, 'close')
@@ -23,7 +23,7 @@ test('an end that is closed reports so once, also if the other one closed before
   assert.equal(closed, 1)
 })
 
-test('both ends hear once that one of them was closed', async () => {
+test('both ends report once that one of them was closed', async () => {
   const { port1, port2 } = new MessageChannel()
   const ends = [linkPortOver(port1), linkPortOver(port2)]
   const closed = [0, 0]
@@ -42,12 +42,12 @@ test('both ends hear once that one of them was closed', async () => {
   assert.deepEqual(closed, [1, 1])
 })
 
-test('buffers that arrive before the handler is set wait for it', async () => {
+test('buffers that arrive before the handler is set are passed to it later', async () => {
   const { port1, port2 } = new MessageChannel()
   const [here, there] = [linkPortOver(port1), linkPortOver(port2)]
   there.send(new ArrayBuffer(1))
   there.send(new ArrayBuffer(2))
-  // As a shard that closes an earlier link first.
+  // A shard closes an earlier link first.
   for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve))
   const sizes: number[] = []
   await new Promise<void>((resolve) => {

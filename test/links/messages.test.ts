@@ -1,4 +1,4 @@
-// What a shard tells another arrives as it was said, in order, however it was put together.
+// Messages from one shard to another arrive unchanged and in order, however they are grouped.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -35,7 +35,7 @@ interface Sample {
   properties: MessageProperties | undefined
   publisher: string
   publishedAtMs: number
-  /** Without a frame: made by the broker, or changed on its way. */
+  /** A message without a frame: created by the broker, or changed since it was received. */
   expiresAtMs: number | undefined
   isFrameless: boolean
   isForSubscribers: boolean
@@ -50,7 +50,7 @@ interface Sample {
   mountpoint: string
 }
 
-/** Messages of one publisher lie one behind the other in its chunk. */
+/** Messages of one publisher follow each other in its chunk. */
 function publishesOf(samples: readonly Sample[]): PeerPublish[] {
   const frames = samples.map((sample) =>
     encodePublish(
@@ -116,7 +116,7 @@ function decoded(frame: Buffer, version: 4 | 5): PublishPacket {
   return decoder.next() as PublishPacket
 }
 
-/** What a message means, wherever its bytes lie. */
+/** The content of a message, wherever its bytes are. */
 function meaningOf(message: Message): unknown {
   const { topic, qos, retain, properties, publisher, publishedAtMs, expiresAtMs } = message
   const { publisherUsername, isByOwnRight, publisherMountpoint } = message
@@ -142,7 +142,7 @@ function meaningOfPeer(said: PeerMessage): unknown {
 }
 
 const text = fc.string({ unit: 'grapheme', maxLength: 12 }).map((value) => value.replaceAll(/[+#\0]/g, '-'))
-/** Most messages are plain, and those go in runs. */
+/** Most messages are plain, and plain messages are sent in runs. */
 const seldom = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
   fc.oneof({ weight: 5, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary })
 const samples = fc.record<Sample>({
@@ -208,7 +208,7 @@ interface Variation {
   isSent: boolean
 }
 
-/** Alike as most are, and now and then not, or not for this shard. */
+/** Similar messages, some of them different or not for this shard. */
 const variations = fc.record<Variation>({
   publisher: fc.constantFrom('pump-1', 'pump-1', 'pump-1', 'pump-2'),
   isAwaited: fc.constantFrom(true, true, true, false),
@@ -220,7 +220,7 @@ function alike([sample, various]: [Sample, Variation[]]): PeerMessage[] {
   return publishes.filter((_, index) => various[index]?.isSent)
 }
 
-/** To plain subscribers, without an acknowledgement: `Link.pass` does the same with less. */
+/** To plain subscribers, without an acknowledgement: `Link.pass` does the same with less work. */
 const unwanted = { isForSubscribers: true, isToBeRetained: false, isAwaited: false, isRepeat: false } as const
 const plainSamples = samples.map((sample) => ({ ...sample, ...unwanted, groups: undefined, packetId: undefined }))
 
@@ -229,7 +229,7 @@ function isPlain({ hasSubscribers, isRetained, isAwaited, isRepeat, groups, exac
   return hasSubscribers && !isMore && groups === undefined && exactlyOnce === undefined
 }
 
-/** A few of a publisher's in a row, or something else. */
+/** Several messages of one publisher in a row, or other messages. */
 const sayings: fc.Arbitrary<PeerMessage[]> = fc.oneof(
   fc.array(samples, { minLength: 1, maxLength: 6 }).map(publishesOf),
   fc.array(plainSamples, { minLength: 1, maxLength: 6 }).map(publishesOf),
@@ -238,7 +238,7 @@ const sayings: fc.Arbitrary<PeerMessage[]> = fc.oneof(
   fc.array(samples, { maxLength: 3 }).map((found) => [retainedFound(found)]),
 )
 
-test('what is said arrives as it was said and in its order, whenever the turns end', () => {
+test('messages arrive unchanged and in order, whenever the turns end', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(sayings, fc.boolean()), { maxLength: 20 }), fc.boolean(), (said, mayPass) => {
       const pair = new LinkedPair()
@@ -284,7 +284,7 @@ const plain: Sample = {
   mountpoint: '',
 }
 
-test('a frame that may be passed on arrives as a frame that may be passed on', () => {
+test('a frame that can be forwarded unchanged arrives as such a frame', () => {
   const pair = new LinkedPair()
   for (const publish of publishesOf([plain, { ...plain, qos: 0 }, { ...plain, version: 5 }]))
     pair.links[0].send(publish)
@@ -303,7 +303,7 @@ test('a frame that may be passed on arrives as a frame that may be passed on', (
   assert.deepEqual(frame, encodePublish({ ...plain, packetId: 7, payload: Buffer.from(plain.payload) }, 4))
 })
 
-test('a publisher may use its chunk again once what was said is settled', () => {
+test('the chunk of a publisher can be reused after its messages are settled', () => {
   const pair = new LinkedPair()
   const [publish] = publishesOf([plain])
   pair.links[0].send(publish)
@@ -313,7 +313,7 @@ test('a publisher may use its chunk again once what was said is settled', () => 
   assert.equal((pair.owners[1].messages[0] as PeerPublish).message.payload()[0], 1)
 })
 
-test('a thousand messages of one publisher take hardly more than their frames, in posts of bounded size', () => {
+test('a thousand messages of one publisher take little more space than their frames, in link buffers of limited size', () => {
   const pair = new LinkedPair()
   const frameBytes = encodePublish({ ...plain, packetId: 7, payload: Buffer.from(plain.payload) }, 4).length
   for (const publish of publishesOf(Array.from({ length: 1_000 }, () => plain))) pair.links[0].send(publish)
@@ -322,7 +322,7 @@ test('a thousand messages of one publisher take hardly more than their frames, i
   assert.ok(frameBytes * 1_000 < 131_072)
 })
 
-test('a message that is larger than a post has one of its own', () => {
+test('a message that is larger than a link buffer has its own link buffer', () => {
   const pair = new LinkedPair()
   const large = { ...plain, payload: Buffer.alloc(1_000_000, 3) }
   for (const publish of publishesOf([plain, large, plain])) pair.links[0].send(publish)
@@ -331,7 +331,7 @@ test('a message that is larger than a post has one of its own', () => {
   assert.deepEqual(sizes, [64, 1_000_000, 64])
 })
 
-test('topics that arrive are those of the shard that they arrive at', () => {
+test('received messages have the topic objects of the receiving shard', () => {
   const pair = new LinkedPair()
   const known = pair.owners[1].topics.named(parseTopicName('a/b')!)
   for (const publish of publishesOf([plain, plain])) pair.links[0].send(publish)

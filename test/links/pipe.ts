@@ -1,5 +1,5 @@
-// A way between two links without threads: posts wait until the test lets them pass, and the sender's memory is taken
-// away as a transfer takes it.
+// Connects two links without threads: link buffers wait until the test delivers them, and the sender's memory is
+// detached as by a transfer.
 
 import {
   Link,
@@ -31,7 +31,7 @@ class PipeEnd implements LinkPort {
     if (this.other !== undefined) this.other.isClosing = true
   }
 
-  /** True: something has come. */
+  /** True: something has arrived. */
   deliver(): boolean {
     const post = this.posts.shift()
     if (post !== undefined) this.onBuffer(post)
@@ -92,7 +92,7 @@ export class LinkedPair {
     this.links = [new Link(1, left, this.owners[0]), new Link(0, right, this.owners[1])]
   }
 
-  /** One way: what end `to` was sent and has not heard. Returns how many posts there were. */
+  /** Delivers the pending link buffers to end `to`. Returns their number. */
   carry(to: 0 | 1): number {
     let posts = 0
     this.links[1 - to]?.flush()
@@ -100,12 +100,12 @@ export class LinkedPair {
     return posts
   }
 
-  /** Both ways, until neither side has anything to send. */
+  /** Delivers in both directions until neither side has anything to send. */
   settle(): void {
     while (this.carry(0) + this.carry(1) > 0);
   }
 
-  /** Shard `which` dies: what it had posted still arrives. */
+  /** Shard `which` fails: the link buffers that it had sent still arrive. */
   kill(which: 0 | 1): void {
     this.#ends[which].close()
   }

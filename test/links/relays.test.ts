@@ -1,4 +1,4 @@
-// A client whose socket one shard has and whose session another one has: bytes pass as if there were nothing in between.
+// Connections with the socket on one shard and the session on another: the bytes arrive as on a direct connection.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -11,18 +11,18 @@ const listener = 2
 const windowBytes = 131_072
 const congestedFromBytes = 4_194_304
 
-/** The socket is with shard 0, the session with shard 1. */
+/** The socket is on shard 0, the session on shard 1. */
 class Relay {
   readonly pair: LinkedPair
   readonly socket = new FakeStream()
   readonly home: RelayedStream
-  readonly heard: Buffer[] = []
+  readonly received: Buffer[] = []
   readonly closings: (Error | undefined)[] = []
 
   constructor(pair = new LinkedPair(), begun: readonly Buffer[] = []) {
     this.pair = pair
     pair.owners[1].onRelayed = (stream) => {
-      stream.onData = (chunk) => this.heard.push(Buffer.from(chunk))
+      stream.onData = (chunk) => this.received.push(Buffer.from(chunk))
       stream.onClose = (error) => this.closings.push(error)
     }
     pair.links[0].relay(this.socket, listener, begun)
@@ -30,8 +30,8 @@ class Relay {
     this.home = pair.owners[1].relayed.at(-1)!.stream
   }
 
-  get heardBytes(): number {
-    return this.heard.reduce((sum, chunk) => sum + chunk.length, 0)
+  get receivedBytes(): number {
+    return this.received.reduce((sum, chunk) => sum + chunk.length, 0)
   }
 
   async settle(): Promise<void> {
@@ -44,22 +44,22 @@ class Relay {
 
 const ignore = (): void => {}
 
-test('a relayed client comes with its address, its credentials and what it has said already', () => {
+test('a relayed connection has the address, the credentials and the received bytes of its client', () => {
   const pair = new LinkedPair()
   const credentials = { certificate: undefined, pskIdentity: 'device-7' }
   const socket = Object.assign(new FakeStream(), { credentials })
-  const heard: string[] = []
-  pair.owners[1].onRelayed = (stream) => (stream.onData = (chunk) => heard.push(chunk.toString()))
+  const received: string[] = []
+  pair.owners[1].onRelayed = (stream) => (stream.onData = (chunk) => received.push(chunk.toString()))
   pair.links[0].relay(socket, listener, [Buffer.from('hel'), Buffer.from('lo')])
   pair.settle()
   const { stream, origin } = pair.owners[1].relayed[0]
   assert.equal(origin.listener, listener)
   assert.deepEqual([stream.remoteAddress, stream.remotePort], [socket.remoteAddress, socket.remotePort])
   assert.deepEqual(stream.credentials, credentials)
-  assert.equal(heard.join(''), 'hello')
+  assert.equal(received.join(''), 'hello')
 })
 
-test('bytes pass in both directions, however they are divided and whenever turns end', async () => {
+test('bytes are relayed in both directions, however they are divided and whenever turns end', async () => {
   const steps = fc.array(
     fc.record({ bytes: fc.uint8Array({ minLength: 1, maxLength: 50 }), isUp: fc.boolean(), endsTurn: fc.boolean() }),
     { maxLength: 30 },
@@ -81,7 +81,7 @@ test('bytes pass in both directions, however they are divided and whenever turns
         if (endsTurn) relay.pair.settle()
       }
       await relay.settle()
-      assert.deepEqual(Buffer.concat(relay.heard), Buffer.concat(up))
+      assert.deepEqual(Buffer.concat(relay.received), Buffer.concat(up))
       assert.deepEqual(Buffer.concat(relay.socket.taken), Buffer.concat(down))
       assert.equal(done, down.length)
     }),
@@ -115,11 +115,11 @@ test('a large write that waits for a socket is a view of its own link buffer, a 
   )
   const [first, second, large] = given.map(({ buffer }) => buffer)
   assert.notEqual(second, first)
-  // Kind and length of the record, and the number of the relay, are before the bytes.
+  // Before the bytes are the kind and the length of the record, and the number of the relay.
   assert.ok(large.byteLength > 70_000, 'a view of the link buffer')
 })
 
-test('small writes are done at once, and a client that reads nothing is owed no more than a bound', async () => {
+test('small writes complete at once, up to a limit of unsent bytes for a client that does not read', async () => {
   const relay = new Relay()
   relay.socket.isStalled = true
   let done = 0
@@ -134,7 +134,7 @@ test('small writes are done at once, and a client that reads nothing is owed no 
   assert.equal(done, written)
 })
 
-test('what a socket has taken is not confirmed while it still owes more', async () => {
+test('a partial write to a socket is not confirmed while more bytes wait', async () => {
   const relay = new Relay()
   relay.socket.isStalled = true
   let done = 0
@@ -165,7 +165,7 @@ test('a write that ends after its socket has closed is not reported', async () =
   assert.deepEqual(relay.closings, [undefined])
 })
 
-test('what a socket takes is confirmed, so that writing goes on', async () => {
+test('bytes that a socket has written are confirmed, so that further writes complete', async () => {
   const relay = new Relay()
   let done = 0
   for (let write = 1; write <= 200; write++) {
@@ -175,7 +175,7 @@ test('what a socket takes is confirmed, so that writing goes on', async () => {
   }
 })
 
-test('a reader that does not read pauses its own client only', async () => {
+test('a session that pauses reading pauses its own client only', async () => {
   const pair = new LinkedPair()
   const [still, other] = [new Relay(pair), new Relay(pair)]
   still.home.pause()
@@ -185,16 +185,16 @@ test('a reader that does not read pauses its own client only', async () => {
     await other.settle()
   }
   assert.equal(still.socket.isPaused, true)
-  assert.equal(still.heardBytes, 0)
+  assert.equal(still.receivedBytes, 0)
   assert.ok(64 * 16_384 - still.socket.unreadBytes <= windowBytes + 16_384)
-  assert.equal(other.heardBytes, 64 * 16_384)
+  assert.equal(other.receivedBytes, 64 * 16_384)
   still.home.resume()
   for (let round = 0; round < 20; round++) await still.settle()
-  assert.equal(still.heardBytes, 64 * 16_384)
+  assert.equal(still.receivedBytes, 64 * 16_384)
   assert.equal(still.socket.isPaused, false)
 })
 
-test('while the other shard takes nothing in, sockets are not read beyond a bound, and are again once it does', async () => {
+test('while the other shard reads nothing, sockets are read up to a limit; reading continues with the other shard', async () => {
   const pair = new LinkedPair()
   const relays = Array.from({ length: 64 }, () => new Relay(pair))
   for (let round = 0; round < 4; round++) {
@@ -206,10 +206,11 @@ test('while the other shard takes nothing in, sockets are not read beyond a boun
   assert.ok(read <= congestedFromBytes + 65 * 32_768 + 65_536, `${read} bytes were read`)
   for (let round = 0; round < 8; round++) await relays[0].settle()
   assert.deepEqual(pair.owners[0].congestion, [true, false])
-  for (const { heardBytes, socket } of relays) assert.deepEqual([heardBytes, socket.isPaused], [4 * 32_768, false])
+  for (const { receivedBytes, socket } of relays)
+    assert.deepEqual([receivedBytes, socket.isPaused], [4 * 32_768, false])
 })
 
-test('what was held back comes before what came later', async () => {
+test('bytes that waited during a pause arrive before later ones', async () => {
   const relay = new Relay()
   relay.home.pause()
   relay.socket.arrive(Buffer.from('first '))
@@ -217,10 +218,10 @@ test('what was held back comes before what came later', async () => {
   relay.home.resume()
   relay.socket.arrive(Buffer.from('second'))
   await relay.settle()
-  assert.equal(Buffer.concat(relay.heard).toString(), 'first second')
+  assert.equal(Buffer.concat(relay.received).toString(), 'first second')
 })
 
-test('a client that leaves is heard to the end', async () => {
+test('all bytes of a client that has disconnected are received before the close', async () => {
   const relay = new Relay()
   relay.home.pause()
   relay.socket.arrive(Buffer.from('goodbye'))
@@ -229,35 +230,35 @@ test('a client that leaves is heard to the end', async () => {
   assert.deepEqual(relay.closings, [])
   relay.home.resume()
   await relay.settle()
-  assert.equal(Buffer.concat(relay.heard).toString(), 'goodbye')
+  assert.equal(Buffer.concat(relay.received).toString(), 'goodbye')
   assert.deepEqual(relay.closings, [undefined])
   assert.equal(relay.pair.links[0].relayedSockets, 0)
 })
 
-test('a client that has left is heard only as fast as its reader goes on', async () => {
+test('the last bytes of a client that has disconnected arrive only as fast as the session reads', async () => {
   const relay = new Relay()
   relay.home.onData = (chunk) => {
-    relay.heard.push(Buffer.from(chunk))
+    relay.received.push(Buffer.from(chunk))
     relay.home.pause()
   }
   for (const word of ['one', 'two', 'three']) relay.socket.arrive(Buffer.from(word))
   relay.socket.break()
   await relay.settle()
-  for (const heard of ['one', 'onetwo']) {
-    assert.equal(Buffer.concat(relay.heard).toString(), heard)
+  for (const received of ['one', 'onetwo']) {
+    assert.equal(Buffer.concat(relay.received).toString(), received)
     assert.deepEqual(relay.closings, [])
     relay.home.resume()
     await relay.settle()
   }
-  assert.equal(Buffer.concat(relay.heard).toString(), 'onetwothree')
-  assert.deepEqual(relay.closings, [], 'the last of it may not have been looked at')
+  assert.equal(Buffer.concat(relay.received).toString(), 'onetwothree')
+  assert.deepEqual(relay.closings, [], 'the last bytes are perhaps not handled')
   relay.home.resume()
   await relay.settle()
   assert.deepEqual(relay.closings, [undefined])
 })
 
 for (const how of ['end', 'destroy'] as const) {
-  test(`a client that has left and is not heard to the end is gone when its stream is told to ${how}`, async () => {
+  test(`a relay with unread bytes of a client that has disconnected is closed by ${how}()`, async () => {
     const relay = new Relay()
     relay.home.pause()
     relay.socket.arrive(Buffer.from('unheard'))
@@ -266,11 +267,11 @@ for (const how of ['end', 'destroy'] as const) {
     assert.deepEqual(relay.closings, [])
     relay.home[how]()
     await relay.settle()
-    assert.deepEqual([relay.heard, relay.closings], [[], [undefined]])
+    assert.deepEqual([relay.received, relay.closings], [[], [undefined]])
   })
 }
 
-test('a socket that fails says why, and its writes are done', async () => {
+test('an error of a socket is reported with its reason, and its writes complete', async () => {
   const relay = new Relay()
   relay.socket.isStalled = true
   let done = 0
@@ -286,7 +287,7 @@ test('a socket that fails says why, and its writes are done', async () => {
   )
 })
 
-test('what crosses the news that its socket is gone is passed over, and what comes behind it is heard', async () => {
+test('records for a closed socket are ignored, and later records for other sockets are handled', async () => {
   const pair = new LinkedPair()
   const [leaving, staying] = [new Relay(pair), new Relay(pair)]
   leaving.socket.arrive(Buffer.from('taken in'))
@@ -300,7 +301,7 @@ test('what crosses the news that its socket is gone is passed over, and what com
   assert.equal(Buffer.concat(staying.socket.taken).toString(), 'in time')
 })
 
-test('what was written before the end still leaves', async () => {
+test('bytes that were written before end() are sent', async () => {
   const relay = new Relay()
   relay.home.write(Buffer.from('first'), ignore)
   relay.home.write(Buffer.from(' last'), ignore)
@@ -311,7 +312,7 @@ test('what was written before the end still leaves', async () => {
   assert.deepEqual([relay.socket.isClosed, relay.closings], [true, [undefined]])
 })
 
-test('a stream that is destroyed leaves what is unsent', async () => {
+test('a destroyed stream discards its unsent bytes', async () => {
   const relay = new Relay()
   relay.socket.isStalled = true
   relay.home.write(Buffer.from('hello'), ignore)
@@ -321,21 +322,21 @@ test('a stream that is destroyed leaves what is unsent', async () => {
   assert.deepEqual([relay.socket.isClosed, relay.closings.length], [true, 1])
 })
 
-test('nothing that a client still sends is heard once its stream was ended', async () => {
+test('bytes that a client sends after end() are ignored', async () => {
   const relay = new Relay()
   relay.home.end()
   relay.socket.arrive(Buffer.from('late'))
   await relay.settle()
-  assert.deepEqual(relay.heard, [])
+  assert.deepEqual(relay.received, [])
 })
 
-const deaths: [string, (relay: Relay) => Promise<void> | void][] = [
+const connectionStates: [string, (relay: Relay) => Promise<void> | void][] = [
   ['that is open', ignore],
-  ['whose write is not done', (relay) => stall(relay)],
-  ['whose reader stands still', (relay) => hold(relay)],
-  ['that has been ended', (relay) => relay.home.end()],
-  ['that has been destroyed', (relay) => relay.home.destroy()],
-  ['whose client has just left', (relay) => relay.socket.break()],
+  ['with a pending write', (relay) => stall(relay)],
+  ['with paused reading', (relay) => hold(relay)],
+  ['after end()', (relay) => relay.home.end()],
+  ['after destroy()', (relay) => relay.home.destroy()],
+  ['of a client that has just disconnected', (relay) => relay.socket.break()],
 ]
 
 function stall(relay: Relay): void {
@@ -350,13 +351,13 @@ function hold(relay: Relay): void {
   relay.pair.settle()
 }
 
-for (const [which, prepare] of deaths) {
-  for (const dying of [0, 1] as const) {
-    const who = dying === 0 ? 'socket' : 'session'
-    test(`when the shard of the ${who} dies, a connection ${which} ends at both ends, once`, async () => {
+for (const [which, prepare] of connectionStates) {
+  for (const failing of [0, 1] as const) {
+    const who = failing === 0 ? 'socket' : 'session'
+    test(`if the shard of the ${who} fails, a connection ${which} closes once at each end`, async () => {
       const relay = new Relay()
       await prepare(relay)
-      relay.pair.kill(dying)
+      relay.pair.kill(failing)
       await relay.settle()
       assert.equal(relay.socket.isClosed, true)
       assert.equal(relay.closings.length, 1)
@@ -365,7 +366,7 @@ for (const [which, prepare] of deaths) {
   }
 }
 
-test('a relay can begin before the other shard dies and end after it', async () => {
+test('a relay that started before the other shard failed is closed after the failure', async () => {
   const pair = new LinkedPair()
   const socket = new FakeStream()
   pair.kill(1)

@@ -1,9 +1,9 @@
-/* A library to be preloaded into the broker: its disk fails while a test wants it to.
+/* A library to be preloaded into the broker: its disk fails while a test requests it.
  *
- * The file that $FAILING_DISK_SWITCH names says how, for every regular file that is written below $FAILING_DISK_DIRECTORY:
- *   full   nothing more fits (ENOSPC), nor can a file be made
- *   sync   everything is taken, but nothing can be made safe: fsync and fdatasync say EIO
- * Without the file, or with anything else in it, all is well.
+ * The file that $FAILING_DISK_SWITCH names contains the fault of all regular files below $FAILING_DISK_DIRECTORY:
+ *   full   writing and creating files fail with ENOSPC
+ *   sync   writing succeeds, but fsync and fdatasync fail with EIO
+ * Without the file, or with other content, the disk works.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -61,7 +61,7 @@ ssize_t write(int fd, const void *bytes, size_t count) {
   return fails(fd, FULL) ? no_space() : REAL(write)(fd, bytes, count);
 }
 
-/* LevelDB writes by stdio, which goes to the system on a way of its own: half of a record arrives, as it may. */
+/* LevelDB writes by stdio, whose system calls do not come here, so half of a record may be written, as on a real disk. */
 size_t(fwrite_unlocked)(const void *bytes, size_t size, size_t count, FILE *file) {
   if (!fails(fileno(file), FULL)) return REAL(fwrite_unlocked)(bytes, size, count, file);
   size_t taken = REAL(fwrite_unlocked)(bytes, size, count / 2, file);

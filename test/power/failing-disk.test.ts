@@ -14,37 +14,37 @@ const noMatchingSubscribers = 0x10
 
 const faults: readonly [DiskFault, string, shards: number][] = [
   ['full', 'a full disk', 1],
-  ['sync', 'a disk that makes nothing safe', 1],
-  ['full', 'a full disk under three shards, of which one notices', 3],
+  ['sync', 'a disk that does not sync', 1],
+  ['full', 'a full disk with three shards, one of which detects it', 3],
 ]
 
-/** With one shard, a full disk is tested daily at the store: test/storage. */
+/** The daily run tests a full disk with one shard at the store only: test/storage. */
 for (const [fault, name, shards] of isLong ? faults : faults.slice(1)) {
   test(`${name}: nothing durable is acknowledged, clean sessions are served, and everything works when the disk works again`, async (t) => {
     const stage = await DiskStage.begin(t, shards)
     stage.disk.fail(fault)
-    await stage.noticesFault()
+    await stage.faultIsReported()
     await stage.durablePublishesWaitOrAreRefused()
-    await stage.cleanSessionsGoOn()
+    await stage.cleanSessionsAreServed()
     stage.nothingDurableIsAcknowledged()
     stage.disk.recover()
-    await stage.whatWaitedIsAcknowledged()
-    await stage.sleeperHasAll(stage.godwit)
+    await stage.waitingPublishesAreAcknowledged()
+    await stage.offlineSubscriberReceivesAll(stage.godwit)
     const code = await stage.godwit.stop('SIGKILL')
     assert.equal(code, null, 'it had to be killed')
-    await stage.sleeperHasAllAfterRestart(t)
+    await stage.offlineSubscriberReceivesAllAfterRestart(t)
   })
 }
 
-/** A sleeper that is owed whatever is published below `kept/`, and those who publish and hear. */
+/** An offline session that must receive all messages below `kept/`, publishers, and a subscriber. */
 class DiskStage {
   readonly disk: FailingDisk
   readonly godwit: WatchedProcess
   readonly dataDirectory: string
   readonly #port: number
   readonly #shards: number
-  #peers: Record<'early' | 'refused' | 'old' | 'clean' | 'hearer', MqttPeer> | undefined
-  #newcomer: MqttPeer | undefined
+  #peers: Record<'early' | 'refused' | 'old' | 'clean' | 'subscriber', MqttPeer> | undefined
+  #newClient: MqttPeer | undefined
 
   constructor(
     disk: FailingDisk,
@@ -70,38 +70,38 @@ class DiskStage {
     const godwit = runGodwit(t, ['start', '--data', dataDirectory, ...settings], environment)
     const [, port] = await godwit.until(/listening +mqtt:\/\/127\.0\.0\.1:(\d+)/)
     const stage = new DiskStage(disk, godwit, { dataDirectory, port: Number(port), shards })
-    await stage.#gather(t)
+    await stage.#connectPeers(t)
     return stage
   }
 
-  get peers(): Record<'early' | 'refused' | 'old' | 'clean' | 'hearer', MqttPeer> {
+  get peers(): Record<'early' | 'refused' | 'old' | 'clean' | 'subscriber', MqttPeer> {
     assert.ok(this.#peers !== undefined)
     return this.#peers
   }
 
-  async #gather(t: TestContext): Promise<void> {
-    const sleeper = await this.#sleeper(this.#port)
-    await sleeper.subscribe('kept/#', 1)
-    sleeper.destroy()
+  async #connectPeers(t: TestContext): Promise<void> {
+    const offlineSubscriber = await this.#connectOfflineSubscriber(this.#port)
+    await offlineSubscriber.subscribe('kept/#', 1)
+    offlineSubscriber.destroy()
     this.#peers = {
       early: await MqttPeer.connect(this.#port, { clientId: 'early', version: 5 }),
       refused: await MqttPeer.connect(this.#port, { clientId: 'refused', version: 5 }),
       old: await MqttPeer.connect(this.#port, { clientId: 'old', version: 4 }),
       clean: await MqttPeer.connect(this.#port, { clientId: 'clean', version: 5 }),
-      hearer: await MqttPeer.connect(this.#port, { clientId: 'hearer', version: 4 }),
+      subscriber: await MqttPeer.connect(this.#port, { clientId: 'subscriber', version: 4 }),
     }
     t.after(() => Object.values(this.peers).forEach((peer) => peer.destroy()))
-    await this.peers.hearer.subscribe('free/#', 2)
+    await this.peers.subscriber.subscribe('free/#', 2)
     this.peers.early.publish({ topic: 'kept/early', payload: 'before', qos: 1, packetId: 1 })
     assert.equal((await this.peers.early.untilAck(1)).reasonCode, 0)
   }
 
-  #sleeper(port: number): Promise<MqttPeer> {
-    return MqttPeer.connect(port, { clientId: 'sleeper', version: 5, isDurable: true })
+  #connectOfflineSubscriber(port: number): Promise<MqttPeer> {
+    return MqttPeer.connect(port, { clientId: 'offlineSubscriber', version: 5, isDurable: true })
   }
 
-  /** The first message that the disk does not take is what shows the fault; every shard hears of it. */
-  async noticesFault(): Promise<void> {
+  /** The first message that cannot be written shows the fault, which is reported to every shard. */
+  async faultIsReported(): Promise<void> {
     this.peers.early.publish({ topic: 'kept/early', payload: 'noticed', qos: 1, packetId: 2 })
     await this.godwit.until(new RegExp(`(the disk fails, nothing durable is acknowledged[^]*){${this.#shards}}`))
   }
@@ -121,65 +121,65 @@ class DiskStage {
       ],
     )
     old.publish({ topic: 'kept/old', payload: 'waited', qos: 1, packetId: 1 })
-    // Its reader stands still from here on: this is not even heard.
+    // The broker has paused reading from this client, so it does not read the PINGREQ.
     old.send({ type: 'pingreq' })
-    this.#newcomer = new MqttPeer(this.#port, { clientId: 'newcomer', version: 5, isDurable: true })
+    this.#newClient = new MqttPeer(this.#port, { clientId: 'newClient', version: 5, isDurable: true })
   }
 
-  /** By the time they are served whatever was sent before has been handled, too. */
-  async cleanSessionsGoOn(): Promise<void> {
-    const { clean, hearer } = this.peers
+  /** When these messages are acknowledged, all earlier packets have been handled, too. */
+  async cleanSessionsAreServed(): Promise<void> {
+    const { clean, subscriber } = this.peers
     clean.publish({ topic: 'free/0', payload: 'at most once' })
     clean.publish({ topic: 'free/1', payload: 'at least once', qos: 1, packetId: 1 })
     clean.publish({ topic: 'free/2', payload: 'exactly once', qos: 2, packetId: 2 })
-    clean.publish({ topic: 'nobody/hears', payload: 'lost', qos: 1, packetId: 3 })
+    clean.publish({ topic: 'no/subscriber', payload: 'lost', qos: 1, packetId: 3 })
     const acks = [await clean.untilAck(1), await clean.untilAck(2), await clean.untilAck(3)]
     assert.deepEqual(
       acks.map(({ reasonCode }) => reasonCode),
       [0, 0, noMatchingSubscribers],
     )
-    await hearer.until('three messages', () => hearer.of('publish')[2])
-    assert.deepEqual(hearer.payloads(), ['at most once', 'at least once', 'exactly once'])
+    await subscriber.until('three messages', () => subscriber.of('publish')[2])
+    assert.deepEqual(subscriber.payloads(), ['at most once', 'at least once', 'exactly once'])
   }
 
   nothingDurableIsAcknowledged(): void {
     const { early, old } = this.peers
     assert.equal(early.ack(2), undefined, 'acknowledged though it is not stored')
     assert.equal(old.ack(1), undefined, 'a 3.1.1 client can only be made to wait')
-    assert.deepEqual(old.of('pingresp'), [], 'its reader should stand still')
-    // It waits, or is refused where its shard has heard of the disk already; what it may not be is let in.
-    const connacks = this.#newcomer?.of('connack') ?? []
-    const isLetIn = connacks.some(({ reasonCode }) => reasonCode === 0)
-    assert.equal(isLetIn, false, 'its session is not stored')
+    assert.deepEqual(old.of('pingresp'), [], 'the broker should pause reading')
+    // The CONNECT waits, or is refused if its shard knows the fault already. It must not be accepted.
+    const connacks = this.#newClient?.of('connack') ?? []
+    const isAccepted = connacks.some(({ reasonCode }) => reasonCode === 0)
+    assert.equal(isAccepted, false, 'its session is not stored')
   }
 
-  async whatWaitedIsAcknowledged(): Promise<void> {
+  async waitingPublishesAreAcknowledged(): Promise<void> {
     const { early, refused, old } = this.peers
-    const newcomer = this.#newcomer
+    const newClient = this.#newClient
     assert.equal((await early.untilAck(2)).reasonCode, 0)
     assert.equal((await old.untilAck(1)).type, 'puback')
     await old.until('PINGRESP', () => old.of('pingresp')[0])
-    await newcomer?.until('CONNACK', () => newcomer.of('connack')[0])
-    newcomer?.destroy()
+    await newClient?.until('CONNACK', () => newClient.of('connack')[0])
+    newClient?.destroy()
     await this.godwit.until(/the disk works again/)
     refused.publish({ topic: 'kept/refused', payload: 'at last', qos: 1, packetId: 4 })
     assert.equal((await refused.untilAck(4)).reasonCode, 0)
     for (const peer of Object.values(this.peers)) assert.ok(peer.isOpen, `${peer.options.clientId} was disconnected`)
   }
 
-  /** It does not acknowledge, so that it is owed the same after a crash. */
-  async sleeperHasAll(godwit: WatchedProcess, port = this.#port): Promise<void> {
-    const sleeper = await this.#sleeper(port)
-    assert.equal(sleeper.of('connack')[0].sessionPresent, true)
-    await sleeper.until('what it is owed', () => sleeper.of('publish')[3])
-    assert.deepEqual(sleeper.payloads(), ['before', 'noticed', 'waited', 'at last'])
-    sleeper.destroy()
+  /** The subscriber does not acknowledge, so it must receive the same messages after a crash. */
+  async offlineSubscriberReceivesAll(godwit: WatchedProcess, port = this.#port): Promise<void> {
+    const offlineSubscriber = await this.#connectOfflineSubscriber(port)
+    assert.equal(offlineSubscriber.of('connack')[0].sessionPresent, true)
+    await offlineSubscriber.until('the queued messages', () => offlineSubscriber.of('publish')[3])
+    assert.deepEqual(offlineSubscriber.payloads(), ['before', 'noticed', 'waited', 'at last'])
+    offlineSubscriber.destroy()
     assert.equal(godwit.child.exitCode, null)
   }
 
-  async sleeperHasAllAfterRestart(t: TestContext): Promise<void> {
+  async offlineSubscriberReceivesAllAfterRestart(t: TestContext): Promise<void> {
     const { port, process } = await startBroker(t, { dataDirectory: this.dataDirectory })
-    await this.sleeperHasAll(process, port)
+    await this.offlineSubscriberReceivesAll(process, port)
     await process.stop()
     assert.doesNotMatch(process.errors, /alarm/)
   }

@@ -1,4 +1,4 @@
-// A disk that fails when a test wants it to: failing-disk.c, preloaded into the broker, and its switch.
+// A disk that fails when a test requests it: failing-disk.c, preloaded into the broker, and the file that switches it.
 
 import { execFileSync } from 'node:child_process'
 import { rmSync, writeFileSync } from 'node:fs'
@@ -7,11 +7,11 @@ import { fileURLToPath } from 'node:url'
 
 const source = fileURLToPath(new URL('./failing-disk.c', import.meta.url))
 
-/** `full`: nothing more is taken. `sync`: all is taken and nothing made safe. */
+/** `full`: writes fail. `sync`: writes succeed, and syncs fail. */
 export type DiskFault = 'full' | 'sync'
 
 export class FailingDisk {
-  /** For the broker's process. */
+  /** Environment variables for the process of the broker. */
   readonly environment: NodeJS.ProcessEnv
   readonly #switch: string
 

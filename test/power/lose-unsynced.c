@@ -1,10 +1,10 @@
-/* A library to be preloaded into the broker. It notes how much of each file has been synced, so that a test can take
- * away the rest, as a power cut would.
+/* A library to be preloaded into the broker. It logs how much of each file has been synced, so that a test can remove
+ * the rest, as a power cut would.
  *
  * Lines of $UNSYNCED_LOG:
- *   <bytes> <inode>   so much of the file is safe. Zero for a file that has just been made or emptied: its inode may have
- *                     been another's. What is written while a sync is under way does not count.
- *   names <inode>     the names in this directory are safe
+ *   <bytes> <inode>   so many bytes of the file are synced. Zero for a new or truncated file: its inode may have
+ *                     been that of another file. Bytes that are written during a sync do not count.
+ *   names <inode>     the names in this directory are synced
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -49,7 +49,7 @@ int fsync(int fd) { return sync_by(REAL(fsync), fd); }
 
 int fdatasync(int fd) { return sync_by(REAL(fdatasync), fd); }
 
-/* Either name serves for both: on 64-bit systems they are one. */
+/* On 64-bit systems both names are the same function. */
 static int open_by(int (*real)(const char *, int, ...), const char *path, int flags, mode_t mode) {
   int fd = real(path, flags, mode);
   return (flags & (O_CREAT | O_TRUNC)) ? note_if_empty(fd) : fd;

@@ -1,4 +1,4 @@
-// The preloaded library itself: what it calls safe is what was synced, no more and no less.
+// Tests the preloaded library itself: it logs exactly the synced bytes.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -25,7 +25,7 @@ const deeds = `
   writeSync(gone, 'safe'); fsyncSync(gone); closeSync(gone); rmSync('gone'); writeFileSync('heir', 'lost')
 `
 
-test('a power cut takes what was not synced and nothing else', (t) => {
+test('a simulated power cut removes all bytes that were not synced, and no others', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'godwit-power-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   const directory = join(folder, 'data')

@@ -1,6 +1,6 @@
-// A power cut, as far as files can tell: what was not synced is gone. lose-unsynced.c notes in the broker what was synced;
-// here the rest is taken away once the broker is dead. A file of which nothing was ever synced is gone altogether, name and
-// all, unless its directory was synced behind its making: then it is empty. A name that was changed stays changed.
+// Simulates a power cut with files: unsynced bytes are lost. lose-unsynced.c logs in the broker which bytes were synced;
+// this code removes the rest when the broker has ended. A file of which nothing was ever synced is deleted,
+// unless its directory was synced after the file was created: then it is empty. A renamed file keeps its new name.
 
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, truncateSync } from 'node:fs'
@@ -10,9 +10,9 @@ import { fileURLToPath } from 'node:url'
 const source = fileURLToPath(new URL('./lose-unsynced.c', import.meta.url))
 
 export class PowerLoss {
-  /** For the broker's process. */
+  /** Environment variables for the process of the broker. */
   readonly environment: NodeJS.ProcessEnv
-  /** Bytes that the cuts have taken so far. */
+  /** Bytes that the power cuts have removed so far. */
   takenBytes: number
   readonly #log: string
   readonly #dataDirectory: string
@@ -30,7 +30,7 @@ export class PowerLoss {
     this.environment = { LD_PRELOAD: library, UNSYNCED_LOG: this.#log }
   }
 
-  /** The broker is dead. Every file of its data directory is cut to what was synced of it. */
+  /** Truncates every file of the data directory to its synced bytes. The broker must have ended. */
   fail(): void {
     const { files, namesSafeSince } = this.#readNotes()
     this.#safe = new Map()
@@ -49,7 +49,7 @@ export class PowerLoss {
     rmSync(this.#log, { force: true })
   }
 
-  /** What was noted, in its order; times are numbers of lines. */
+  /** The logged syncs, in order; times are numbers of lines. */
   #readNotes(): { files: Map<number, Safety>; namesSafeSince: Map<number, number> } {
     const files = new Map(this.#safe)
     const namesSafeSince = new Map<number, number>()
@@ -66,7 +66,7 @@ export class PowerLoss {
 
 interface Safety {
   readonly bytes: number
-  /** When it was made or emptied. */
+  /** When the file was created or truncated. */
   readonly madeAt: number
 }
 

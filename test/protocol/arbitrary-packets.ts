@@ -1,4 +1,4 @@
-// Any packet that may be sent, for fast-check.
+// All valid packets, as arbitraries of fast-check.
 
 import {
   AckPacket,
@@ -13,7 +13,7 @@ import {
 import type { PlainPacket } from './decoding.ts'
 import { anyCharacter, fc } from '../properties.ts'
 
-/** A packet, the version it is written in and the end that reads it. */
+/** A packet, the version in which it is written, and the end that reads it. */
 export interface Travelling {
   readonly version: ProtocolVersion
   readonly role: Role
@@ -44,7 +44,7 @@ export const topicFilter = fc
   .tuple(plainFilter, fc.option(group, { nil: undefined }))
   .map(([filter, shareName]) => (shareName === undefined ? filter : `$share/${shareName}/${filter}`) as TopicFilter)
 
-/** Any choice of the properties; none at all is `undefined`. */
+/** Any subset of the properties; the empty set is `undefined`. */
 function someOf<Properties extends object>(fields: { [Name in keyof Properties]-?: fc.Arbitrary<Properties[Name]> }) {
   const record = fc.record(fields, { requiredKeys: [], noNullPrototype: true })
   return record.map((any) => (Object.keys(any).length === 0 ? undefined : (any as Partial<Properties>)))

@@ -1,8 +1,8 @@
-// Bytes as people write them: hexadecimal, with texts and buffers in between.
+// Bytes as a template: hexadecimal digits with interpolated texts and buffers.
 //
 //   bytes`30 07 0003 ${'a/b'} ${'hi'}`
 
-/** Digits may be grouped by spaces as one likes; what is interpolated stands for its own bytes (texts in UTF-8). */
+/** Spaces between digits are ignored. An interpolated value is inserted as its bytes (a text in UTF-8). */
 export function bytes(digits: TemplateStringsArray, ...between: readonly (string | Uint8Array)[]): Buffer {
   const parts: Uint8Array[] = []
   for (const [index, text] of digits.entries()) {
@@ -16,7 +16,7 @@ export function bytes(digits: TemplateStringsArray, ...between: readonly (string
   return Buffer.concat(parts)
 }
 
-/** `body` behind a fixed header of `firstByte` and the right remaining length. */
+/** Returns `body` after a fixed header of `firstByte` and the correct remaining length. */
 export function frame(firstByte: number, body: Uint8Array): Buffer {
   const header = [firstByte]
   for (let rest = body.length; ; rest >>>= 7) {

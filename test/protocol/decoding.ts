@@ -24,7 +24,7 @@ import { plainConnect } from '../simulator/plain-connect.ts'
 /** A PUBLISH without its chunk. */
 export interface PlainPublish {
   type: 'publish'
-  /** '' where an alias stands for it. */
+  /** '' if the packet has a topic alias instead. */
   topic: string
   qos: QoS
   retain: boolean
@@ -40,7 +40,7 @@ export const topics = new TopicTable(1_000)
 
 export const smallConnect = (version: ProtocolVersion): ConnectPacket => plainConnect(version, 'c')
 
-/** A decoder that has had its CONNECT where it stands at a server. */
+/** Returns a decoder; that of a server has already read its CONNECT. */
 export function decoderFor(
   version: ProtocolVersion,
   role: Role = 'server',
@@ -66,7 +66,7 @@ export function freshDecoder(options: Partial<PacketDecoderOptions> = {}): Packe
   })
 }
 
-/** Everything that the decoder has to give at the moment. */
+/** Returns all packets that the decoder can return now. */
 export function drain(decoder: PacketDecoder): PlainPacket[] {
   const packets: PlainPacket[] = []
   for (let packet = decoder.next(); packet !== undefined; packet = decoder.next()) packets.push(plain(packet))
@@ -111,7 +111,7 @@ function encodePublish(packet: PlainPublish, version: ProtocolVersion): Buffer {
   return target
 }
 
-/** The ProtocolError that decoding `input` ends with; throws where it ends without. */
+/** Returns the ProtocolError that decoding `input` causes; throws if there is none. */
 export function faultOf(decoder: PacketDecoder, input: Buffer): ProtocolError {
   decoder.push(input)
   try {

@@ -7,7 +7,7 @@ import { malformedPackets, type MalformedPacket } from './malformed-packets.ts'
 const decoderOf = ({ isFirst, version, role }: MalformedPacket) =>
   isFirst ? freshDecoder() : decoderFor(version, role)
 
-describe('what no peer may send is refused with the reason of the standard', () => {
+describe('the decoder refuses a malformed packet with the reason code of the standard', () => {
   for (const malformed of malformedPackets) {
     test(`MQTT ${malformed.isFirst ? 'any' : malformed.version}: ${malformed.name}`, () => {
       const fault = faultOf(decoderOf(malformed), malformed.bytes)
@@ -15,7 +15,7 @@ describe('what no peer may send is refused with the reason of the standard', () 
     })
   }
 
-  test('in whatever pieces it comes', () => {
+  test('and refuses each one with the same reason if it arrives in pieces', () => {
     for (const malformed of malformedPackets) {
       if (malformed.bytes.length > 1_000) continue
       const decoder = decoderOf(malformed)

@@ -1,4 +1,4 @@
-// What no peer may send, and the reason that it is told.
+// Packets that no peer may send, and the reason codes of the responses.
 
 import type { ProtocolVersion, ReasonName, Role } from '../../src/protocol/index.ts'
 import { bytes, frame } from './bytes.ts'
@@ -9,7 +9,7 @@ export interface MalformedPacket {
   readonly role: Role
   readonly bytes: Buffer
   readonly reason: ReasonName
-  /** Nothing came before it: what is wrong is wrong about the first packet. */
+  /** The packet is the first of its connection. */
   readonly isFirst?: true
 }
 
@@ -329,7 +329,7 @@ const others: readonly MalformedPacket[] = [
   five('AUTH with flags', bytes`f1 00`, 'malformedPacket'),
 ]
 
-/** The length of a property section, one byte more than is taken: what it holds is not looked at. */
+/** The length of a property section, one byte more than the maximum: the properties are not read. */
 const tooMany = bytes`81 80 04`
 const sections: readonly MalformedPacket[] = [
   first('more properties than are taken in CONNECT', connect(bytes`0004 ${'MQTT'} 05 02 0000 ${tooMany}`), tooLarge),

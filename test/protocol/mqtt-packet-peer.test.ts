@@ -19,7 +19,7 @@ function peerWritesIt(packet: PlainPacket): boolean {
   return namesItself && !hasPasswordOnly && !(isBridge && version === 5)
 }
 
-/** It keeps user properties by name: those of one name stand together then. */
+/** mqtt-packet stores user properties by name, so those with the same name are adjacent. */
 function grouped(packet: PlainPacket): PlainPacket {
   return withGroupedProperties(packet as PropertyHolder) as PlainPacket
 }
@@ -38,17 +38,17 @@ function withGroupedProperties(holder: PropertyHolder): PropertyHolder {
   return { ...copy, properties: { ...properties, userProperties: groupedProperties } }
 }
 
-/** What mqtt-packet refuses and the standards allow. */
+/** Packets that mqtt-packet refuses and the standards allow. */
 function peerReadsIt(packet: PlainPacket, bytes: Buffer, version: ProtocolVersion): boolean {
-  // An AUTH without anything means success (section 3.15.2.1 of 5.0).
+  // An AUTH without reason code and properties means success (section 3.15.2.1 of 5.0).
   if (packet.type === 'auth') return bytes.length > 2
-  // MQTT 3.1 leaves open what it does not use, and lets a CONNECT end before what its flags announce.
+  // MQTT 3.1 does not define unused bits, and allows a CONNECT without fields that its flags announce.
   return version !== 3 || packet.type === 'publish'
 }
 
 interface Reading {
   readonly packet: PlainPacket
-  /** Those of the packet, without what came behind it. */
+  /** The bytes of the packet, without later bytes. */
   readonly bytes: Buffer
 }
 
@@ -64,7 +64,7 @@ function readByUs(bytes: Buffer, version: ProtocolVersion, role: Role, isConnect
   }
 }
 
-test('what we write, mqtt-packet reads, and what it makes of it we read as what it was', () => {
+test('mqtt-packet reads the packets that Godwit writes, and Godwit reads what mqtt-packet writes as the same packets', () => {
   fc.assert(
     fc.property(travellingPacket, ({ packet, version, role }) => {
       const bytes = encode(packet, version)
@@ -83,7 +83,7 @@ test('what we write, mqtt-packet reads, and what it makes of it we read as what 
 
 const inputs = testLength({ daily: 20_000, long: 200_000 })
 
-test('whatever spoiled packet we accept, mqtt-packet accepts as well, and both read it as the same', () => {
+test('each mutated packet that Godwit accepts is accepted by mqtt-packet and has the same content there', () => {
   withoutStackTraces(compareSpoiledPackets)
 })
 

@@ -1,9 +1,9 @@
-// Another implementation of the same standards, to be compared with: mqtt-packet, that of MQTT.js.
+// Another implementation of the same standards for comparison: mqtt-packet, which MQTT.js uses.
 
 import mqttPacket from 'mqtt-packet'
 import type { ProtocolVersion } from '../../src/protocol/index.ts'
 
-/** The packet in `bytes` as it understands it, `undefined` where it refuses them or waits for more. */
+/** Returns the packet in `bytes` as mqtt-packet reads it; undefined if mqtt-packet refuses it or waits for more bytes. */
 export function readByPeer(bytes: Buffer, version: ProtocolVersion): mqttPacket.Packet | undefined {
   const parser = mqttPacket.parser({ protocolVersion: version })
   const packets: mqttPacket.Packet[] = []
@@ -15,12 +15,12 @@ export function readByPeer(bytes: Buffer, version: ProtocolVersion): mqttPacket.
   try {
     parser.parse(bytes)
   } catch {
-    return undefined // It throws at some malformed packets where it should emit an error: refused all the same.
+    return undefined // For some malformed packets it throws instead of emitting an error: this is a refusal, too.
   }
   return isRefused ? undefined : packets[0]
 }
 
-/** Writes what `readByPeer` gave. */
+/** Writes a packet that `readByPeer` returned. */
 export function writeByPeer(packet: mqttPacket.Packet, version: ProtocolVersion): Buffer {
   return mqttPacket.generate(packet, { protocolVersion: version })
 }

@@ -1,4 +1,4 @@
-// A packet by name: its bytes beside its meaning, for reading and for writing.
+// A packet with a name, its bytes and its fields, for tests of reading and writing.
 
 import type { ProtocolVersion, Role } from '../../src/protocol/index.ts'
 import type { PlainPacket } from './decoding.ts'
@@ -10,6 +10,6 @@ export interface NamedPacket {
   readonly role: Role
   readonly bytes: Buffer
   readonly packet: PlainPacket
-  /** Another spelling of the same: it is read, and written as the one named before it. */
+  /** Another encoding of the previous packet: it is read as the same packet, and written as the previous one. */
   readonly isOnlyRead?: true
 }

@@ -9,14 +9,14 @@ const decoderOf = ({ packet, version, role }: NamedPacket) =>
 
 describe('each named packet', () => {
   for (const named of namedPackets) {
-    test(`is read as what it means: ${named.name}`, () => {
+    test(`is read as its meaning: ${named.name}`, () => {
       const decoder = decoderOf(named)
       decoder.push(named.bytes)
       assert.deepEqual(drain(decoder), [named.packet])
       assert.equal(decoder.bufferedBytes, 0)
     })
     if (named.isOnlyRead) continue
-    test(`is written as the standard spells it: ${named.name}`, () => {
+    test(`is written as the bytes of the standard: ${named.name}`, () => {
       assert.equal(encode(named.packet, named.version).toString('hex'), named.bytes.toString('hex'))
     })
   }

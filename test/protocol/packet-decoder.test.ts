@@ -16,8 +16,8 @@ import { decoderFor, drain, encode, faultOf, freshDecoder, smallConnect } from '
 
 const publishBytes = bytes`30 07 0003 ${'a/b'} ${'hi'}`
 
-describe('a PUBLISH lies where it came', () => {
-  test('in the chunk itself where the chunk holds all of it', () => {
+describe('a decoded PUBLISH refers to its bytes', () => {
+  test('in the received chunk if the chunk contains the complete packet', () => {
     const decoder = decoderFor(4)
     const chunk = Buffer.concat([bytes`c0 00`, bytes`33 09 0003 ${'a/b'} 0102 ${'hi'}`, publishBytes])
     decoder.push(chunk)
@@ -32,7 +32,7 @@ describe('a PUBLISH lies where it came', () => {
     )
   })
 
-  test('in a buffer of its own where it straddles chunks, and the next lies in its chunk again', () => {
+  test('in a separate buffer if the packet is divided between chunks; the next packet is in its chunk again', () => {
     const decoder = decoderFor(4)
     decoder.push(publishBytes.subarray(0, 5))
     assert.equal(decoder.next(), undefined)
@@ -41,12 +41,12 @@ describe('a PUBLISH lies where it came', () => {
     const joined = decoder.next()
     const inPlace = decoder.next()
     assert.ok(joined instanceof PublishPacket && inPlace instanceof PublishPacket)
-    assert.deepEqual(joined.chunk, publishBytes, 'and in one that is no larger than it')
+    assert.deepEqual(joined.chunk, publishBytes, 'and the buffer is not larger than the packet')
     assert.equal(inPlace.chunk, chunk)
     assert.equal(inPlace.frameStart, 4)
   })
 
-  test('and the same topic is the same object, on every connection', () => {
+  test('and has the same topic object for the same topic, on every connection', () => {
     const [first, second] = [decoderFor(4), decoderFor(5)]
     first.push(publishBytes)
     second.push(bytes`30 08 0003 ${'a/b'} 00 ${'hi'}`)
@@ -90,7 +90,7 @@ describe('properties of PUBLISH packets in a row', () => {
     assert.deepEqual(fourth, first)
   })
 
-  test('are not shared with correlation data, which is a part of the chunk', () => {
+  test('are not shared if they have correlation data, which refers to the chunk', () => {
     const [first, second] = propertiesOf(decoderFor(5, 'client', { sharesProperties: true }), correlated, correlated)
     assert.notEqual(first, second)
     assert.deepEqual(first, second)
@@ -105,14 +105,14 @@ describe('properties of PUBLISH packets in a row', () => {
     )
   })
 
-  test('are objects of their own for other decoders', () => {
+  test('are separate objects in decoders that do not share them', () => {
     const [first, second] = propertiesOf(decoderFor(5, 'client'), one, one)
     assert.notEqual(first, second)
     assert.deepEqual(first, second)
   })
 })
 
-test('topics that differ in any one byte are told apart on one connection', () => {
+test('topics that differ in one byte are different topics on one connection', () => {
   const decoder = decoderFor(4)
   const names = ['aaaa', 'baaa', 'abaa', 'aaba', 'aaab', 'aaa', 'aaaaa', 'aaaa']
   for (const name of names) decoder.push(frame(0x30, bytes`00 ${Buffer.from([name.length])} ${name}`))
@@ -122,7 +122,7 @@ test('topics that differ in any one byte are told apart on one connection', () =
   )
 })
 
-/** Of a message with this topic, read by this decoder. */
+/** Returns the topic object of a message with this topic that this decoder reads. */
 function topicOf(decoder: PacketDecoder, name: string): Topic | undefined {
   decoder.push(frame(0x30, bytes`${Buffer.from([name.length >> 8, name.length & 0xff])} ${name}`))
   return (decoder.next() as PublishPacket).topic
@@ -130,7 +130,7 @@ function topicOf(decoder: PacketDecoder, name: string): Topic | undefined {
 
 const publishOf = (payload: string): Buffer => frame(0x30, bytes`0001 ${'a'} ${payload}`)
 
-test('chunks that wait are read in the order in which they came, also those that come in the midst of reading', () => {
+test('waiting chunks are read in the order of arrival, also those that arrive during reading', () => {
   const decoder = decoderFor(4)
   const heard: string[] = []
   const read = (): void => {
@@ -152,7 +152,7 @@ test('chunks that wait are read in the order in which they came, also those that
   assert.deepEqual(heard, ['1', '2', '3', '4'])
 })
 
-test('a connection keeps the topic that it published to last, unless its name is long', () => {
+test('a decoder stores the last topic of its connection, unless its name is long', () => {
   for (const [nameBytes, isKept] of [
     [1_024, true],
     [1_025, false],
@@ -166,7 +166,7 @@ test('a connection keeps the topic that it published to last, unless its name is
   }
 })
 
-test('what was pushed may be overwritten once there is no next packet', () => {
+test('a pushed chunk may be overwritten when the decoder has returned all its packets', () => {
   const decoder = decoderFor(4)
   const readBuffer = Buffer.alloc(4)
   const packets = []
@@ -180,13 +180,13 @@ test('what was pushed may be overwritten once there is no next packet', () => {
   assert.deepEqual(packets, [{ ...plain, payload: Buffer.from('hi') }])
 })
 
-/** Its fixed header, with a remaining length of three bytes. */
+/** Fixed header of a CONNECT, with a remaining length of three bytes. */
 function headOfConnect(frameBytes: number): Buffer {
   const remaining = frameBytes - 4
   return Buffer.from([0x10, 0x80 | (remaining & 0x7f), 0x80 | ((remaining >> 7) & 0x7f), remaining >> 14])
 }
 
-describe('a header alone is enough to refuse', () => {
+describe('the decoder refuses after the header alone', () => {
   test('[MQTT-3.1.0-1] [MQTT5-3.1.0-1] a first packet that is not CONNECT, after one byte', () => {
     assert.equal(faultOf(freshDecoder(), bytes`30`).reason, reasonCodes.protocolError)
   })
@@ -196,7 +196,7 @@ describe('a header alone is enough to refuse', () => {
     assert.equal(fault.reason, reasonCodes.packetTooLarge)
   })
 
-  test('a CONNECT that is larger than any CONNECT can be, however large messages may be', () => {
+  test('a CONNECT that is larger than any valid CONNECT, even if larger messages are allowed', () => {
     // Fixed header of four bytes, the longest name and level, flags, keep alive, two property sections with lengths of two, five fields.
     const longest = 4 + 12 + 2 * (2 + 1_000) + 5 * 65_537
     const limits = { maxPacketBytes: 10_000_000, maxPropertyBytes: 1_000 }
@@ -206,14 +206,14 @@ describe('a header alone is enough to refuse', () => {
     assert.equal(faultOf(freshDecoder(limits), headOfConnect(longest + 100)).reason, reasonCodes.packetTooLarge)
   })
 
-  test('[MQTT5-3.2.2-15] a packet of more bytes than are taken, and not one of as many', () => {
+  test('[MQTT5-3.2.2-15] a packet that is larger than the maximum, but not one of the maximum size', () => {
     const decoder = decoderFor(4, 'server', { maxPacketBytes: 100 })
     decoder.push(frame(0x30, bytes`0003 ${'a/b'} ${'x'.repeat(93)}`))
-    assert.equal(drain(decoder).length, 1, 'a hundred with the header')
-    assert.equal(faultOf(decoder, bytes`30 63`).reason, reasonCodes.packetTooLarge, 'a hundred and one')
+    assert.equal(drain(decoder).length, 1, '100 bytes with the header')
+    assert.equal(faultOf(decoder, bytes`30 63`).reason, reasonCodes.packetTooLarge, '101 bytes')
   })
 
-  test('a packet that this end does not take, before its body', () => {
+  test('a packet type that this end must not receive, before the body', () => {
     assert.equal(faultOf(decoderFor(4), bytes`90`).reason, reasonCodes.protocolError)
     assert.equal(faultOf(decoderFor(4, 'client'), bytes`82`).reason, reasonCodes.protocolError)
   })
@@ -236,7 +236,7 @@ test('a SUBSCRIBE or UNSUBSCRIBE with more than the maximum number of filters is
   }
 })
 
-test('a topic of more levels or bytes than are taken: a client refuses it, a server leaves that to its core', () => {
+test('the decoder of a client refuses a topic with too many levels or bytes; that of a server leaves the check to the core', () => {
   for (const topic of ['a/b/c/d', 'a'.repeat(301)]) {
     const length = Buffer.alloc(2)
     length.writeUInt16BE(topic.length)
@@ -250,8 +250,8 @@ test('a topic of more levels or bytes than are taken: a client refuses it, a ser
   }
 })
 
-describe('after a fault', () => {
-  test('the decoder says the same for ever and keeps nothing', () => {
+describe('after a protocol error', () => {
+  test('the decoder throws the same error again and stores nothing', () => {
     const decoder = decoderFor(4)
     const fault = faultOf(decoder, Buffer.concat([bytes`00 00`, publishBytes]))
     decoder.push(publishBytes)
@@ -262,7 +262,7 @@ describe('after a fault', () => {
     assert.equal(decoder.bufferedBytes, 0)
   })
 
-  test('also where the fault is in a header that came in pieces', () => {
+  test('in a header that arrived in pieces the decoder stores nothing either', () => {
     const decoder = decoderFor(4)
     for (const byte of bytes`30 ff ff ff`) {
       decoder.push(Buffer.from([byte]))
@@ -272,7 +272,7 @@ describe('after a fault', () => {
     assert.equal(decoder.bufferedBytes, 0)
   })
 
-  test('the packets in front of it have come out', () => {
+  test('the earlier packets have been returned', () => {
     const decoder = decoderFor(4)
     decoder.push(Buffer.concat([publishBytes, publishBytes, bytes`00 00`]))
     assert.ok(decoder.next())
@@ -280,7 +280,7 @@ describe('after a fault', () => {
     assert.throws(() => decoder.next(), ProtocolError)
   })
 
-  test('in a CONNECT of 5.0 the decoder knows that it was one of 5.0', () => {
+  test('in a CONNECT of 5.0 the decoder has the version 5.0', () => {
     const decoder = freshDecoder()
     faultOf(decoder, frame(0x10, bytes`0004 ${'MQTT'} 05 03 0000 00 0000`))
     assert.equal(decoder.version, 5)
@@ -288,7 +288,7 @@ describe('after a fault', () => {
 })
 
 describe('CONNECT', () => {
-  test('sets the version that is read from then on', () => {
+  test('sets the version of the following packets', () => {
     for (const version of [3, 4, 5] as const) {
       const decoder = freshDecoder()
       decoder.push(encode(smallConnect(version), version))
@@ -297,14 +297,14 @@ describe('CONNECT', () => {
     }
   })
 
-  test('[MQTT-3.1.0-2] [MQTT5-3.1.0-2] is read a second time, for the broker to refuse, and changes no version', () => {
+  test('[MQTT-3.1.0-2] [MQTT5-3.1.0-2] is read a second time, so that the broker can refuse it, and does not change the version', () => {
     const decoder = decoderFor(5)
     decoder.push(encode(smallConnect(3), 3))
     assert.equal((decoder.next() as ConnectPacket).version, 3)
     assert.equal(decoder.version, 5)
   })
 
-  test('keeps no chunk alive: password and will are copies', () => {
+  test('does not retain its chunk: password and will are copies', () => {
     const decoder = freshDecoder()
     const will = {
       topic: 'w' as never,
@@ -322,7 +322,7 @@ describe('CONNECT', () => {
   })
 })
 
-test('an announced length allocates nothing: memory follows the received bytes', () => {
+test('an announced length allocates nothing: the memory is in proportion to the received bytes', () => {
   const decoder = decoderFor(4, 'server', { maxPacketBytes: 300_000_000 })
   const before = process.memoryUsage().arrayBuffers
   decoder.push(bytes`30 ff ff ff 7f`)
@@ -336,7 +336,7 @@ test('an announced length allocates nothing: memory follows the received bytes',
   assert.ok(grown < 16 * 1_048_576, `${grown} bytes for a mebibyte that came`)
 })
 
-test('a packet of a mebibyte in pieces of a byte takes time in proportion', () => {
+test('a packet of 1 MiB that arrives byte by byte is read in linear time', () => {
   const decoder = decoderFor(4, 'server', { maxPacketBytes: 2_000_000 })
   const packet = frame(0x30, Buffer.concat([bytes`0001 ${'a'}`, Buffer.alloc(1_048_576)]))
   for (let at = 0; at < packet.length; at++) {
@@ -346,7 +346,7 @@ test('a packet of a mebibyte in pieces of a byte takes time in proportion', () =
   assert.ok(decoder.next() instanceof PublishPacket)
 })
 
-test('a property section may take as many bytes as are allowed', () => {
+test('a property section of the maximum size is accepted, and a larger one is refused', () => {
   const decoder = decoderFor(5, 'server', { maxPropertyBytes: 7 })
   decoder.push(bytes`40 0b 0001 00 07 26 0001 ${'k'} 0001 ${'v'}`)
   assert.deepEqual((decoder.next() as AckPacket).properties?.userProperties, [['k', 'v']])

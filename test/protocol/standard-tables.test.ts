@@ -1,5 +1,5 @@
-// The two large tables of MQTT 5.0, once more and by hand: what the code has in words stands here in numbers, and every
-// combination is tried.
+// The two large tables of MQTT 5.0, written independently of the code and with numbers instead of names. Every
+// combination is tested.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -19,7 +19,7 @@ function isTaken(packet: Buffer, role: Role, version: ProtocolVersion = 5): bool
   }
 }
 
-describe('a property may stand where table 2-4 has it, and nowhere else', () => {
+describe('a property is accepted in the packets of table 2-4, and in no others', () => {
   const table: Record<string, { value: Buffer; in: string } | undefined> = {
     '01': { value: bytes`01`, in: 'publish will' },
     '02': { value: bytes`00000001`, in: 'publish will' },
@@ -53,7 +53,7 @@ describe('a property may stand where table 2-4 has it, and nowhere else', () => 
     '2a': { value: bytes`01`, in: 'connack' },
   }
 
-  /** The packet with a property section, and who reads it. */
+  /** The packet with a property section, and the end that reads it. */
   const holders: Record<string, { role: Role; packet: (section: Buffer) => Buffer }> = {
     connect: {
       role: 'server',
@@ -84,7 +84,7 @@ describe('a property may stand where table 2-4 has it, and nowhere else', () => 
         const property = table[name]
         const value = property?.value ?? bytes`00`
         const one = Buffer.concat([Buffer.from([identifier]), value])
-        // Authentication data needs its method beside it.
+        // Authentication data requires an authentication method.
         const whole = identifier === 0x16 && holder === 'connect' ? Buffer.concat([bytes`15 0001 61`, one]) : one
         const isExpected = property?.in.split(' ').includes(holder) === true
         assert.equal(isTaken(packet(bytes`${Buffer.from([whole.length])} ${whole}`), role), isExpected, name)
@@ -96,7 +96,7 @@ describe('a property may stand where table 2-4 has it, and nowhere else', () => 
   }
 })
 
-describe('a reason code may stand where table 2-6 has it, and nowhere else', () => {
+describe('a reason code is accepted in the packets of table 2-6, and in no others', () => {
   const table: Record<
     string,
     { role: Role; codes: string; packet: (code: Buffer) => Buffer; version?: ProtocolVersion }
@@ -147,8 +147,8 @@ describe('a reason code may stand where table 2-6 has it, and nowhere else', () 
   }
 })
 
-describe('CONNACK of 3.1 and 3.1.1 says in its six codes what 5.0 says in many', () => {
-  test('where a code has its like, with that; with "server unavailable" otherwise', () => {
+describe('the reason codes of 5.0 are mapped to the six return codes of CONNACK in 3.1 and 3.1.1', () => {
+  test('to the corresponding code if there is one, otherwise to "server unavailable"', () => {
     const like: Record<number, number> = { 0: 0, 0x84: 1, 0x85: 2, 0x86: 4, 0x8c: 4, 0x87: 5, 0x8a: 5 }
     for (const code of [0, 0x80, 0x81, 0x84, 0x85, 0x86, 0x87, 0x88, 0x89, 0x8a, 0x8c, 0x97, 0x9f] as const) {
       assert.equal(returnCodeFor(code), like[code] ?? 3, `0x${code.toString(16)}`)
@@ -156,7 +156,7 @@ describe('CONNACK of 3.1 and 3.1.1 says in its six codes what 5.0 says in many',
   })
 })
 
-/** User properties everywhere, and the subscription identifiers that a server sends. */
+/** Repeatable properties: user properties everywhere, and the subscription identifiers that a server sends. */
 function mayRepeat(holder: string, name: string): boolean {
   return name === '26' || (name === '0b' && holder === 'publish')
 }

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { isUtf8, ProtocolError, TopicTable } from '../../src/protocol/index.ts'
 import { fc } from '../properties.ts'
 
-/** Through the parser: a topic name is text. */
+/** Uses the topic parser, because a topic name is text. */
 const read = (bytes: Buffer): string => new TopicTable(2).intern(bytes, 0, bytes.length).name
 const isText = (bytes: Buffer): boolean => {
   try {
@@ -15,11 +15,11 @@ const isText = (bytes: Buffer): boolean => {
   }
 }
 
-/** In the midst of other bytes, which are none of it. */
+/** The text is between other bytes that do not belong to it. */
 const isPayload = (hex: string): boolean => isUtf8(Buffer.from(`ff${hex}ff`, 'hex'), 1, 1 + hex.length / 2)
 
 describe('UTF-8', () => {
-  test('[MQTT-1.5.3-1] [MQTT5-1.5.4-1] is read where Node too finds it valid, and nowhere else', () => {
+  test('[MQTT-1.5.3-1] [MQTT5-1.5.4-1] is accepted if and only if Node accepts it', () => {
     const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
     const byStandard = (bytes: Buffer): string | undefined => {
       try {
@@ -63,7 +63,7 @@ describe('UTF-8', () => {
     )
   })
 
-  test('reaches from U+0001 to U+10FFFF but for the surrogates', () => {
+  test('can have all characters from U+0001 to U+10FFFF except surrogates', () => {
     for (const point of [1, 0x7f, 0x80, 0x7ff, 0x800, 0xd7ff, 0xe000, 0xfeff, 0xfffd, 0xffff, 0x10000, 0x10ffff]) {
       const text = String.fromCodePoint(point)
       assert.equal(read(Buffer.from(text)), text)
@@ -90,7 +90,7 @@ describe('UTF-8', () => {
     test(`is not ${name}`, () => assert.equal(isText(Buffer.from(hex, 'hex')), false))
   }
 
-  test('[MQTT5-3.3.2-4] of a payload is held to the same, but that it may have U+0000', () => {
+  test('[MQTT5-3.3.2-4] of a payload follows the same rules, except that U+0000 is allowed', () => {
     for (const [name, hex] of Object.entries(wrong)) assert.equal(isPayload(hex), hex === '00' || hex === '6100', name)
     for (const hex of ['', '00', '61006200', 'c3a4', 'f48fbfbf']) assert.equal(isPayload(hex), true, hex)
   })

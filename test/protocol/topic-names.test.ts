@@ -20,7 +20,7 @@ describe('a topic name', () => {
     }
   })
 
-  test('[MQTT-4.7.3-1] [MQTT-4.7.3-2] [MQTT-4.7.3-3] is neither empty, nor holds U+0000, nor takes more than 65,535 bytes', () => {
+  test('[MQTT-4.7.3-1] [MQTT-4.7.3-2] [MQTT-4.7.3-3] is not empty, has no U+0000, and has at most 65,535 bytes', () => {
     for (const text of ['', 'a\0b', 'a'.repeat(65_536), 'ü'.repeat(32_768), '€'.repeat(21_846), '\ud800']) {
       assert.equal(parseTopicName(text), undefined)
     }
@@ -33,19 +33,19 @@ describe('a topic name', () => {
 })
 
 describe('a topic filter', () => {
-  test('has its wildcards in levels of their own', () => {
+  test('can have wildcards that are a whole level', () => {
     for (const filter of ['#', '+', 'a/#', '+/+', '/+', '+/', '/#', 'a/+/b/#', '$SYS/#', 'a', '$share', '$shared/a']) {
       assert.equal(parseTopicFilter(filter), filter)
     }
   })
 
-  test('[MQTT-4.7.1-2] [MQTT-4.7.1-3] is none where a wildcard shares its level or # is not the last', () => {
+  test('[MQTT-4.7.1-2] [MQTT-4.7.1-3] is invalid if a wildcard is a part of a level, or # is not the last level', () => {
     for (const text of ['a#', '#a', 'a/#/b', '#/', 'a+', '+a', 'a/+b/c', '##', '++', '#/#', '']) {
       assert.equal(parseTopicFilter(text), undefined)
     }
   })
 
-  test('[MQTT5-4.8.2-1] [MQTT5-4.8.2-2] that is shared has a group without wildcards and a filter', () => {
+  test('[MQTT5-4.8.2-1] [MQTT5-4.8.2-2] for a shared subscription has a group without wildcards and a filter', () => {
     for (const text of [
       '$share/g/a',
       '$share/g/#',
@@ -70,11 +70,11 @@ describe('a topic filter', () => {
     }
   })
 
-  test('is not shared twice', () => {
+  test('is invalid with two prefixes $share', () => {
     assert.equal(parseTopicFilter('$share/g/$share/h/a'), undefined)
   })
 
-  test('is split into its group and the filter behind it', () => {
+  test('for a shared subscription is split into group and filter', () => {
     assert.deepEqual(splitSharedFilter('$share/g/a/#' as TopicFilter), { group: 'g', filter: 'a/#' })
     assert.deepEqual(splitSharedFilter('$share/g//' as TopicFilter), { group: 'g', filter: '/' })
     assert.equal(splitSharedFilter('a/$share/b' as TopicFilter), undefined)
@@ -83,7 +83,7 @@ describe('a topic filter', () => {
 })
 
 describe('an exclusive filter', () => {
-  test('is a filter behind its prefix, and neither shared nor exclusive there', () => {
+  test('has a filter after its prefix that is neither shared nor exclusive', () => {
     for (const filter of [
       '$exclusive/a',
       '$exclusive/a/#',
@@ -103,7 +103,7 @@ describe('an exclusive filter', () => {
       assert.equal(parseTopicFilter(text), undefined, text)
   })
 
-  test('is what stands behind its prefix', () => {
+  test('gives the filter after its prefix', () => {
     assert.equal(splitExclusiveFilter('$exclusive/a/#' as TopicFilter), 'a/#')
     assert.equal(splitExclusiveFilter('a/$exclusive/b' as TopicFilter), undefined)
     assert.deepEqual(
@@ -113,7 +113,7 @@ describe('an exclusive filter', () => {
   })
 })
 
-test('levels are counted by what separates them', () => {
+test('the number of levels is the number of separators plus one', () => {
   for (const [text, levels] of [
     ['a', 1],
     ['/', 2],
@@ -125,7 +125,7 @@ test('levels are counted by what separates them', () => {
   }
 })
 
-test('a wildcard is seen wherever it stands', () => {
+test('a wildcard is found at any position', () => {
   for (const text of ['+', 'a/#', 'a+']) assert.equal(hasWildcard(text), true)
   for (const text of ['', 'a/b']) assert.equal(hasWildcard(text), false)
 })
@@ -170,14 +170,14 @@ describe('a filter matches', () => {
     test(`${filter} does not match ${topic}`, () => assert.equal(matchesFilter(filter, topic), false))
   }
 
-  test('[MQTT-4.7.2-1] [MQTT5-4.7.2-1] with no wildcard in front of a topic that begins with $', () => {
+  test('[MQTT-4.7.2-1] [MQTT5-4.7.2-1] no topic that begins with $ by a leading wildcard', () => {
     for (const filter of ['#', '+/monitor/Clients', '+/#', '+']) {
       assert.equal(matchesFilter(filter, '$SYS/monitor/Clients'), false)
       assert.equal(matchesFilter(filter, '$SYS'), false)
     }
   })
 
-  test('exactly what a regular expression made from it matches', () => {
+  test('the same topics as an equivalent regular expression', () => {
     const level = fc.constantFrom('', 'a', 'b', '$x')
     const topics = fc.array(level, { minLength: 1, maxLength: 4 }).map((levels) => levels.join('/'))
     const filters = fc
@@ -192,7 +192,7 @@ describe('a filter matches', () => {
   })
 })
 
-/** The same said in another language. */
+/** The same filter as a regular expression. */
 function asExpression(filter: string): RegExp {
   const body = filter
     .replaceAll('$', '\\$')

@@ -8,7 +8,7 @@ const intern = (table: TopicTable, name: string): Topic => {
 }
 
 describe('a topic table', () => {
-  test('gives the same object for the same bytes, however they came', () => {
+  test('returns the same object for the same bytes, however they arrived', () => {
     const table = new TopicTable(100)
     const topic = intern(table, 'grüße/🐦')
     assert.equal(intern(table, 'grüße/🐦'), topic)
@@ -18,7 +18,7 @@ describe('a topic table', () => {
     assert.equal(topic.levels, 2)
   })
 
-  test('tells topics apart that differ in one byte, or in length only', () => {
+  test('distinguishes topics that differ in one byte, or in length only', () => {
     const table = new TopicTable(100)
     const names = ['a', 'aa', 'ab', 'ba', 'a/', '/a', 'a/b']
     const topics = new Set(names.map((name) => intern(table, name)))
@@ -26,7 +26,7 @@ describe('a topic table', () => {
     for (const name of names) assert.equal(intern(table, name).name, name)
   })
 
-  test('keeps no chunk alive', () => {
+  test('does not retain chunks', () => {
     const bytes = Buffer.from('a/b')
     const topic = new TopicTable(10).intern(bytes, 0, 3)
     bytes.fill(0)
@@ -40,7 +40,7 @@ describe('a topic table', () => {
       assert.equal(topic.bytes.buffer.byteLength, topic.bytes.length, topic.name)
   })
 
-  test('makes every topic again when it has forgotten them', () => {
+  test('creates a new object for each topic after it has been cleared', () => {
     const table = new TopicTable(10)
     const before = intern(table, 'a/b')
     table.forget()
@@ -49,7 +49,7 @@ describe('a topic table', () => {
     assert.deepEqual(after, before)
   })
 
-  test('makes a topic again also if it was not used recently', () => {
+  test('creates a new object for a removed topic also if the topic was not used recently', () => {
     const table = new TopicTable(4)
     const before = intern(table, 'a/b')
     for (const name of ['1', '2']) intern(table, name)
@@ -71,21 +71,21 @@ describe('a topic table', () => {
     assert.equal(intern(table, 'other'), other)
   })
 
-  test('tells topics apart whose hash is the same', () => {
+  test('distinguishes topics with the same hash', () => {
     const table = new TopicTable(100)
-    // These are known to be alike to FNV-1a.
+    // These names have the same FNV-1a hash.
     const names = ['costarring', 'liquid', 'declinate', 'macallums', 'altarage', 'zinke']
     for (const name of [...names, ...names]) assert.equal(intern(table, name).name, name)
   })
 
-  test('never remembers what is not a topic name', () => {
+  test('does not store invalid topic names', () => {
     const table = new TopicTable(10)
     for (let attempt = 0; attempt < 2; attempt++) {
       for (const text of ['', 'a/#', '+', 'a\0']) assert.throws(() => intern(table, text), ProtocolError)
     }
   })
 
-  test('remembers all that is in use while it has space', () => {
+  test('keeps all topics in use while it has space', () => {
     const table = new TopicTable(20_000)
     const topics = Array.from({ length: 10_000 }, (_, index) => intern(table, `sensor/${index}/state`))
     for (const [index, topic] of topics.entries()) assert.equal(intern(table, `sensor/${index}/state`), topic)
@@ -103,16 +103,16 @@ describe('a topic table', () => {
     assert.equal(idle.name, 'idle', 'a forgotten topic stays valid')
   })
 
-  test('is bounded in bytes too: long names are forgotten sooner', () => {
+  test('has a limit of bytes, too: long names are removed sooner', () => {
     const table = new TopicTable(1_000)
     const first = intern(table, 'first')
     for (let index = 0; index < 10; index++) intern(table, `${index}`.repeat(65_000))
     assert.notEqual(intern(table, 'first'), first)
   })
 
-  test('serves topics that collide: they push each other out, and each is what it says', () => {
+  test('returns the correct topic for colliding names, which replace each other', () => {
     const table = new TopicTable(4_096)
-    // Whatever the hash, so many names in so small a table share slots.
+    // With any hash function, so many names share slots in so small a table.
     for (let round = 0; round < 3; round++) {
       for (let index = 0; index < 3_000; index++) assert.equal(intern(table, `t${index}`).name, `t${index}`)
     }

@@ -7,7 +7,7 @@ test('a variable byte integer takes one to four bytes', () => {
   assert.deepEqual(limits.map(variableIntegerBytes), [1, 1, 2, 2, 3, 3, 4, 4])
 })
 
-test('what fits into none, and what is not a number, is an internal error', () => {
+test('a value that is too large, or not a number, is an internal error', () => {
   for (const value of [268_435_456, Infinity, NaN]) {
     assert.throws(() => variableIntegerBytes(value), new RegExp(`Assertion failed: ${value} is too large`))
   }

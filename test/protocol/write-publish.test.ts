@@ -35,7 +35,7 @@ const plain: PublishFields = {
   payloadEnd: 4,
 }
 
-/** Written in the midst of other bytes, which stay as they are. */
+/** The packet is written between other bytes, which must not change. */
 function write(fields: PublishFields, version: ProtocolVersion): Buffer {
   const size = measurePublish(fields, version)
   const target = Buffer.alloc(size + 6, 0xee)
@@ -51,16 +51,16 @@ function read(frame: Buffer): PlainPublish {
 }
 
 describe('a PUBLISH is written', () => {
-  test('with the payload where it lies in its chunk', () => {
+  test('with the payload directly from its chunk', () => {
     assert.deepEqual(write(plain, 4), bytes`30 07 0003 ${'a/b'} ${'hi'}`)
   })
 
-  test('[MQTT5-2.2.1-2] at QoS 0 without a packet id, whatever stands in its place', () => {
+  test('[MQTT5-2.2.1-2] at QoS 0 without a packet identifier, even if one is given', () => {
     assert.deepEqual(write({ ...plain, packetId: 7 }, 4), write(plain, 4))
     assert.deepEqual(write({ ...plain, packetId: 7 }, 5), write(plain, 5))
   })
 
-  test('before 5.0 without anything that 5.0 has', () => {
+  test('in versions before 5.0 without properties', () => {
     const rich = {
       ...plain,
       topicAlias: 3,
@@ -72,16 +72,16 @@ describe('a PUBLISH is written', () => {
     assert.deepEqual(write(rich, 4), write(plain, 4))
   })
 
-  test('in 5.0 with an alias in place of its topic', () => {
+  test('in 5.0 with an alias instead of the topic', () => {
     const aliased = { ...plain, topicIsOmitted: true, topicAlias: 0x0102 }
     assert.deepEqual(write(aliased, 5), bytes`30 08 0000 03 23 0102 ${'hi'}`)
   })
 
-  test('in 5.0 with the alias beside its topic, the first time', () => {
+  test('in 5.0 with alias and topic, the first time', () => {
     assert.deepEqual(write({ ...plain, topicAlias: 1 }, 5), bytes`30 0b 0003 ${'a/b'} 03 23 0001 ${'hi'}`)
   })
 
-  test('[MQTT5-3.3.2-6] with what is left of its expiry interval, in place of what it came with', () => {
+  test('[MQTT5-3.3.2-6] with the remaining expiry interval instead of the received one', () => {
     const properties = { messageExpiryIntervalSeconds: 100, contentType: 'c' }
     assert.deepEqual(read(write({ ...plain, properties, messageExpiryIntervalSeconds: 0 }, 5)).properties, {
       messageExpiryIntervalSeconds: 0,
@@ -93,7 +93,7 @@ describe('a PUBLISH is written', () => {
     })
   })
 
-  test('with its own properties, whatever was written before it', () => {
+  test('with its own properties, whatever packet was written before', () => {
     const small = { ...plain, properties: { contentType: 'small' } }
     const large = { ...plain, properties: { contentType: 'l'.repeat(5_000) } }
     for (const fields of [small, large, small, small, large]) {
@@ -124,7 +124,7 @@ test('an acknowledgement of success takes four bytes', () => {
   }
 })
 
-test('what a version before 5.0 has no place for is left out of every packet', () => {
+test('fields that a version before 5.0 does not have are omitted from every packet', () => {
   const filter = 'a' as TopicFilter
   const subscription = { filter, qos: 1, noLocal: true, retainAsPublished: true, retainHandling: 2 } as const
   const told = { reasonString: '?' }
@@ -144,12 +144,12 @@ test('what a version before 5.0 has no place for is left out of every packet', (
     for (const version of [3, 4] as const) assert.deepEqual(encode(packet, version), expected, packet.type)
 })
 
-test('a refusal of CONNECT has a code of CONNACK, whatever was wrong', () => {
+test('a refused CONNECT gets a CONNACK code for each reason', () => {
   assert.equal(connackReasonFor(reasonCodes.packetTooLarge), reasonCodes.packetTooLarge)
   assert.equal(connackReasonFor(reasonCodes.receiveMaximumExceeded), reasonCodes.protocolError)
 })
 
-describe('what cannot be written is our own mistake', () => {
+describe('writing an impossible packet is an internal error:', () => {
   test('a text of more than 65,535 bytes', () => {
     assert.throws(() => write4({ ...smallConnect(4), clientId: 'ü'.repeat(32_768) }), /Assertion failed: a text/)
   })
@@ -167,7 +167,7 @@ describe('what cannot be written is our own mistake', () => {
     assert.throws(() => write4({ type: 'auth', reasonCode: 0, properties: undefined }), /Assertion failed: auth/)
   })
 
-  test('more than a remaining length can say', () => {
+  test('a packet that is too large for a remaining length', () => {
     const fields = { ...plain, payloadStart: 0, payloadEnd: 268_435_456 }
     assert.throws(() => measurePublish(fields, 4), /Assertion failed/)
     assert.equal(measurePublish({ ...fields, payloadEnd: 268_435_450 }, 4), 268_435_460)

@@ -1,4 +1,4 @@
-// Commands about the broker, its data and who may use it, and how they reach it. They share a broker.
+// Commands for the broker, its data and its accounts, and the ways to connect to it. The tests share a broker.
 
 import assert from 'node:assert/strict'
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -13,10 +13,10 @@ import { shareBrokerWithApi } from '../../management/api.ts'
 import { runOverHttp, ctl, ctlDone, ctlRefused, runCtl, runCtlHere } from './ctl.ts'
 
 const sharedBroker = shareBrokerWithApi()
-/** Gets a bridge in the tests. */
+/** The tests add a bridge to this broker. */
 const bridgedBroker = shareBrokerWithApi()
 
-test('status is one page about the broker: what it is, what it holds, what troubles it', async (t) => {
+test('status prints version, numbers and alarms of the broker on one page', async (t) => {
   const broker = await sharedBroker()
   const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`)
   t.after(() => client.endAsync())
@@ -27,12 +27,12 @@ test('status is one page about the broker: what it is, what it holds, what troub
   assert.ok(status.shards >= 1)
   assert.deepEqual([status.alarms, status.bridges], [[], []])
   assert.match(status['messages.received.rate'], /^\d+\/s$/)
-  const page = await ctlDone(broker, ['status'], { asPeople: true })
+  const page = await ctlDone(broker, ['status'], { isTerminal: true })
   assert.match(page, /^uptime +\d+ Hours/m)
   assert.match(page, /^memory +\d+ MiB of \d+ MiB\ncpu +[\d.]+%\nbridges +none\nalarms +none\n$/m)
 })
 
-test('status of a broker in trouble says what is wrong, since when, and what is to be done', async () => {
+test('status prints each active alarm with its start time and what to do', async () => {
   const bridge = 'bridges.mqtt.north { server = "mqtt-tcp://127.0.0.1:1", enable = true }'
   const broker = await bridgedBroker()
   await ctlDone(broker, ['api', 'call', 'update_config', '--body', bridge])
@@ -50,7 +50,7 @@ test('status of a broker in trouble says what is wrong, since when, and what is 
   assert.match(await ctlRefused(broker, 1, ['alarms', '--end', 'bridge:south']), /no alarm 'bridge:south' holds/)
 })
 
-test('alarms are a list, which is empty where nothing is wrong', async () => {
+test('alarms prints a list, which is empty without active alarms', async () => {
   const broker = await sharedBroker()
   assert.equal(await ctlDone(broker, ['alarms']), '')
   assert.deepEqual(JSON.parse(await ctlDone(broker, ['alarms', '--all', '--json'])), [])
@@ -58,7 +58,7 @@ test('alarms are a list, which is empty where nothing is wrong', async () => {
 
 test('listeners are listed and reopened', async (t) => {
   const broker = await sharedBroker()
-  // The client of the test before may have left a moment ago.
+  // The client of the previous test may have disconnected just now.
   await eventually(async () =>
     assert.match(
       await ctlDone(broker, ['listeners', 'list']),
@@ -89,7 +89,7 @@ test('a process that can read the data directory needs no password', async (t) =
   assert.equal(JSON.parse(status.output).node_status, 'Running')
 })
 
-test('options that name the broker may stand before the command, and between its words', async () => {
+test('options that select the broker are accepted before the command and between its words', async () => {
   const { dataDirectory } = await sharedBroker()
   for (const words of [
     ['--data', dataDirectory, '--json', 'status'],
@@ -105,7 +105,7 @@ test('options that name the broker may stand before the command, and between its
   assert.deepEqual([unknown.code, unknown.errors.includes('Did you mean status?')], [2, true])
 })
 
-test('people come and go, with passwords from stdin', async () => {
+test('accounts are added and deleted, with passwords from stdin', async () => {
   const broker = await sharedBroker()
   await ctlDone(broker, ['admins', 'add', 'anna', '--viewer'], { lines: ['correct-horse'] })
   assert.match(await ctlDone(broker, ['admins', 'list']), /^anna\tviewer$/m)
@@ -120,7 +120,7 @@ test('people come and go, with passwords from stdin', async () => {
   assert.match(await ctlRefused(broker, 2, ['admins', 'add', 'bert']), /password of bert: stdin is empty/)
 })
 
-test('a program gets a secret that opens the API, told once', async () => {
+test('an API key has a secret that is printed once and authenticates at the API', async () => {
   const broker = await sharedBroker()
   const secret = (await ctlDone(broker, ['api-key', 'add', 'grafana', '--viewer'])).trim()
   assert.equal((await broker.request('/api/v4/brokers', { as: `grafana:${secret}` })).status, 200)
@@ -139,7 +139,7 @@ const secrets = {
 }
 
 for (const [group, secret] of Object.entries(secrets)) {
-  test(`ctl ${group}: what is stored comes and goes, and its secret is read from stdin`, async () => {
+  test(`ctl ${group}: entries are added and deleted, and the secret is read from stdin`, async () => {
     const broker = await sharedBroker()
     const lines = [secret]
     await ctlDone(broker, [group, 'add', 'an/na'], { lines })
@@ -154,12 +154,12 @@ for (const [group, secret] of Object.entries(secrets)) {
   })
 }
 
-test('an unknown name gives a clear error, and is not an internal error of the broker', async () => {
+test('an unknown name is reported as such, not as an internal error of the broker', async () => {
   const broker = await sharedBroker()
   assert.match(await ctlRefused(broker, 1, ['scram', 'update', 'an\u0001na'], ['a-password']), /\(code 105\)/)
 })
 
-test('a stored password lets the next client with it connect', async () => {
+test('a client can connect with a password as soon as it is stored', async () => {
   const broker = await sharedBroker()
   await ctlDone(broker, ['user', 'add', 'anna'], { lines: ['right'] })
   const at = `mqtt://127.0.0.1:${broker.port}`
@@ -169,7 +169,7 @@ test('a stored password lets the next client with it connect', async () => {
   await ctlDone(broker, ['user', 'del', 'anna'])
 })
 
-test('an archive is made, listed, looked at, compared and carried out by name and by path', async (t) => {
+test('an archive is created, listed, shown, compared and restored by name and by path', async (t) => {
   const broker = await sharedBroker()
   await ctlDone(broker, ['user', 'add', 'carol'], { lines: ['of carol'] })
   const said = await ctlDone(broker, ['data', 'export'])
@@ -223,7 +223,7 @@ test('a command prints the response of a broker over HTTP, in lines or as JSON',
   assert.equal(JSON.parse(asJson.output).node_status, 'Running')
 })
 
-test('lists are lines of cells between tabs where no terminal shows them', async () => {
+test('without a terminal, a list is printed as lines with cells separated by tabs', async () => {
   const broker = await sharedBroker()
   const listed = await ctl(broker, ['api', 'list'])
   assert.match(listed.output, /^list_brokers\tGET\t\/brokers\t/m)
@@ -238,7 +238,7 @@ test('any operation can be called by its name', async () => {
   assert.match(unknown.errors, /^godwit: list_nods: no such operation[^\n]*\n$/)
 })
 
-test('a password that is wrong is a failure in one line, and stands in none', async () => {
+test('a wrong password is reported in one line, which does not contain the password', async () => {
   const broker = await sharedBroker()
   const words = ['status', '--url', broker.url, '--username', 'admin', '--password-stdin']
   const wrong = await runCtlHere(words, ['not-the-password'])
@@ -247,7 +247,7 @@ test('a password that is wrong is a failure in one line, and stands in none', as
   assert.ok(!wrong.errors.includes('not-the-password'))
 })
 
-test('a broker that does not run is said in one line that says what to do', async (t) => {
+test('if the broker is not running, one line says so and what to do', async (t) => {
   const folder = await temporaryFolder(t)
   const nobody = await runCtlHere(['status', '--data', folder])
   assert.equal(nobody.code, 1)
@@ -270,7 +270,7 @@ for (const [what, words, hint] of [
     /stdin is empty/,
   ],
 ] as const) {
-  test(`${what} is wrong usage, in one line`, async () => {
+  test(`${what} is reported as wrong usage, in one line`, async () => {
     const { code, errors } = await runCtlHere(words)
     assert.equal(code, 2)
     assert.match(errors, /^godwit: [^\n]+\n$/)

@@ -1,4 +1,4 @@
-// Commands about clients and messages, which share a broker.
+// Commands for clients and messages. The tests share a broker.
 
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
@@ -11,14 +11,14 @@ import { ctlDone, ctlRefused } from './ctl.ts'
 
 const sharedBroker = shareBrokerWithApi({ set: ['retainer.max_payload_size=10B'] })
 
-test('clients are listed, by filters as well, shown and disconnected', async (t) => {
+test('clients are listed, with and without filters, shown and disconnected', async (t) => {
   const broker = await sharedBroker()
   const anna = await connected(t, broker, 'phone-of-anna', 'anna')
   await connected(t, broker, 'phone-of-bert', 'bert')
   assert.equal((await ctlDone(broker, ['clients', 'list'])).trim().split('\n').length, 2)
   const listed = await ctlDone(broker, ['clients', 'list', 'username=anna', 'conn_state=connected'])
   assert.match(listed, /^phone-of-anna\tanna\tconnected\t127\.0\.0\.1\t/)
-  assert.match(await ctlDone(broker, ['clients', 'list'], { asPeople: true }), /^clientid +username +conn_state/)
+  assert.match(await ctlDone(broker, ['clients', 'list'], { isTerminal: true }), /^clientid +username +conn_state/)
   assert.match(await ctlDone(broker, ['clients', 'show', 'phone-of-anna']), /^username +anna$/m)
   const gone = new Promise((resolve) => anna.once('close', () => resolve(undefined)))
   await ctlDone(broker, ['clients', 'kick', 'phone-of-anna'])
@@ -29,7 +29,7 @@ test('clients are listed, by filters as well, shown and disconnected', async (t)
   assert.match(await ctlRefused(broker, 1, ['clients', 'list', 'conn_state=perhaps']), /\(code 108\)/)
 })
 
-test('what clients subscribe to is a list, a tree and a list of topics', async (t) => {
+test('subscriptions are printed as a list, as a tree and as a list of topics', async (t) => {
   const broker = await sharedBroker()
   const client = await connected(t, broker, 'gardener', 'anna')
   await client.subscribeAsync(['garden/+/water', 'garden/rose', 'house/#'], { qos: 1 })
@@ -74,7 +74,7 @@ test('a message from the command line or from a file reaches the subscribers, an
   assert.equal(JSON.parse(receipt).matched, 1)
 })
 
-test('a message is retained, and taken away again', async (t) => {
+test('a retained message is published and deleted', async (t) => {
   const broker = await sharedBroker()
   await ctlDone(broker, ['publish', 'birds/last', '-m', 'x', '-r'])
   assert.match(await ctlDone(broker, ['retained', 'list', 'birds/#']), /^birds\/last\t0\t1\t/)
@@ -89,7 +89,7 @@ test('a message is retained, and taken away again', async (t) => {
   assert.equal(topic, 'birds/other')
 })
 
-test('a client that is there is subscribed and unsubscribed; one that is not is code 112', async (t) => {
+test('an existing client is subscribed and unsubscribed; an unknown client gives code 112', async (t) => {
   const broker = await sharedBroker()
   const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'sensor' })
   t.after(() => client.endAsync())
@@ -101,7 +101,7 @@ test('a client that is there is subscribed and unsubscribed; one that is not is 
   assert.match(await ctlRefused(broker, 1, ['subscribe', 'nobody', 'told/#']), /\(code 112\)/)
 })
 
-test('what cannot be published is told', async () => {
+test('a message that cannot be published is reported', async () => {
   const broker = await sharedBroker()
   assert.match(await ctlRefused(broker, 2, ['publish', 'a']), /-m TEXT or --file FILE/)
   assert.match(await ctlRefused(broker, 2, ['publish', 'a', '-m', 'x', '-q', '3']), /--qos/)
@@ -113,7 +113,7 @@ function nextMessage(client: MqttClient): Promise<readonly [topic: string, paylo
   return new Promise((resolve) => client.once('message', (topic, payload) => resolve([topic, payload])))
 }
 
-test('what was dropped is told with its reason, and what happened to a client', async (t) => {
+test('dropped messages are listed with reasons, and the events of a client are listed', async (t) => {
   const broker = await sharedBroker()
   const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'talker' })
   t.after(() => client.endAsync())
@@ -138,7 +138,7 @@ test('what was dropped is told with its reason, and what happened to a client', 
   assert.match(await ctlRefused(broker, 1, ['dropped', 'reason=mood']), /\(code 108\)/)
 })
 
-test('why a client may publish is explained', async (t) => {
+test('the command explains why a client is allowed to publish', async (t) => {
   const broker = await sharedBroker()
   const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'talker' })
   t.after(() => client.endAsync())
@@ -174,7 +174,7 @@ test('a banned client is disconnected and refused until the ban is deleted', asy
   assert.match(await ctlRefused(broker, 2, ['ban', 'add', 'username', 'a', '--seconds', 'long']), /--seconds/)
 })
 
-test('a trace is begun, listed, shown and deleted', async () => {
+test('a trace is started, listed, shown and deleted', async () => {
   const broker = await sharedBroker()
   await ctlDone(broker, ['trace', 'start', 'one', 'clientid', 'talker'])
   const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'talker' })

@@ -10,7 +10,7 @@ import { ctl, ctlDone, ctlRefused, runCtl, runCtlHere } from './ctl.ts'
 
 const configuredBroker = shareConfigurableBroker()
 
-test('a configuration is put in force, told, compared and taken back', async (t) => {
+test('a configuration is applied, listed, compared and reverted', async (t) => {
   const broker = await startBrokerWithApi(t)
   const file = join(broker.dataDirectory, 'new.conf')
   await writeFile(file, 'mqtt.max_packet_size = 2MB\n')
@@ -25,7 +25,7 @@ test('a configuration is put in force, told, compared and taken back', async (t)
   assert.equal(await ctlDone(broker, ['config', 'diff', String(oldest.number)]), '')
 })
 
-test('a configuration with a fault is refused, and so is what is none', async () => {
+test('an invalid configuration is refused, and so is a text that is not a configuration', async () => {
   const broker = await configuredBroker()
   const file = join(broker.dataDirectory, 'bad.conf')
   await writeFile(file, 'mqtt {')
@@ -41,7 +41,7 @@ test('reload reads the files again', async () => {
   assert.match(await ctlDone(broker, ['reload']), /^nothing has changed\n$|^/)
 })
 
-test('reload says which certificates are in force and until when, and fails where one cannot be used', async (t) => {
+test('reload prints the certificates in use and their expiry dates, and fails if one cannot be used', async (t) => {
   const folder = await temporaryFolder(t)
   const authority = new Authority('The test authority')
   const until = new Date('2040-02-03T04:05:06Z')
@@ -105,7 +105,7 @@ test('config set, get and unset change single settings, and leave the comments o
     await ctlDone(broker, ['config', 'set', 'mqtt.receive_maximum=77']),
     /^changed\tmqtt\.receive_maximum\t1024\t77$/m,
   )
-  // As behind --set, a value needs no quotes.
+  // As after --set, a value needs no quotes.
   const address = 'gateway.coap.listeners.udp.default.bind=127.0.0.1:0'
   await ctlDone(broker, ['config', 'set', address])
   assert.match(await ctlDone(broker, ['config', 'get', 'gateway.coap.listeners.udp.default.bind']), /127\.0\.0\.1:0/)
@@ -155,7 +155,7 @@ test('config unset drops the stored change, so that later edits of the file coun
   assert.deepEqual(await changes(), {})
 })
 
-test('an error in a change names the text that the user wrote, and no line of the file of the broker', async () => {
+test('an error in a change refers to the text of the user, not to a line of the file of the broker', async () => {
   const broker = await configuredBroker()
   assert.match(
     await ctlRefused(broker, 1, ['config', 'set', 'mqtt.receive_maximum=1', 'mqtt.receive_maximun=7']),
@@ -184,7 +184,7 @@ test('an error in a change names the text that the user wrote, and no line of th
   assert.match(sent.json.message, /^request:2:\d+: mqtt\.nothing: /)
 })
 
-test('what holds until the restart only is in no backup', async () => {
+test('changes that end with the next restart are not in backups', async () => {
   const broker = await configuredBroker()
   await broker.request('/api/v4/reload', { method: 'POST', body: { data: { msq_len: 55 } } })
   const exported = await ctlDone(broker, ['data', 'export'])
@@ -193,7 +193,7 @@ test('what holds until the restart only is in no backup', async () => {
   assert.ok(archive.includes('cluster.hocon') && !archive.includes('max_mqueue_len'))
 })
 
-test('a lost password is reset over the local socket, and nowhere else', async (t) => {
+test('a lost password can be reset over the local socket only', async (t) => {
   const broker = await startBroker(t, { generatesPassword: true })
   const reset = ['admins', 'reset', 'admin', '--data', broker.dataDirectory]
   const { code, output, errors } = await runCtl(t, reset)

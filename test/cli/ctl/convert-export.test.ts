@@ -30,7 +30,7 @@ const old = {
   rules: [{ id: 'rule:1' }],
 }
 
-test('an export of EMQX 4 becomes an archive, and what is left behind is named', async (t) => {
+test('an export of EMQX 4 is converted to an archive, and entries that cannot be converted are listed', async (t) => {
   const folder = await temporaryFolder(t)
   const file = join(folder, 'old.json')
   await writeFile(file, JSON.stringify(old))
@@ -56,7 +56,7 @@ async function* only(content: Buffer): AsyncGenerator<Buffer> {
   yield content
 }
 
-test('what is not such an export is refused with a sentence', async (t) => {
+test('a file that is not an export of EMQX 4 is refused with a sentence', async (t) => {
   const folder = await temporaryFolder(t)
   const file = join(folder, 'other.json')
   for (const [text, why] of [

@@ -12,17 +12,17 @@ export interface CtlRun {
   readonly errors: string
 }
 
-/** Runs one command with these words behind `ctl`, and these lines on stdin. */
+/** Runs `godwit ctl` with these arguments, and these lines on stdin. */
 export async function runCtl(t: TestContext, words: readonly string[], lines: readonly string[] = []): Promise<CtlRun> {
   const godwit = runGodwit(t, ['ctl', ...words])
-  // What takes nothing from stdin may be gone before this arrives.
+  // A command that reads no stdin may have ended before the lines are written.
   godwit.child.stdin?.on('error', () => {})
   godwit.child.stdin?.end(lines.map((line) => `${line}\n`).join(''))
   const code = await godwit.ended
   return { code, output: godwit.output, errors: godwit.errors }
 }
 
-/** The same, at this broker over HTTP as its administrator. */
+/** As `runCtl`, but over HTTP with the account of the administrator. */
 export function runOverHttp(
   t: TestContext,
   broker: BrokerWithApi,
@@ -34,34 +34,34 @@ export function runOverHttp(
   return runCtl(t, [...words, ...reach], [password, ...lines])
 }
 
-/** As `runCtl`, within this process. */
+/** As `runCtl`, but within this process. */
 export function runCtlHere(words: readonly string[], lines: readonly string[] = []): Promise<CtlRun> {
   return runHere(['ctl', ...words], { lines })
 }
 
-/** Within this process, at this broker over HTTP as its administrator. */
+/** As `runCtl`, but within this process, over HTTP with the account of the administrator. */
 export async function ctl(
   broker: BrokerWithApi,
   words: readonly string[],
-  { lines = [], asPeople = false }: { readonly lines?: readonly string[]; readonly asPeople?: boolean } = {},
+  { lines = [], isTerminal = false }: { readonly lines?: readonly string[]; readonly isTerminal?: boolean } = {},
 ): Promise<CtlRun> {
   const [name = '', password = ''] = administrator.split(':')
   const reach = ['--url', broker.url, '--username', name, '--password-stdin']
-  return runHere(['ctl', ...words, ...reach], { lines: [password, ...lines], asPeople })
+  return runHere(['ctl', ...words, ...reach], { lines: [password, ...lines], isTerminal })
 }
 
-/** What the command printed; fails unless it was done. */
+/** Returns what the command printed; fails if the command failed. */
 export async function ctlDone(
   broker: BrokerWithApi,
   words: readonly string[],
-  options: { readonly lines?: readonly string[]; readonly asPeople?: boolean } = {},
+  options: { readonly lines?: readonly string[]; readonly isTerminal?: boolean } = {},
 ): Promise<string> {
   const { code, output, errors } = await ctl(broker, words, options)
   assert.deepEqual({ code, errors }, { code: 0, errors: '' }, words.join(' '))
   return output
 }
 
-/** The one line that says why not; fails unless the exit code is this one. */
+/** Returns the one line of the error message; fails unless the exit code is `code`. */
 export async function ctlRefused(
   broker: BrokerWithApi,
   code: 1 | 2,

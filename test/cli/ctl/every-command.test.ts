@@ -1,4 +1,4 @@
-// Everything through `godwit ctl`, over the socket in the data directory, at a broker with clients.
+// Runs every command of `godwit ctl` over the socket in the data directory, with a broker that has clients.
 
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
@@ -19,7 +19,7 @@ import { type BrokerWithApi, startBrokerWithApi } from '../../management/api.ts'
 interface Operator {
   readonly broker: BrokerWithApi
   readonly used: Set<string>
-  /** Runs the command with these words behind it and gives what it prints; it must be done. */
+  /** Runs the command with these arguments and returns what it prints; the command must succeed. */
   readonly done: (command: string, words?: readonly string[], lines?: readonly string[]) => Promise<string>
 }
 
@@ -292,7 +292,7 @@ test('every operation has a godwit ctl command, and every command is tested', as
   assert.deepEqual(untried, [], 'token and data have tests of their own')
 })
 
-test('a list of many pages is shown to its end', async () => {
+test('a list of many pages is printed completely', async () => {
   const rows = Array.from({ length: 25 }, (_, row) => row)
   const pages: number[] = []
   const found = await allPages(async ({ page }) => {

@@ -20,13 +20,13 @@ const rows = [
   { clientid: 'godwit', qos: 0 },
 ]
 
-test('people get a table of the columns that matter, with a head', () => {
+test('on a terminal, a list is a table of the most important columns, with a heading', () => {
   const { text } = printed({ rows, columns: ['clientid', 'qos'] }, { isTTY: true })
   assert.equal(text, 'clientid  qos\na         1\ngodwit    0\n')
   assert.equal(printed({ rows: [] }, { isTTY: true }).text, 'none\n')
 })
 
-test('a table fits the terminal, and its heading is bold where there are colours', () => {
+test('a table fits the terminal, and its heading is bold if the terminal has colours', () => {
   const long = { clientid: 'a'.repeat(60), topic: 'b'.repeat(30), qos: 1 }
   const print = (columns: number, usesColors: boolean): string => {
     let text = ''
@@ -45,30 +45,30 @@ test('a table fits the terminal, and its heading is bold where there are colours
   assert.equal(wantsColors({ write: () => {} }, {}), false)
 })
 
-test('scripts get lines with tabs and nothing else, and no line where there is nothing', () => {
+test('without a terminal, a list is printed as lines with tabs, and an empty list as no line', () => {
   assert.equal(printed({ rows, columns: ['clientid', 'qos'] }).text, 'a\t1\ngodwit\t0\n')
   assert.equal(printed({ rows: [] }).text, '')
 })
 
-test('programs get all of it as one document', () => {
+test('with --json, all fields are printed as one document', () => {
   assert.deepEqual(JSON.parse(printed({ rows, columns: ['qos'] }, { asJson: true }).text), rows)
   assert.deepEqual(JSON.parse(printed({ done: 'kicked' }, { asJson: true }).text), { done: 'kicked' })
 })
 
-test('a name that a client chose cannot move the cursor, nor start a line', () => {
+test('a name chosen by a client cannot move the cursor or start a line', () => {
   const { text } = printed({ rows: [{ clientid: 'a\u001b[2J\nb\tc\u202e' }] })
   assert.equal(text, 'a\\u001b[2J\\u000ab\\u0009c\\u202e\n')
   const failure = { kind: 'refused', code: 112, status: 404, message: 'x\ny' } as const
   assert.deepEqual(printed({ failure }), { text: '', errors: 'godwit: x\\u000ay (code 112)\n', code: 1 })
 })
 
-test('the errors of a configuration are lines', () => {
+test('each error of a configuration is printed on its own line', () => {
   const failure = { kind: 'refused', code: 108, status: 400, message: 'a: x\nb: \u001b' } as const
   const { errors } = printed({ failure, hasLines: true })
   assert.equal(errors, 'godwit: a: x\ngodwit: b: \\u001b (code 108)\n')
 })
 
-test('used wrongly is 2, failed is 1, done is 0', () => {
+test('the exit code is 2 for wrong usage, 1 for a failure and 0 for success', () => {
   assert.equal(printed({ usage: 'no' }).code, 2)
   assert.equal(printed({ problem: 'no' }).code, 1)
   assert.equal(printed({ done: 'yes' }).code, 0)

@@ -15,7 +15,7 @@ const pairs = {
 }
 
 for (const [kind, { privateKey }] of Object.entries(pairs)) {
-  test(`a token made with a key of kind ${kind} is good for its public key, and ends`, async (t) => {
+  test(`a token signed with a key of kind ${kind} is valid for its public key, and expires`, async (t) => {
     const file = join(await temporaryFolder(t), 'key.pem')
     await writeFile(file, privateKey.export({ type: 'pkcs8', format: 'pem' }))
     const said = ['--subject', 'ops', '--role', 'viewer', '--valid-for', '10m']
@@ -34,7 +34,7 @@ for (const [kind, { privateKey }] of Object.entries(pairs)) {
   })
 }
 
-test('a token without a key, a span that is none and a key that is none are told', async (t) => {
+test('a missing key, an invalid duration and an invalid key are reported', async (t) => {
   const file = join(await temporaryFolder(t), 'key.pem')
   await writeFile(file, 'not a key')
   for (const [words, code, sentence] of [

@@ -5,10 +5,10 @@ import { fuzzDecoder } from './fuzz-decoder.ts'
 
 const inputs = testLength({ daily: 100_000, long: 1_000_000 })
 
-test('damaged packets cause only packets and protocol errors, and memory follows the received bytes', () => {
+test('damaged packets give packets or protocol errors, and the memory is in proportion to the received bytes', () => {
   const tally = fuzzDecoder(inputs, 20_261_121)
   assert.equal(tally.inputs, inputs)
-  // A fuzzer whose inputs all fail the same way, or not at all, tests nothing.
+  // A fuzzer whose inputs all fail in the same way, or never, tests nothing.
   assert.ok(tally.refused > inputs * 0.3, `${tally.refused} were refused`)
   assert.ok(tally.packets > inputs / 8, `${tally.packets} packets were read`)
 })

@@ -1,8 +1,8 @@
-// Spoiled packets through the decoder, by seed. What must hold for each:
+// Decodes mutated packets that a seed determines. Requirements for each packet:
 //
 // - the decoder gives packets or throws a ProtocolError, and nothing else;
-// - it allocates in proportion to what came, whatever lengths were announced;
-// - what it accepted can be written again, and then reads the same.
+// - it allocates in proportion to the received bytes, whatever lengths were announced;
+// - an accepted packet can be written again, and is then read as the same packet.
 
 import assert from 'node:assert/strict'
 import { ProtocolError, type PacketDecoder, type ProtocolVersion, type Role } from '../../../src/protocol/index.ts'
@@ -19,11 +19,11 @@ export interface FuzzTally {
   packets: number
 }
 
-/** Copies of strings and payloads, and the doubling of a packet that is not whole. */
+/** Allows for copies of strings and payloads, and for the doubling of the buffer of an incomplete packet. */
 const allowedBytesPerByte = 8
 const allowedBytesBeside = 512
 
-/** Throws with the input's bytes where one of the promises above does not hold. */
+/** Throws an Error with the bytes of the input if a requirement above is violated. */
 export function fuzzDecoder(inputs: number, seed: number): FuzzTally {
   return withoutStackTraces(() => fuzzAll(inputs, seed))
 }
@@ -57,7 +57,7 @@ interface Corpus {
   readonly packets: readonly Buffer[]
 }
 
-/** Every named packet, good and bad, by the version and the end that it belongs to. */
+/** Every named packet, valid and malformed, by its version and the end that reads it. */
 function corporaByEnd(): readonly Corpus[] {
   const good = namedPackets.map(({ version, role, bytes, packet }) => {
     return { version, role, bytes, isFirst: packet.type === 'connect' }
@@ -65,7 +65,7 @@ function corporaByEnd(): readonly Corpus[] {
   const bad = malformedPackets.map(({ version, role, bytes, isFirst }) => {
     return { version, role, bytes, isFirst: isFirst === true }
   })
-  // What is bad already hides what a mutation would have done: the good stand more often.
+  // A malformed packet hides the effect of a mutation, so valid packets are more frequent.
   const all = [...good, ...good, ...good, ...good, ...bad].filter(({ bytes }) => bytes.length < 1_000)
   const corpora: Corpus[] = []
   for (const version of [3, 4, 5] as const) {
@@ -75,7 +75,7 @@ function corporaByEnd(): readonly Corpus[] {
     }
   }
   const connects = all.filter(({ isFirst }) => isFirst).map(({ bytes }) => bytes)
-  // Twice, for they have the most in them.
+  // Twice, because these packets have the most fields.
   for (let times = 0; times < 2; times++) corpora.push({ version: 4, role: 'server', isFirst: true, packets: connects })
   return corpora
 }

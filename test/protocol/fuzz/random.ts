@@ -1,11 +1,11 @@
-// Random numbers from a seed: the same seed, the same scenario, on every machine.
+// Random numbers from a seed: the same seed gives the same run on every machine.
 
-/** xorshift32: fast, and random enough to break things. */
+/** xorshift32: fast, and random enough for fuzzing. */
 export class Random {
   private state: number
 
   constructor(seed: number) {
-    // Zero would stay zero; the product spreads small seeds.
+    // A state of zero would stay zero; the product makes small seeds different.
     this.state = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) | 1
     for (let round = 0; round < 8; round++) this.uint32()
   }

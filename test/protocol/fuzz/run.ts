@@ -1,4 +1,4 @@
-// The long run, by hand:
+// The long run, started by hand:
 //
 //   npm run fuzz:protocol -- --inputs 5000000 --seed 1
 
