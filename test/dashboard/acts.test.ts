@@ -11,8 +11,8 @@ async function done(page: Page, what: RegExp | string): Promise<void> {
   await page.getByRole('status').getByText(what).waitFor()
 }
 
-describe('what an administrator does in the page happens at the broker', () => {
-  // One listener goes away and comes back.
+describe('actions of an administrator in the page change the broker', () => {
+  // One test stops a listener and starts it again.
   const shared = shareStarted(async (scope) =>
     startBrokerWithApi(scope, { set: [`listeners.tcp.bind="127.0.0.1:${await reservePort(scope)}"`] }),
   )
@@ -24,7 +24,7 @@ describe('what an administrator does in the page happens at the broker', () => {
     return connected
   }
 
-  test('a client is found by the server, opened, and disconnected after a question', async (t) => {
+  test('a client is found by a search of the server, opened, and disconnected after a confirmation', async (t) => {
     const broker = await shared()
     const sensor = await client(t, 'sensor-1')
     await client(t, 'other-2')
@@ -49,7 +49,7 @@ describe('what an administrator does in the page happens at the broker', () => {
     assertQuiet(opened)
   })
 
-  test('a subscription is made and taken away in the name of a client', async (t) => {
+  test('a subscription is added and removed for a client', async (t) => {
     const broker = await shared()
     await client(t, 'reader')
     const { page } = await openAt(t, broker, '#/clients/reader?tab=subscriptions')
@@ -124,7 +124,7 @@ describe('what an administrator does in the page happens at the broker', () => {
     assert.deepEqual([gone.status, gone.json.code], [404, 108])
   })
 
-  test('a setting is changed after a review, and a text is checked before it is applied', async (t) => {
+  test('a setting is changed after a review, and a configuration text is checked before it is applied', async (t) => {
     const broker = await shared()
     const { page } = await openAt(t, broker, '#/configuration')
     await page.getByRole('searchbox', { name: 'Search settings' }).fill('mqtt.max_awaiting_rel')
@@ -153,7 +153,7 @@ describe('what an administrator does in the page happens at the broker', () => {
   test('a listener is stopped and started', async (t) => {
     const broker = await shared()
     const { page } = await openAt(t, broker, '#/listeners')
-    // Other listeners are running all the time: only the row of this one tells.
+    // Other listeners are always running, so only the row of this one is checked.
     const row = page
       .getByRole('table', { name: 'Listeners' })
       .getByRole('row')
@@ -184,7 +184,7 @@ describe('what an administrator does in the page happens at the broker', () => {
     await page.getByRole('table', { name: 'API keys' }).getByText('reporter').waitFor()
   })
 
-  test('a viewer sees the lists and no control that changes', async (t) => {
+  test('a viewer sees the lists, and no controls for changes', async (t) => {
     const broker: BrokerWithApi = await shared()
     await broker.request('/api/v5/users', {
       method: 'POST',
@@ -211,7 +211,7 @@ describe('what an administrator does in the page happens at the broker', () => {
 
 const actWords =
   /^(Add|Apply|Ban|Clear|Create|Delete|Disconnect|Edit|End|Reset|Restart|Restore|Roll back|Save|Start|Stop|Subscribe|Unsubscribe|Upload)\b/
-/** All pages but the WebSocket client, which acts with credentials of its own. */
+/** All pages except the WebSocket client, which has its own credentials. */
 const routesOfViewers = [
   'overview',
   'alarms',
@@ -245,7 +245,7 @@ const routesOfViewers = [
   'about',
 ]
 
-test('names from clients are text, whatever stands in them', async (t) => {
+test('names from clients are shown as text, whatever they contain', async (t) => {
   const broker = await connectHostile(t)
   const opened = await openAt(t, broker, '#/clients')
   const { page } = opened
@@ -257,7 +257,7 @@ test('names from clients are text, whatever stands in them', async (t) => {
   await page.goto(page.url().replace(/#.*/, '#/retained?search=hostile/%23'))
   await page.getByRole('button', { name: /^Show hostile/ }).click()
   await page.getByRole('region', { name: 'Payload' }).getByText('<b onclick=').waitFor()
-  // A letter that turns the direction of what follows is shown as what it is.
+  // A control character for the text direction is shown as its code.
   await page
     .getByRole('dialog')
     .getByText(String.raw`\u202e`)
@@ -269,7 +269,7 @@ test('names from clients are text, whatever stands in them', async (t) => {
 
 const hostileId = '<img src=x onerror=alert(1)>/../#?%00'
 
-/** Of the tests below, which have clients, topics and rules of their own. */
+/** The broker of the tests below, which have their own clients, topics and rules. */
 const sharedAmongLists = shareBrokerWithApi()
 
 async function connectHostile(t: { after(end: () => unknown): void }): Promise<BrokerWithApi> {
@@ -281,7 +281,7 @@ async function connectHostile(t: { after(end: () => unknown): void }): Promise<B
   return broker
 }
 
-test('retained messages have pages, and shared subscriptions are found by the server', async (t) => {
+test('retained messages are shown in pages, and shared subscriptions are found by a search of the server', async (t) => {
   const broker = await sharedAmongLists()
   const client = await connectAsync({ port: broker.port, clientId: 'gardener' })
   t.after(() => client.endAsync(true))
@@ -309,7 +309,7 @@ test('retained messages have pages, and shared subscriptions are found by the se
   assertQuiet(opened)
 })
 
-test('one list of access rules has pages', async (t) => {
+test('a list of access rules is shown in pages', async (t) => {
   const broker = await sharedAmongLists()
   const rules = Array.from({ length: 60 }, (_, number) => ({
     username: `user-${String(number).padStart(2, '0')}`,

@@ -98,7 +98,7 @@ async function faultsOf(page: Page, place = 'html'): Promise<string[]> {
   return faults
 }
 
-/** At a page with the checker. The page itself would not run it: the debugger adds it, and it stays while only the hash changes. */
+/** Opens a page with the checker. The policy of the page forbids its script, so the debugger adds it; it stays while only the hash changes. */
 async function openWithAxe(t: Scope, broker: BrokerWithApi, width?: number): Promise<OpenPage> {
   const opened = await openAt(t, broker, plainRoute.route, width === undefined ? {} : { width })
   watchRequests(opened.page)
@@ -106,7 +106,7 @@ async function openWithAxe(t: Scope, broker: BrokerWithApi, width?: number): Pro
   return opened
 }
 
-/** A page without buttons of the names that the tests click. */
+/** A page that has no buttons with the names that the tests click. */
 const plainRoute = { route: '#/about', heading: 'About' }
 
 async function goTo(page: Page, { route, heading }: { readonly route: string; readonly heading: string }) {
@@ -114,7 +114,7 @@ async function goTo(page: Page, { route, heading }: { readonly route: string; re
   await page.getByRole('heading', { level: 1, name: heading, exact: true }).waitFor()
 }
 
-describe('axe finds nothing', () => {
+describe('axe finds no violation', () => {
   const broker = shareBrokerWithApi()
   const filledBroker = shared(async (scope) => {
     const filled = await startBrokerWithApi(scope, { set: settingsOfSample })
@@ -132,7 +132,7 @@ describe('axe finds nothing', () => {
     assertQuiet(opened)
   })
 
-  test('in any dialog, light and dark, and on a phone none scrolls sideways', async (t) => {
+  test('in any dialog, light and dark, and at phone width none scrolls horizontally', async (t) => {
     const opened = await openWithAxe(t, await broker(), 320)
     const { page } = opened
     const dialog = page.locator(openDialog)
@@ -168,7 +168,7 @@ describe('axe finds nothing', () => {
     assertQuiet(opened)
   })
 
-  test('on a phone nothing scrolls sideways', async (t) => {
+  test('at phone width no page scrolls horizontally', async (t) => {
     const { page } = await openAt(t, await broker(), plainRoute.route, { width: 320 })
     for (const each of allRoutes) {
       await goTo(page, each)

@@ -6,7 +6,7 @@ import { assertQuiet, openAt } from './browser.ts'
 describe('Backup and Restore', () => {
   const shared = shareBrokerWithApi()
 
-  test('creates, restores after a question whose checkbox is cleared each time, and deletes', async (t) => {
+  test('creates, restores after a confirmation whose checkbox is cleared each time, and deletes', async (t) => {
     const broker = await shared()
     await broker.request('/api/v4/auth_username', {
       method: 'POST',
@@ -48,7 +48,7 @@ describe('Backup and Restore', () => {
     assertQuiet(opened)
   })
 
-  test('lists the newest first; a restore sends what was allowed, and stays open with the refusal', async (t) => {
+  test('lists the newest archive first; a restore sends the selected options, and its dialog stays open with a refusal', async (t) => {
     const broker = await shared()
     for (let time = 0; time < 2; time++) await broker.request('/api/v5/data/export', { method: 'POST', body: {} })
     const { page } = await openAt(t, broker, '#/backup')
@@ -76,7 +76,7 @@ describe('Backup and Restore', () => {
     for (const filename of shown) await broker.request(`/api/v5/data/files/${filename}`, { method: 'DELETE' })
   })
 
-  test('a refused upload shows what the broker says', async (t) => {
+  test('a refused upload shows the message of the broker', async (t) => {
     const { page } = await openAt(t, await shared(), '#/backup')
     const file = { name: 'nothing.tar.gz', mimeType: 'application/gzip', buffer: Buffer.from('no archive') }
     await page.getByLabel('File to upload').setInputFiles(file)
@@ -86,7 +86,7 @@ describe('Backup and Restore', () => {
       .waitFor()
   })
 
-  test('Create is disabled while a namespace is selected, and for administrators of one', async (t) => {
+  test('Create is disabled while a namespace is selected, and for administrators of a namespace', async (t) => {
     const broker = await shared()
     await broker.request('/api/v5/namespaces', { method: 'POST', body: { namespace: 'plant' } })
     const { page } = await openAt(t, broker, '#/backup')

@@ -1,4 +1,4 @@
-// Debian's Chromium with the dashboard of a real broker in it, driven by role and name as a reader hears them.
+// Opens the dashboard of a real broker in Debian's Chromium. Tests find elements by role and name, as screen readers do.
 
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
@@ -6,7 +6,7 @@ import { type Browser, type BrowserContext, chromium, type Page } from 'playwrig
 import { shared, type Scope } from '../e2e/godwit-process.ts'
 import { administrator, type BrokerWithApi } from '../management/api.ts'
 
-/** The same engine without windows opens a page in a fifth of the processor time. `npm run test:long` has the pages in the other one. */
+/** The same engine without windows opens a page in a fifth of the processor time. `npm run test:long` uses the one with windows. */
 function chromiumProgram(): string {
   const programs = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium']
   const found = process.env['CHROMIUM'] ?? programs.find((program) => existsSync(program))
@@ -31,14 +31,14 @@ export interface OpenPage {
 }
 
 export interface PageOptions {
-  /** Behind `/dashboard/`: a hash. */
+  /** The hash after `/dashboard/`. */
   readonly route?: string
   readonly width?: number
   readonly locale?: string
   readonly colorScheme?: 'light' | 'dark'
 }
 
-/** A browser of its own, with nothing from others in it. */
+/** A separate browser without data of other tests. */
 export async function openPage(t: Scope, broker: BrokerWithApi, options: PageOptions = {}): Promise<OpenPage> {
   const { route = '', width = 1_280, locale = 'en-GB', colorScheme = 'light' } = options
   const started: Browser = await browser()
@@ -54,7 +54,7 @@ export async function openPage(t: Scope, broker: BrokerWithApi, options: PageOpt
   page.setDefaultTimeout(60_000)
   const complaints: string[] = []
   page.on('console', (line) => {
-    // A refused request is shown by the browser itself; what the page makes of it is tested where it matters.
+    // The browser itself logs each refused request; other tests check what the page shows.
     if (line.type() === 'error' && !line.text().startsWith('Failed to load resource')) complaints.push(line.text())
   })
   page.on('pageerror', (error) => complaints.push(String(error)))
@@ -73,7 +73,7 @@ export async function signIn(page: Page, credentials = administrator): Promise<v
   await page.getByRole('button', { name: 'Account', exact: true }).waitFor()
 }
 
-/** Signed in, at a page. */
+/** Signs in and opens a page. */
 export async function openAt(
   t: Scope,
   broker: BrokerWithApi,
@@ -85,12 +85,12 @@ export async function openAt(
   return opened
 }
 
-/** Of the document: it is set after its heading is shown. */
+/** Title of the document, which is set after the heading is shown. */
 export async function untilTitle(page: Page, title: string): Promise<void> {
   await page.waitForFunction((wanted) => document.title === wanted, title)
 }
 
-/** For suites: the checks that belong to every page. */
+/** Checks that apply to every page. */
 export function assertQuiet({ complaints }: OpenPage): void {
   assert.deepEqual(complaints, [])
 }

@@ -1,4 +1,4 @@
-// What all pages have in common: a prefix of a proxy, live lists that pause, files of tables, times, paths in the route.
+// Functions of all pages: the prefix of a proxy, pausing of live lists, exported tables, times, filters in the route.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -15,7 +15,7 @@ import { assertQuiet, openAt } from './browser.ts'
 
 const shared = shareBrokerWithApi()
 
-/** Takes the prefix off, and keeps the Host header. */
+/** Removes the prefix, and keeps the Host header. */
 async function proxyBelow(t: Scope, broker: BrokerWithApi, prefix: string): Promise<string> {
   const proxy = createServer((incoming, outgoing) => {
     const { url = '', method, headers } = incoming
@@ -34,7 +34,7 @@ async function proxyBelow(t: Scope, broker: BrokerWithApi, prefix: string): Prom
   return `http://127.0.0.1:${(proxy.address() as AddressInfo).port}${prefix}`
 }
 
-test('the page works below a prefix that a proxy takes off', async (t) => {
+test('the page works below a path prefix that a proxy removes', async (t) => {
   const broker = await shared()
   const url = await proxyBelow(t, broker, '/plant/mqtt')
   const opened = await openAt(t, { ...broker, url }, '#/listeners')
@@ -45,7 +45,7 @@ test('the page works below a prefix that a proxy takes off', async (t) => {
   assertQuiet(opened)
 })
 
-test('[RFC4180] cells of a table are quoted, and none begins a formula', () => {
+test('[RFC4180] exported cells are quoted, and no cell is read as a formula', () => {
   const cells = ['=1+1', '+1', '-1', '@SUM(A1)', 'a "b", c', 'plain', -1, true, undefined]
   const expected = `'=1+1,'+1,'-1,'@SUM(A1),"a ""b"", c",plain,-1,true,\r\n`
   assert.equal(writeCsv([cells]), expected)
@@ -59,7 +59,7 @@ async function connect(t: Scope, clientId: string): Promise<void> {
 }
 
 describe('lists', () => {
-  test('stand still while they are paused, and go on', async (t) => {
+  test('do not change while they are paused, and then continue', async (t) => {
     const opened = await openAt(t, await shared(), '#/clients?search=live')
     const { page } = opened
     await page.clock.install()
@@ -80,7 +80,7 @@ describe('lists', () => {
     assertQuiet(opened)
   })
 
-  test('are exported as they are filtered', async (t) => {
+  test('are exported with their filter', async (t) => {
     await connect(t, '=export-1')
     await connect(t, 'other')
     const { page } = await openAt(t, await shared(), '#/clients?search=export')
@@ -94,7 +94,7 @@ describe('lists', () => {
     assert.deepEqual(rest, [])
   })
 
-  test('show times in the zone that the reader chose, with the ISO time behind', async (t) => {
+  test('show times in the selected time zone, with the ISO time as the title', async (t) => {
     await connect(t, 'timed')
     const { page } = await openAt(t, await shared(), '#/clients?search=timed')
     const time = page
@@ -110,7 +110,7 @@ describe('lists', () => {
     await time.getByText(new Intl.DateTimeFormat('en-GB', options).format(Date.parse(iso)), { exact: true }).waitFor()
   })
 
-  test('keep filter and place through reload, back and forward', async (t) => {
+  test('keep filter and page after reload, back and forward', async (t) => {
     await connect(t, 'kept-1')
     const { page } = await openAt(t, await shared(), '#/clients')
     await page.getByRole('searchbox', { name: 'Search clients', exact: true }).fill('kept')

@@ -49,7 +49,7 @@ const broker = shared(async (t): Promise<BrokerWithApi> => {
   return started
 })
 
-/** Names that are missing, or that several have. */
+/** Returns names that are missing, or that several elements have. */
 async function missingOn(page: Page, { names, rowActions = [] }: PageNames): Promise<string[]> {
   const missing: string[] = []
   for (const [role, all] of Object.entries(names)) {
@@ -75,8 +75,8 @@ async function missingOn(page: Page, { names, rowActions = [] }: PageNames): Pro
   return missing
 }
 
-describe('each page has what its description lists', () => {
-  test('by role and name, under one heading that has the focus, with its title', async (t) => {
+describe('each page has the elements of its description', () => {
+  test('by role and name, with one heading, which has the focus, and a title', async (t) => {
     const opened = await openAt(t, await broker(), '#/overview')
     const { page } = opened
     const missing: string[] = []
@@ -95,7 +95,7 @@ describe('each page has what its description lists', () => {
     assertQuiet(opened)
   })
 
-  test('the navigation has a link a page in groups, after a link that skips it', async (t) => {
+  test('the navigation has a link for each page, in groups, after a link that skips it', async (t) => {
     const { page } = await openAt(t, await broker(), '#/overview')
     const navigation = page.getByRole('navigation', { name: 'Main', exact: true })
     assert.deepEqual(await navigation.getByRole('heading').allTextContents(), [
@@ -126,7 +126,7 @@ describe('each page has what its description lists', () => {
     await menu.waitFor({ state: 'hidden' })
   })
 
-  test('choices have the words of the description', async (t) => {
+  test('select fields have the options of the description', async (t) => {
     const { page } = await openAt(t, await broker(), '#/clients')
     const wordsOf = (name: string): Promise<string[]> =>
       page.getByRole('combobox', { name, exact: true }).getByRole('option').allTextContents()
@@ -173,7 +173,7 @@ test('each dialog has its name, its fields and its buttons', async (t) => {
   assertQuiet(opened)
 })
 
-test('dangerous actions need a confirmation in an alertdialog that begins with the action, with the focus on Cancel', async (t) => {
+test('a destructive action opens an alertdialog whose title begins with the action, with the focus on Cancel', async (t) => {
   const { page } = await openAt(t, await broker(), '#/overview')
   const [{ node }] = (await (await broker()).request('/api/v4/nodes')).json.data as [{ readonly node: string }]
   const acts: readonly (readonly [route: string, button: RegExp, title: RegExp, act: string, typed?: string])[] = [
@@ -206,7 +206,7 @@ test('dangerous actions need a confirmation in an alertdialog that begins with t
   }
 })
 
-test('a session that ends by itself says so, and the sign-in leads back', async (t) => {
+test('an expired login is reported, and the page is shown again after the next sign-in', async (t) => {
   const opened = await openAt(t, await broker(), '#/retained?search=plant%2F%23')
   const { page } = opened
   await page.getByRole('button', { name: 'Show plant/pump-1', exact: true }).waitFor()
@@ -221,7 +221,7 @@ test('a session that ends by itself says so, and the sign-in leads back', async 
   await page.getByRole('button', { name: 'Show plant/pump-1', exact: true }).waitFor()
 })
 
-test('the backup page is that of the namespace of its administrator, and a viewer sees the list only', async (t) => {
+test('an administrator of a namespace sees the archives of the namespace, and a viewer sees the list only', async (t) => {
   const own = await openAt(t, await broker(), '#/backup', { as: 'tenant:a-long-password' })
   await own.page.getByRole('main').getByText('Namespace tenant-a', { exact: true }).waitFor()
   assert.equal(await own.page.getByRole('combobox', { name: 'Namespace', exact: true }).count(), 0)
@@ -239,7 +239,7 @@ test('the backup page is that of the namespace of its administrator, and a viewe
   }
 })
 
-test('the WebSocket client and the topic explorer name what they show', async (t) => {
+test('the elements of the WebSocket client and the topic explorer have names', async (t) => {
   const opened = await openPage(t, await broker(), { route: '#/websocket' })
   const { page } = opened
   await signIn(page)

@@ -1,4 +1,4 @@
-// Delayed messages, topic metrics, schemas and sources: what is done in the page happens at the broker.
+// Delayed messages, topic metrics, schemas and sources: actions in the page change the broker.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -6,7 +6,7 @@ import { connectAsync } from 'mqtt'
 import { shareBrokerWithApi } from '../management/api.ts'
 import { assertQuiet, openAt } from './browser.ts'
 
-describe('pages of data', () => {
+describe('the data pages', () => {
   const shared = shareBrokerWithApi()
 
   test('a delayed message is shown with its payload and deleted', async (t) => {
@@ -29,7 +29,7 @@ describe('pages of data', () => {
     assertQuiet(opened)
   })
 
-  test('the messages of a topic are counted, reset, and no longer counted', async (t) => {
+  test('a topic metric is added, reset and deleted', async (t) => {
     const broker = await shared()
     const opened = await openAt(t, broker, '#/topic-metrics')
     const { page } = opened
@@ -57,7 +57,7 @@ describe('pages of data', () => {
     assertQuiet(opened)
   })
 
-  test('a schema is added after its fault is named, changed and deleted', async (t) => {
+  test('a schema is added after its error is corrected, then changed and deleted', async (t) => {
     const broker = await shared()
     const opened = await openAt(t, broker, '#/schemas')
     const { page } = opened
@@ -111,7 +111,7 @@ describe('pages of data', () => {
     assertQuiet(opened)
   })
 
-  test('a viewer sees the pages and no control that changes', async (t) => {
+  test('a viewer sees the pages, and no controls for changes', async (t) => {
     const broker = await shared()
     const body = { username: 'looker', password: 'a-lookers-password', role: 'viewer' }
     assert.equal((await broker.request('/api/v5/users', { method: 'POST', body })).status, 200)

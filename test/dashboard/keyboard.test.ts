@@ -8,18 +8,18 @@ import { allRoutes } from './routes.ts'
 import { fillBroker, settingsOfSample } from './sample-data.ts'
 
 interface Walk {
-  /** What the keyboard must reach, and what it reached. */
+  /** Elements that the keyboard must reach, and elements that it reached. */
   readonly wanted: Set<Element>
   readonly reached: Set<Element>
-  /** Reached without a mark that one sees. */
+  /** Reached elements without a visible focus. */
   readonly unseen: string[]
 }
 
 declare const window: { walk: Walk }
 
 /**
- * Records what can be operated within `place`, a selector, and each element that gets the focus from now on. Returns how often one presses Tab
- * at most.
+ * Records the controls within `place`, a selector, and each element that gets the focus from now on. Returns the maximum number of
+ * presses of Tab.
  */
 async function beginWalk(page: Page, place: string): Promise<number> {
   return page.evaluate((selector) => {
@@ -78,7 +78,7 @@ async function walkThrough(page: Page, { route, heading }: { readonly route: str
 /** Tests of so many pages each: one of all takes too long. */
 const pagesPerTest = 7
 
-describe('the keyboard reaches all that can be operated, and one sees where it is', () => {
+describe('the keyboard reaches all controls, and the focus is visible', () => {
   for (let first = 0; first < allRoutes.length; first += pagesPerTest) {
     const some = allRoutes.slice(first, first + pagesPerTest)
     test(`from ${some[0]?.route} to ${some.at(-1)?.route}`, async (t) => {
@@ -91,7 +91,7 @@ describe('the keyboard reaches all that can be operated, and one sees where it i
   }
 })
 
-test('tabs are chosen by arrows, the menu and the link to the content by Enter', async (t) => {
+test('arrow keys select tabs, and Enter activates the menu and the link to the content', async (t) => {
   const { page } = await openAt(t, await filledBroker(), '#/access', { width: 320 })
   await page.getByRole('tab', { name: 'Users', exact: true }).focus()
   await page.keyboard.press('ArrowRight')

@@ -1,5 +1,5 @@
-// The behavior of every list: it reloads while it is visible, keeps rows in place, drops late responses, and shows what it waits for and
-// what failed. The test sends the responses of the API, so that each moment is known.
+// The behavior of every list: it reloads while it is visible, keeps rows in place, drops late responses, and shows loading and
+// errors. The test sends the responses of the API, so that their times are known.
 
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
@@ -43,7 +43,7 @@ async function showTab(page: Page, isShown: boolean): Promise<void> {
 describe('a list', () => {
   const broker = shareBrokerWithApi()
 
-  /** The page of clients, with a clock that stands, and what the API says in the hands of the test. */
+  /** Opens the page of clients with a stopped clock; the test sends the responses of the API. */
   async function openClients(t: Parameters<typeof openAt>[0]) {
     const state = { clients: [listed('b'), listed('c')], requests: [] as (string | undefined)[] }
     const { page } = await openAt(t, await broker(), '#/about')
@@ -73,7 +73,7 @@ describe('a list', () => {
     assert.deepEqual(state.requests, [undefined, '1', '1'])
   })
 
-  test('keeps the rows in place while one of them has the focus, with the values of now', async (t) => {
+  test('keeps the order of the rows while one of them has the focus, and updates their values', async (t) => {
     const { page, state } = await openClients(t)
     await button(page, 'Disconnect c').focus()
     state.clients = [listed('a'), listed('c', 7)]
@@ -87,7 +87,7 @@ describe('a list', () => {
     assert.deepEqual(await idsIn(page), ['a', 'c'])
   })
 
-  test('is sorted by its heads, which are buttons', async (t) => {
+  test('is sorted by its column headings, which are buttons', async (t) => {
     const { page, state } = await openClients(t)
     state.clients = [listed('b', 2), listed('c', 10), listed('a', 1)]
     await page.clock.runFor(5_000)
@@ -101,7 +101,7 @@ describe('a list', () => {
     assert.deepEqual(await idsIn(page), ['c', 'b', 'a'])
   })
 
-  test('searches after 300 ms, says that it loads after 150 ms while the old rows stay, and drops what comes late', async (t) => {
+  test('searches after 300 ms, shows that it loads after 150 ms while the old rows stay, and ignores late responses', async (t) => {
     const { page } = await openClients(t)
     const waiting = new Map<string, Route>()
     const isWaiting = { slow: Promise.withResolvers<void>(), quick: Promise.withResolvers<void>() }
@@ -127,14 +127,14 @@ describe('a list', () => {
     await isWaiting.quick.promise
     await fulfil(waiting.get('quick') ?? assert.fail(), clientPage([listed('of quick')]))
     await link(page, 'of quick').waitFor()
-    // The page has given this one up: the browser may have taken it back already.
+    // The page ignores this response, and the browser may have cancelled the request already.
     await fulfil(waiting.get('slow') ?? assert.fail(), clientPage([listed('of slow')])).catch(() => undefined)
     await page.clock.runFor(1_000)
     assert.deepEqual(await idsIn(page), ['of quick'])
     assert.equal(await region.getAttribute('aria-busy'), 'false')
   })
 
-  test('says what failed, in the words of the API, and tries again; the rest of the page lives', async (t) => {
+  test('shows the error message of the API and a button to retry; the rest of the page works', async (t) => {
     const { page } = await openClients(t)
     const failure = JSON.stringify({ code: 101, message: 'shard 1 is restarting' })
     await page.route('**/api/v4/clients?**', (route) => fulfil(route, failure, 500))
@@ -151,7 +151,7 @@ describe('a list', () => {
     await again.waitFor({ state: 'detached' })
   })
 
-  test('says once that the broker is away, and goes on by itself', async (t) => {
+  test('shows one message while the broker is unavailable, and continues automatically', async (t) => {
     const { page, state } = await openClients(t)
     await page.route('**/api/**', (route) => route.abort())
     await page.clock.runFor(5_000)
@@ -166,7 +166,7 @@ describe('a list', () => {
     await link(page, 'back').waitFor()
   })
 
-  test('searches user names and addresses on the server, and keeps rows per page and the page in the route', async (t) => {
+  test('searches user names and addresses on the server, and has the page and its size in the route', async (t) => {
     const { page } = await openClients(t)
     const requests: URLSearchParams[] = []
     await page.route('**/api/v4/clients?**', (route) => {
@@ -193,7 +193,7 @@ describe('a list', () => {
     assert.deepEqual([last?.get('limit'), last?.get('cursor')], ['50', '0.50.0'])
   })
 
-  test('of numbered pages is exported with all of them', async (t) => {
+  test('with numbered pages is exported with all pages', async (t) => {
     const names = Array.from({ length: 30 }, (_, number) => `user-${String(number).padStart(2, '0')}`)
     const started = await broker()
     for (const username of names) {

@@ -31,7 +31,7 @@ const broker = shared(async (t): Promise<BrokerWithApi> => {
 
 const connectors = (page: Page) => page.getByRole('table', { name: 'Connectors', exact: true })
 
-test('an administrator of a namespace edits a connector and an action in fields, and a secret stays', async (t) => {
+test('an administrator of a namespace edits a connector and an action in fields, and an unchanged secret stays', async (t) => {
   const started = await broker()
   const opened = await openAt(t, started, '#/rules?tab=services', { as })
   const { page } = opened
@@ -68,7 +68,7 @@ test('an administrator of a namespace edits a connector and an action in fields,
   assertQuiet(opened)
 })
 
-test('a global administrator selects the namespace on the pages that have one, and only their requests have it', async (t) => {
+test('a global administrator selects the namespace on pages with namespaces, and only requests of these pages have it', async (t) => {
   const started = await broker()
   const opened = await openAt(t, started, '#/rules?tab=services')
   const { page } = opened
@@ -99,7 +99,7 @@ test('a global administrator selects the namespace on the pages that have one, a
   assertQuiet(opened)
 })
 
-test('an account of a namespace sees the pages that it may use, and its namespace in the header', async (t) => {
+test('an account of a namespace sees its allowed pages, and its namespace in the header', async (t) => {
   const opened = await openAt(t, await broker(), '#/overview', { as })
   const { page } = opened
   await page.getByRole('banner').getByText('Namespace plant', { exact: true }).waitFor()

@@ -20,10 +20,10 @@ async function problemAt(dialog: Locator, key: string): Promise<string> {
   return (await dialog.locator(`[id="${id}"]`).textContent()) ?? ''
 }
 
-/** Of the broker's administrator. Only the first test looks at what was there before it. */
+/** The page of the broker's administrator. Only the first test checks existing entries. */
 const startShared = shareBrokerWithApi()
 
-test('a connector and an action are made in fields; what the broker refuses is said at the field; a test stores nothing', async (t) => {
+test('a connector and an action are added in fields; a refusal is shown at its field; a test stores nothing', async (t) => {
   const stored = Promise.withResolvers<string>()
   const service = createServer((request, response) => {
     let body = ''
@@ -83,7 +83,7 @@ test('a connector and an action are made in fields; what the broker refuses is s
   assertQuiet(opened)
 })
 
-test('a source of another type is made in fields, and JSON begins with what was filled in', async (t) => {
+test('a source of another type is added in fields, and the JSON view has the values of the fields', async (t) => {
   const broker = await startShared()
   const connector = { type: 'mqtt', name: 'plant', server: '127.0.0.1:1', enable: false }
   assert.equal((await broker.request('/api/v5/connectors', { method: 'POST', body: connector })).status, 201)
@@ -112,7 +112,7 @@ test('a source of another type is made in fields, and JSON begins with what was 
   assertQuiet(opened)
 })
 
-test('an administrator of a namespace adds a connector and an action in fields, without those of files', async (t) => {
+test('an administrator of a namespace adds a connector and an action in fields, without fields for files', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['namespaces.enable=true'] })
   const account = { username: 'planter', password: 'a-planters-password', role: 'ns:plant::administrator' }
   assert.equal((await broker.request('/api/v5/users', { method: 'POST', body: account })).status, 200)
@@ -169,7 +169,7 @@ test('a listener is added to a gateway, which then runs', async (t) => {
   assertQuiet(opened)
 })
 
-test('a refusal belongs to the field whose key it names, the longest one, and else to none', () => {
+test('a refusal is shown at the field with the longest key that it names, or at no field', () => {
   const keys = ['url', 'parameters', 'parameters.topic', 'ssl.keyfile']
   const place = ['actions', 'mqtt', 'a.b']
   const found = settingProblems(
@@ -187,7 +187,7 @@ test('a refusal belongs to the field whose key it names, the longest one, and el
   assert.deepEqual(found.rest, ['actions.mqtt.a.b.urls: unknown', 'the disk is full'])
 })
 
-test('a text that looks like JSON stays a text where the setting is one', () => {
+test('a text that looks like JSON stays a text if the setting is a text', () => {
   const template = '{"value": "${payload.value}"}'
   assert.equal(settingValue(template, 'text, or none'), template)
   assert.deepEqual(settingValue('["a", "b"]', 'a list, each item text'), ['a', 'b'])

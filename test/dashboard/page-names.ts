@@ -1,4 +1,4 @@
-// What each page and dialog of the dashboard has, by role and exact name.
+// The elements of each page and dialog of the dashboard, by role and exact name.
 
 import type { Page } from 'playwright-core'
 
@@ -7,9 +7,9 @@ export type Role = Parameters<Page['getByRole']>[0]
 export interface PageNames {
   readonly route: string
   readonly heading: string
-  /** By role, exact. */
+  /** Exact names, by role. */
   readonly names: Partial<Record<Role, readonly string[]>>
-  /** In rows, where the name begins with the word. */
+  /** Buttons in rows, whose names begin with this word. */
   readonly rowActions?: readonly string[]
 }
 
@@ -212,7 +212,7 @@ export const pages: readonly PageNames[] = [
 
 interface DialogNames {
   readonly route: string
-  /** The button that opens it. */
+  /** The button that opens the dialog. */
   readonly button: string
   readonly dialog: string
   readonly labels: readonly string[]

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { compareLines, numbersIn } from '../../dashboard/src/state/payload-values.ts'
 
 describe('numbers of a payload', () => {
-  test('are the payload itself, or the numbers of its JSON by their paths', () => {
+  test('are the payload itself, or the numbers in its JSON with their paths', () => {
     assert.deepEqual([...numbersIn(' 21.5 ')], [['', 21.5]])
     assert.deepEqual(
       [...numbersIn('{"t": 1, "halls": [{"h": 2}, "x"], "name": "3", "ok": true, "none": null}')],
@@ -14,7 +14,7 @@ describe('numbers of a payload', () => {
     )
   })
 
-  test('are none where there is text, nothing, or a list without end', () => {
+  test('are not found in text, in an empty payload, or in a very long list', () => {
     for (const text of ['', ' ', 'on', '{"t": ', 'NaN', 'Infinity', '"5"']) assert.equal(numbersIn(text).size, 0, text)
     assert.equal(numbersIn(JSON.stringify(Array.from({ length: 1_000 }, (_, index) => index))).size, 50)
     assert.equal(numbersIn(`${'['.repeat(1_000)}1${']'.repeat(1_000)}`).size, 0)
@@ -25,7 +25,7 @@ const shown = (before: string, after: string): string[] =>
   compareLines(before, after).map(({ change, text }) => `${change} ${text}`)
 
 describe('the comparison of two payloads', () => {
-  test('shows what stayed, what went and what came, in order', () => {
+  test('shows equal, removed and added parts in order', () => {
     assert.deepEqual(shown('{\na: 1\nb: 2\n}', '{\na: 1\nb: 3\nc: 4\n}'), [
       'same {',
       'same a: 1',
@@ -37,7 +37,7 @@ describe('the comparison of two payloads', () => {
     assert.deepEqual(shown('x', 'x'), ['same x'])
   })
 
-  test('compares very long texts as a whole', () => {
+  test('does not divide very long texts into parts', () => {
     const long = 'line\n'.repeat(500)
     const lines = compareLines(long, `${long}end`)
     assert.equal(lines.filter(({ change }) => change === 'same').length, 0)

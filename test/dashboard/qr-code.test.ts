@@ -1,11 +1,11 @@
-// QR codes of the dashboard, read by a decoder that is not ours.
+// QR codes of the dashboard, read by an independent decoder.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { qrCodeOf } from '../../dashboard/src/state/qr-code.ts'
 import { readQrCode } from './read-qr-code.ts'
 
-/** Of these bytes, another text for each length. */
+/** Returns a text of this number of bytes, different for each length. */
 function textOf(length: number): string {
   return Array.from({ length }, (_, at) => String.fromCodePoint(33 + ((at * 7 + length) % 90))).join('')
 }
@@ -24,7 +24,7 @@ test('a decoder reads the text from a code of each size', () => {
   assert.equal(qrCodeOf(textOf(667)), undefined, 'there is no code for a longer text')
 })
 
-test('letters of two and four bytes are read as they are', () => {
+test('characters of two and four bytes are read unchanged', () => {
   const uri = 'otpauth://totp/Werk München:jürgen 🔑?secret=ABC'
   assert.equal(readQrCode(qrCodeOf(uri) ?? []), uri)
 })

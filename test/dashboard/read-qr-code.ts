@@ -9,7 +9,7 @@ const decode = createRequire(import.meta.url)('jsqr') as Decoder
 const pixelsOfModule = 4
 const marginModules = 4
 
-/** The text of a code in rows of modules, true: dark; undefined: it is unreadable. */
+/** Returns the text of a code that is given as rows of modules (true: dark); undefined if the code is unreadable. */
 export function readQrCode(rows: readonly (readonly boolean[])[]): string | undefined {
   const size = (rows.length + 2 * marginModules) * pixelsOfModule
   const pixels = new Uint8ClampedArray(size * size * 4).fill(255)

@@ -59,7 +59,7 @@ export const allDialogs: readonly { readonly route: string; readonly button: str
   { route: '#/namespaces', button: 'Add namespace' },
 ]
 
-/** Dialogs behind buttons of rows, where the broker has what `fillBroker` gives it. */
+/** Dialogs that buttons in rows open, with the data of `fillBroker`. */
 export const dialogsOfRows: readonly { readonly route: string; readonly button: RegExp }[] = [
   { route: '#/clients', button: /^Disconnect pump-0/ },
   { route: '#/retained', button: /^Show plant/ },

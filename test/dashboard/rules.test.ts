@@ -7,10 +7,10 @@ import { connectAsync } from 'mqtt'
 import { shareBrokerWithApi } from '../management/api.ts'
 import { assertQuiet, openAt } from './browser.ts'
 
-/** The first test leaves nothing behind; those after it look at what they have made themselves. */
+/** The first test removes its entries; the later tests check their own entries only. */
 const startShared = shareBrokerWithApi()
 
-test('a rule is tried, added, turned off, edited and deleted', async (t) => {
+test('a rule is tested, added, disabled, edited and deleted', async (t) => {
   const broker = await startShared()
   const opened = await openAt(t, broker, '#/rules')
   const { page } = opened
@@ -54,7 +54,7 @@ test('a rule is tried, added, turned off, edited and deleted', async (t) => {
   assertQuiet(opened)
 })
 
-test('SQL of an old rule is converted', async (t) => {
+test('SQL of an EMQX 3 rule is converted', async (t) => {
   const broker = await startShared()
   const { page } = await openAt(t, broker, '#/rules')
   await page.getByRole('button', { name: 'Convert old rule SQL' }).click()
@@ -67,7 +67,7 @@ test('SQL of an old rule is converted', async (t) => {
   assert.match(await dialog.getByLabel('New SQL').inputValue(), /"t\/#"/)
 })
 
-test('a connector and an action are added; what the service refuses is sent again', async (t) => {
+test('a connector and an action are added, and dead letters are sent again', async (t) => {
   let status = 400
   const accepted: string[] = []
   const isAccepted = Promise.withResolvers<void>()
@@ -113,7 +113,7 @@ test('a connector and an action are added; what the service refuses is sent agai
   const client = await connectAsync({ port: broker.port, reconnectPeriod: 0 })
   t.after(() => client.endAsync(true))
   await client.publishAsync('t', 'refused once', { qos: 1 })
-  // The dialog shows what there is when it is opened.
+  // The dialog shows the entries that existed when it was opened.
   while ((await broker.request('/api/v5/actions/http:post/dead_letters')).json.data.length === 0)
     await new Promise((resolve) => setTimeout(resolve, 50))
   await actions.getByRole('button', { name: 'Dead letters http:post' }).click()
@@ -131,7 +131,7 @@ test('a connector and an action are added; what the service refuses is sent agai
   assert.equal((await broker.request('/api/v5/actions/http:post')).json.enable, false)
 })
 
-test('connectors and actions are edited in fields of their settings; a secret that is not typed again stays', async (t) => {
+test('connectors and actions are edited in fields of their settings; a secret stays if it is not entered again', async (t) => {
   const broker = await startShared()
   const add = (what: string, body: object) => broker.request(`/api/v5/${what}`, { method: 'POST', body })
   const connector = { type: 'redis', name: 'cache', server: '127.0.0.1:6379', password: 'a-secret-word' }
@@ -172,7 +172,7 @@ test('connectors and actions are edited in fields of their settings; a secret th
   assertQuiet(opened)
 })
 
-test('a gateway is configured, and turned off and on', async (t) => {
+test('a gateway is configured, disabled and enabled', async (t) => {
   const broker = await startShared()
   const opened = await openAt(t, broker, '#/gateways')
   const { page } = opened

@@ -1,4 +1,4 @@
-// What a broker has for pictures and checks of its pages: clients, messages, users, rules, services, one of each.
+// Sample data for screenshots and checks of pages: clients, messages, users, rules, services.
 
 import { connectAsync, type MqttClient } from 'mqtt'
 import { once } from 'node:events'
@@ -19,7 +19,7 @@ const publishMs = 200
 
 type Send = (method: 'POST' | 'PUT', path: string, body: unknown) => Promise<void>
 
-/** Something of everything that a page shows; devices publish until the end of the scope. */
+/** Adds at least one entry for every page; devices publish until the end of the scope. */
 export async function fillBroker(scope: Scope, broker: BrokerWithApi): Promise<void> {
   const send: Send = async (method, path, body) => {
     const { status, text } = await broker.request(path, { method, body })
@@ -79,7 +79,7 @@ async function fillServices(scope: Scope, send: Send): Promise<void> {
   })
 }
 
-/** Devices that go on until the end. */
+/** Devices that publish until the end of the scope. */
 async function publishAlways(scope: Scope, broker: BrokerWithApi): Promise<void> {
   const connect = (clientId: string, username: string): Promise<MqttClient> =>
     connectAsync({ port: broker.port, clientId, username, password: 'a-secret-word' })

@@ -1,5 +1,5 @@
-// `npm run screenshots [-- folder]`: each page of the dashboard in both themes and at phone width, from a broker that has something to
-// show. Look at them after a change of the page.
+// `npm run screenshots [-- folder]`: each page of the dashboard in both themes and at phone width, from a broker with sample
+// data. Check them after a change of the page.
 
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ const views = [
   { name: 'dark', colorScheme: 'dark', width: 1_280, height: 900 },
   { name: 'phone', colorScheme: 'light', width: 360, height: 740 },
 ] as const
-/** So long the broker gathers rates before the first picture. */
+/** Time in which the broker collects rates before the first picture. */
 const warmUpMs = 40_000
 
 const ends: (() => unknown)[] = []
@@ -40,7 +40,7 @@ async function takeAll(): Promise<void> {
   await takeForReadme(broker, browser)
 }
 
-/** The picture of the README, in the folder with the others. */
+/** The picture of the README, in the same folder. */
 async function takeForReadme(broker: BrokerWithApi, browser: Browser): Promise<void> {
   const page = await browser.newPage({ viewport: { width: 1_100, height: 690 }, locale: 'en-GB' })
   await signIn(page, broker)
@@ -94,7 +94,7 @@ async function takeView(broker: BrokerWithApi, browser: Browser, view: (typeof v
   await context.close()
 }
 
-/** What is shown after a button of a row. */
+/** Pictures after a click on a button of a row. */
 async function takeActs(broker: BrokerWithApi, page: Page, view: string): Promise<void> {
   for (const { route, button } of dialogsOfRows) {
     await page.goto(`${broker.url}/dashboard/#/overview`)
@@ -109,7 +109,7 @@ async function takeActs(broker: BrokerWithApi, page: Page, view: string): Promis
   }
 }
 
-/** Each list has its rows, or says that there are none. */
+/** Waits until each list shows its rows, or that it is empty. */
 async function untilFilled(page: Page): Promise<void> {
   await page.waitForFunction(() => {
     const lists = [...document.querySelectorAll('.table-block')]

@@ -13,7 +13,7 @@ function bytesOfBase32(text: string): Uint8Array {
   return Uint8Array.from(bits.join('').match(/.{8}/g) ?? [], (byte) => Number.parseInt(byte, 2))
 }
 
-/** Dark squares of the picture, without its margin. */
+/** The dark modules of the picture, without its margin. */
 function modulesOf(svg: string): boolean[][] {
   const dark = new Set([...svg.matchAll(/M(\d+) (\d+)h1v1h-1z/g)].map(([, x, y]) => `${x} ${y}`))
   const size = Number(/<rect width="(\d+)"/.exec(svg)?.[1])
@@ -53,7 +53,7 @@ test('an account enrols for one-time codes, signs in with them, and an administr
   await page.keyboard.press('Enter')
   await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
 
-  // From now on only a code opens the account, and the secret is never shown again.
+  // From now on, the login requires a code, and the secret is not shown again.
   const login = (more: object) =>
     broker.request('/api/v5/login', {
       as: null,

@@ -17,7 +17,7 @@ describe('the dashboard over HTTP', () => {
   const request = async (path: string, options: RequestOptions = {}): Promise<ApiResponse> =>
     (await broker()).request(path, { as: null, ...options })
 
-  test('needs no sign-in and may run nothing but its own files', async () => {
+  test('needs no sign-in, and its policy allows its own scripts only', async () => {
     const page = await request('/dashboard/')
     assert.equal(page.status, 200)
     assert.match(page.headers.get('content-type') ?? '', /^text\/html/)
@@ -33,7 +33,7 @@ describe('the dashboard over HTTP', () => {
     assert.doesNotMatch(page.text, /<style|style=|onload=|<script(?![^>]*src=)/)
   })
 
-  test('assets are cached for good and come compressed', async () => {
+  test('assets can be cached permanently, and are compressed', async () => {
     const { text } = await request('/dashboard/')
     const assets = [...text.matchAll(/(?:src|href)="(assets\/[^"]+)"/g)].map(([, path]) => path)
     assert.ok(assets.length >= 2)
@@ -48,7 +48,7 @@ describe('the dashboard over HTTP', () => {
     }
   })
 
-  test('what is not a file of it is refused: unknown names, ways out of the folder, other methods', async () => {
+  test('other requests are refused: unknown names, paths out of the folder, other methods', async () => {
     for (const path of ['/dashboard/assets/nothing.js', '/dashboard/assets/..%2f..%2fpackage.json', '/dashboard/x']) {
       const response = await request(path, { as: 'admin:a-password-for-tests' })
       assert.equal(response.status, 404, path)
@@ -60,14 +60,14 @@ describe('the dashboard over HTTP', () => {
     }
   })
 
-  test('a browser at the root is led to it; programs get what they always got', async () => {
+  test('a browser at the root is redirected to it, and other programs are not', async () => {
     const { url } = await broker()
     assert.deepEqual(await redirectOf(`${url}/`, 'text/html,*/*'), { status: 302, location: 'dashboard/' })
     assert.deepEqual(await redirectOf(`${url}/dashboard`, '*/*'), { status: 302, location: 'dashboard/' })
     assert.deepEqual(await redirectOf(`${url}/`, 'application/json'), { status: 401, location: undefined })
   })
 
-  test('a page of another site changes nothing, with the token of a login or without', async () => {
+  test('a request from a page of another site is refused, even with the token of a login', async () => {
     const login = await request('/api/v5/login', {
       method: 'POST',
       body: { username: 'admin', password: 'a-password-for-tests' },
@@ -82,7 +82,7 @@ describe('the dashboard over HTTP', () => {
   })
 })
 
-test('`dashboard.enable = false` serves nothing of it', async (t) => {
+test('with `dashboard.enable = false` no file of the dashboard is served', async (t) => {
   const file = join(await temporaryFolder(t), 'godwit.conf')
   await writeFile(file, 'dashboard.enable = false\n')
   const broker = await startBrokerWithApi(t, { config: file })
@@ -118,7 +118,7 @@ function redirectOf(
   })
 }
 
-test('`dashboard.bind` serves page and API at an address of their own, and can be changed while it runs', async (t) => {
+test('with `dashboard.bind` page and API have a separate address, which can be changed at runtime', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['dashboard.bind="127.0.0.1:0"'] })
   const [, url = ''] = await broker.process.until(/dashboard +(http:\/\/127\.0\.0\.1:\d+)\/dashboard\//)
   assert.notEqual(url, broker.url)
@@ -135,7 +135,7 @@ test('`dashboard.bind` serves page and API at an address of their own, and can b
   assert.equal(await statusOf('/dashboard/'), 200, 'as before')
 })
 
-test('an API without sign-in is served to this machine only, at the address of the page as well', async (t) => {
+test('an API without sign-in is served on loopback only, also at the address of the page', async (t) => {
   const set = ['http_server.auth_type=no_auth', 'dashboard.bind="0.0.0.0:0"']
   await assert.rejects(startBrokerWithApi(t, { set }), /no_auth is for loopback only/)
 })

@@ -7,7 +7,7 @@ import { assertQuiet, openAt, openPage, signIn, untilTitle } from './browser.ts'
 describe('signing in to the dashboard', () => {
   const broker = shareBrokerWithApi()
 
-  test('leads to the requested page; a reload keeps the login, another tab requires it', async (t) => {
+  test('opens the requested page; a reload keeps the login, and another tab requires a new one', async (t) => {
     const opened = await openPage(t, await broker(), { route: '#/overview' })
     const { page, context } = opened
     await page.getByRole('heading', { level: 1, name: 'Sign in', exact: true }).waitFor()
@@ -32,7 +32,7 @@ describe('signing in to the dashboard', () => {
     assertQuiet(opened)
   })
 
-  test('a wrong password is reported, and its field is emptied', async (t) => {
+  test('a wrong password is reported, and the field is cleared', async (t) => {
     const { page } = await openPage(t, await broker())
     await page.getByLabel('User name').fill('admin')
     await page.getByLabel('Password').fill('wrong')
@@ -56,7 +56,7 @@ describe('signing in to the dashboard', () => {
     assert.equal(after.status, 401)
   })
 
-  test('theme and language hold from then on, and the page says which language it is in', async (t) => {
+  test('theme and language are stored, and the document has the attribute of its language', async (t) => {
     const { page } = await openAt(t, await broker(), '#/overview')
     await page.getByRole('button', { name: 'Account', exact: true }).click()
     await page.getByRole('combobox', { name: 'Theme' }).selectOption('dark')
@@ -69,20 +69,20 @@ describe('signing in to the dashboard', () => {
   })
 })
 
-test('a broker that goes away and comes back is said, and the page goes on after a new sign-in', async (t) => {
+test('a stop of the broker is reported, and the page continues after a new sign-in', async (t) => {
   const place = `http_server.port=${await reservePort(t)}`
   const broker = await startBrokerWithApi(t, { set: [place] })
   const { page } = await openAt(t, broker, '#/overview')
   await broker.process.stop()
   await page.getByRole('alert').getByText('No connection to the broker').waitFor()
   await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory, set: [place] })
-  // Logins end with the process.
+  // Logins end with the process of the broker.
   await page.getByText('Your session has ended').waitFor()
   await signIn(page)
   await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
 })
 
-test('a page that could not be loaded while the broker was away is loaded when it is back', async (t) => {
+test('a page that could not be loaded while the broker was stopped is loaded after the restart', async (t) => {
   const place = `http_server.port=${await reservePort(t)}`
   const broker = await startBrokerWithApi(t, { set: [place] })
   const { page } = await openAt(t, broker, '#/overview')
@@ -97,7 +97,7 @@ test('a page that could not be loaded while the broker was away is loaded when i
   await page.getByRole('heading', { level: 1, name: 'About' }).waitFor()
 })
 
-test('without sign-in at the broker there is none at the page', async (t) => {
+test('if the broker requires no sign-in, the page has none', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['http_server.auth_type=no_auth'] })
   const opened = await openPage(t, broker, { route: '#/overview' })
   await opened.page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()

@@ -15,10 +15,10 @@ import { type Scope, shared } from '../e2e/godwit-process.ts'
 const clientId = 'godwit'
 const clientSecret = 'a-secret-of-the-broker'
 
-/** Roles by the names that are typed into the provider's own sign-in page. */
+/** Roles by the user names in the provider's own sign-in page. */
 const rolesOf: Readonly<Record<string, readonly string[]>> = { ann: ['ops'], vic: ['lookers'], eve: [] }
 
-/** A provider whose development pages take any name and password. */
+/** Starts a provider whose development pages accept any name and password. */
 async function startProvider(t: Scope, redirectUri: string): Promise<string> {
   const server: Server = createServer()
   server.listen(0, '127.0.0.1')
@@ -40,7 +40,7 @@ async function startProvider(t: Scope, redirectUri: string): Promise<string> {
   return issuer
 }
 
-/** One for all tests of the file; the last one takes the provider away. */
+/** One provider for all tests of the file; the last test stops it. */
 const start = shared(async (t): Promise<{ readonly broker: BrokerWithApi; readonly issuer: string }> => {
   const broker = await startBrokerWithApi(t)
   const redirect = `${broker.url}/dashboard/`
@@ -60,7 +60,7 @@ const start = shared(async (t): Promise<{ readonly broker: BrokerWithApi; readon
   return { broker, issuer }
 })
 
-/** The provider's own pages: name and password, then consent. */
+/** Completes the provider's own pages: name and password, then consent. */
 async function signInAtProvider(page: Page, name: string): Promise<void> {
   await page.getByRole('button', { name: 'Single sign-on', exact: true }).click()
   await page.locator('input[name=login]').fill(name)
@@ -69,7 +69,7 @@ async function signInAtProvider(page: Page, name: string): Promise<void> {
   await page.getByRole('button', { name: 'Continue', exact: true }).click()
 }
 
-test('a user of the provider signs in, keeps the wanted page, and acts with the role that the provider says', async (t) => {
+test('a user of the provider signs in, gets the requested page, and has the role that the provider returns', async (t) => {
   const { broker, issuer } = await start()
   const { page } = await openPage(t, broker, { route: '#/listeners' })
   const addresses: string[] = []
@@ -131,7 +131,7 @@ test('a user of the provider signs in, keeps the wanted page, and acts with the 
   }
 })
 
-test('a viewer changes nothing, a user without a role is told so, and the address is clean', async (t) => {
+test('a viewer cannot change anything, a user without a role gets an error, and the address contains no code', async (t) => {
   const { broker } = await start()
   const viewer = await openPage(t, broker)
   await signInAtProvider(viewer.page, 'vic')
@@ -167,7 +167,7 @@ test('a response to a login of another tab or user does not log in (login CSRF),
   assert.equal(page.url(), `${broker.url}/dashboard/`)
 })
 
-test('a provider that is away is named, the password still opens the page, and without a provider there is no button', async (t) => {
+test('an unavailable provider is reported, a login with password is still possible, and without a provider there is no button', async (t) => {
   const { broker } = await start()
   const dead = { data: { dashboard: { oidc: { issuer: 'http://127.0.0.1:1/' } } } }
   const set = await broker.request('/api/v4/configuration/dashboard', { method: 'POST', body: dead })
@@ -185,7 +185,7 @@ test('a provider that is away is named, the password still opens the page, and w
   await page.reload()
   await page.getByRole('heading', { level: 1, name: 'Sign in', exact: true }).waitFor()
   assert.equal(await page.getByRole('button', { name: 'Single sign-on', exact: true }).count(), 0)
-  // All that the broker has written about the tests before is there when it has ended.
+  // When the broker has ended, its output of the earlier tests is complete.
   await broker.process.stop()
   assert.ok(!`${broker.process.output}${broker.process.errors}`.includes(clientSecret))
 })

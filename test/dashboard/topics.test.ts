@@ -7,7 +7,7 @@ import { assertQuiet, openAt } from './browser.ts'
 
 const startShared = shareBrokerWithApi()
 
-test('the topic explorer shows messages as a tree, by arrows, and publishes', async (t) => {
+test('the topic explorer shows messages as a tree that arrow keys navigate, and publishes', async (t) => {
   const broker = await startShared()
   const client = await connectAsync({ port: broker.port, clientId: 'meter' })
   t.after(() => client.endAsync(true))
@@ -32,7 +32,7 @@ test('the topic explorer shows messages as a tree, by arrows, and publishes', as
   await changes.getByText('- "degrees": 20', { exact: false }).waitFor()
   await changes.getByText('+ "degrees": 21', { exact: false }).waitFor()
   await described(messages, 'Values over time', 'degrees 21')
-  // A message that is chosen stays while others come.
+  // A selected message stays while others arrive.
   await messages.getByRole('listitem').getByRole('button').first().click()
   await client.publishAsync('plant/hall/<b>1', '{"degrees": 22}', { qos: 1 })
   await described(messages, 'Values over time', 'degrees 22')
@@ -60,7 +60,7 @@ async function described(within: Locator, name: string, description: string): Pr
   await within.page().locator(`[id="${id}"]`).filter({ hasText: description }).waitFor({ state: 'attached' })
 }
 
-// Beyond its limits. The stream is made here, so that its size is known.
+// Exceeds the limits. The test creates the stream, so that its size is known.
 
 const maxLevels = 20_000
 const maxShown = 100
@@ -77,7 +77,7 @@ function lineOf({ topic, payload, clientid }: Sent): string {
   return `${JSON.stringify({ topic, clientid, payload_base64: bytes.toString('base64'), ...rest })}\n`
 }
 
-test('the explorer keeps 20,000 levels and 100 messages, says what it left out, and names the clients that publish most', async (t) => {
+test('the explorer keeps 20,000 levels and 100 messages, shows how much it omitted, and lists the most active publishers', async (t) => {
   const opened = await openAt(t, await startShared(), '#/topics')
   const { page } = opened
   const topics = Array.from({ length: maxLevels + 5 }, (_, number) => ({
@@ -91,7 +91,7 @@ test('the explorer keeps 20,000 levels and 100 messages, says what it left out, 
   await page.getByText('20,005 messages, 20,000 levels, 12 not shown', { exact: true }).waitFor()
   const tree = page.getByRole('tree', { name: 'Topics', exact: true })
   assert.equal(await tree.getByRole('treeitem').count(), 300)
-  // A letter of two bytes is not torn apart where the value is cut.
+  // A truncated value does not end within a character of two bytes.
   const [item = ''] = await tree.getByRole('treeitem').allTextContents()
   assert.match(item, /^t0 [\d.]+\/s ü{40}$/)
   const messages = page.getByRole('region', { name: 'Messages', exact: true })

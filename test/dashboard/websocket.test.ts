@@ -4,7 +4,7 @@ import { connectAsync } from 'mqtt'
 import { startBrokerWithApi } from '../management/api.ts'
 import { assertQuiet, openAt } from './browser.ts'
 
-test('the WebSocket client connects with credentials of its own, subscribes, publishes and tells of refusals', async (t) => {
+test('the WebSocket client connects with its own credentials, subscribes, publishes and shows refusals', async (t) => {
   const broker = await startBrokerWithApi(t, { set: ['auth.allow_anonymous=false', 'node.shards=2'] })
   await broker.request('/api/v4/auth_username', {
     method: 'POST',

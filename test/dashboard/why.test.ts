@@ -19,7 +19,7 @@ describe('the dashboard shows', () => {
     }),
   )
 
-  test('the clients: without internal sessions, unless these are selected', async (t) => {
+  test('clients without internal sessions, unless these are selected', async (t) => {
     const broker = await shared()
     const client = await connectAsync({ port: broker.port, clientId: 'pump-1' })
     t.after(() => client.endAsync(true))
@@ -54,7 +54,7 @@ describe('the dashboard shows', () => {
     await region.getByText('safe/#', { exact: false }).first().waitFor()
   })
 
-  test('why a dropped message was dropped, by one link from its row', async (t) => {
+  test('why a message was dropped, after one click on a link in its row', async (t) => {
     const broker = await shared()
     const thief = await connectAsync({ port: broker.port, clientId: 'thief', protocolVersion: 5 })
     t.after(() => thief.endAsync(true))
@@ -68,7 +68,7 @@ describe('the dashboard shows', () => {
     await region.getByRole('heading', { name: 'Denied', exact: true }).waitFor()
   })
 
-  test('what changed last night, in the time zone of the reader', async (t) => {
+  test('the changes of last night, in the time zone of the browser', async (t) => {
     const broker = await shared()
     await broker.request('/api/v4/auth_username', {
       method: 'POST',

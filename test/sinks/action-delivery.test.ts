@@ -1,4 +1,4 @@
-// Sizes of the batches that an action sends. Order and repetition are told by scenarios: see test/simulator/action-scenario.ts.
+// Sizes of the batches that an action sends. Order and repetition are tested by scenarios: see test/simulator/action-scenario.ts.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -8,7 +8,7 @@ import { ActionDelivery, type SpoolEntry, type WriteOutcome } from '../../src/si
 import type { ByteStream } from '../../src/transports/index.ts'
 import { encode, freshDecoder } from '../protocol/decoding.ts'
 
-/** An action whose queue and service do what a test says. The key of an entry is the first letter of its payload. */
+/** An action whose queue and service the test controls. The key of an entry is the first letter of its payload. */
 class Stage {
   /** Payloads of the batches, as they were sent. */
   readonly batches: string[][] = []
@@ -55,19 +55,19 @@ class Stage {
     this.#runAll()
   }
 
-  /** The queue hands these out. */
+  /** Adds these entries to the queue. */
   queue(...payloads: readonly string[]): void {
     for (const payload of payloads) this.#publish(payload)
     this.#runAll()
   }
 
-  /** All that is planned for later happens now. */
+  /** Runs all pending timers. */
   passTime(): void {
     for (const work of this.#timers.splice(0)) work()
     this.#runAll()
   }
 
-  /** The service takes the batch that has been with it for the longest time. */
+  /** The service accepts the oldest batch in flight. */
   async completeBatch(): Promise<void> {
     const taken = this.batches.length - this.#pending.length
     const count = this.batches[taken]?.length ?? assert.fail('nothing is with the service')
@@ -114,18 +114,18 @@ class Stage {
 }
 
 describe('a batch of an action', () => {
-  test('is not divided because another one is under way', async () => {
+  test('that waits for another one is not divided', async () => {
     const stage = new Stage({ batchSize: 4, inflightWindow: 1 })
     stage.queue('a1', 'a2', 'a3')
     stage.passTime()
     assert.deepEqual(stage.batches, [['a1', 'a2', 'a3']], 'not complete, but due')
     stage.queue('b1', 'b2', 'b3', 'b4', 'b5')
-    assert.equal(stage.batches.length, 1, 'there is a place for one')
+    assert.equal(stage.batches.length, 1, 'the window has space for one batch')
     await stage.completeBatch()
     assert.deepEqual(stage.batches[1], ['b1', 'b2', 'b3', 'b4'])
   })
 
-  test('goes beside another one if the window has space for both', () => {
+  test('is sent at the same time as another one if the window has space for both', () => {
     const stage = new Stage({ batchSize: 2, inflightWindow: 4 })
     stage.queue('a1', 'a2', 'b1', 'b2', 'c1', 'c2')
     assert.deepEqual(stage.batches, [
@@ -134,7 +134,7 @@ describe('a batch of an action', () => {
     ])
   })
 
-  test('that is due goes beside another one, although it is not complete', () => {
+  test('that is due is sent at the same time as another one, although it is not complete', () => {
     const stage = new Stage({ batchSize: 4, inflightWindow: 4 })
     stage.queue('a1', 'a2')
     stage.passTime()
@@ -146,7 +146,7 @@ describe('a batch of an action', () => {
     ])
   })
 
-  test('of one entry is sent as long as the window has a place', async () => {
+  test('of one entry is sent if the window has space', async () => {
     const stage = new Stage({ batchSize: 1, inflightWindow: 2 })
     stage.queue('a1', 'b1', 'c1')
     assert.deepEqual(stage.batches, [['a1'], ['b1']])

@@ -33,7 +33,7 @@ function sizesOf(count: number, size: number): readonly number[] {
 }
 
 describe('rows of equal INSERT statements', () => {
-  test('become one statement, in order, with what follows the row once', () => {
+  test('become one statement with the rows in order, and with the text after the row once', () => {
     const texts = ['INSERT INTO r (a, b) VALUES (', ', lower(', ')) ON CONFLICT (a) DO UPDATE SET b = EXCLUDED.b']
     const combined = combineRows(inserts(2, texts, (row) => [row, row * 10]))
     assert.deepEqual(shown(combined), [
@@ -41,7 +41,7 @@ describe('rows of equal INSERT statements', () => {
     ])
   })
 
-  test('are as many as a power of two in a statement, so that there are few different texts', () => {
+  test('are combined in powers of two, so that there are few different statements', () => {
     const combined = combineRows(inserts(1_500, ['insert into r values (', ')'], (row) => [row]))
     assert.deepEqual(
       combined.map(({ values }) => values.length),
@@ -53,7 +53,7 @@ describe('rows of equal INSERT statements', () => {
     )
   })
 
-  test('are one statement if the batch is full, and no more than 1,024', () => {
+  test('are one statement if the batch is full, with at most 1,024 rows', () => {
     assert.deepEqual(sizesOf(500, 500), [500])
     assert.deepEqual(sizesOf(499, 500), [256, 128, 64, 32, 16, 2, 1])
     assert.deepEqual(sizesOf(1_000, 1_000), [1_000])
@@ -69,7 +69,7 @@ describe('rows of equal INSERT statements', () => {
     )
   })
 
-  test('stay apart where another statement stands between them', () => {
+  test('are not combined if another statement is between them', () => {
     const [a, b] = [
       ['INSERT INTO a VALUES (', ')'],
       ['INSERT INTO b VALUES (', ')'],
@@ -82,13 +82,13 @@ describe('rows of equal INSERT statements', () => {
     ])
   })
 
-  test('may have parentheses and commas in quoted texts and names', () => {
+  test('can have parentheses and commas in quoted texts and names', () => {
     const texts = ['INSERT INTO r ("a)b", c) VALUES (', ", ')(')"]
     assert.deepEqual(readInsert(texts), { head: 'INSERT INTO r ("a)b", c) VALUES ', row: ['(', ", ')(')"], tail: '' })
   })
 })
 
-describe('a statement is left as it is', () => {
+describe('a statement is not changed', () => {
   const left: readonly (readonly [why: string, texts: readonly string[]])[] = [
     ['it is no INSERT', ['UPDATE r SET a = ', '']],
     ['it inserts the rows of a query', ['INSERT INTO r (a) SELECT ', '']],

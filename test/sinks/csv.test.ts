@@ -15,12 +15,12 @@ test('RFC 4180: values with separators, quotes and line breaks are quoted, other
   assert.equal(row('${a},${b},${c},${d},${e},${f}', data), 'plain,"a,b","say ""x""","two\nlines",5,true')
 })
 
-test('what is missing and null are empty, maps and lists are JSON, fixed text stays', () => {
+test('missing values and null are empty cells, maps and lists are JSON, and fixed text is unchanged', () => {
   const data = { map: { k: 1n }, list: ['x', 2n], none: null }
   assert.equal(row('v1;${map};${list};${none};${missing}', data), 'v1;"{""k"":1}";"[""x"",2]";;')
 })
 
-test('bytes that are not text are kept and quoted', () => {
+test('bytes that are not UTF-8 are unchanged and quoted', () => {
   const row = csvRenderer('${raw},1', compile)({ raw: Uint8Array.of(0xff, 0x22, 0x0a) })
   assert.deepEqual([...row], [0x22, 0xff, 0x22, 0x22, 0x0a, 0x22, 0x2c, 0x31])
 })

@@ -1,4 +1,4 @@
-// Where a document goes: what the bulk request says before it.
+// The action line before each document in a bulk request.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -17,7 +17,7 @@ function placeOf(settings: object): unknown {
   return JSON.parse(render({ plant: 'north', n: 7 }).attributes[0][1])
 }
 
-test('a document names its routing and says that the index must be an alias only where that is configured', () => {
+test('a document has a routing and requires an alias only if these are configured', () => {
   assert.deepEqual(placeOf({ require_alias: false }), { index: { _index: 'readings' } })
   assert.deepEqual(placeOf({ id: '${n}', routing: '${plant}', require_alias: true }), {
     index: { _index: 'readings', _id: '7', routing: 'north', require_alias: true },

@@ -1,4 +1,4 @@
-// What requests of actions to an HTTP service promise: their connections, limits of time, denied addresses, and TLS.
+// Requests of actions to an HTTP service: connections, timeouts, denied addresses, and TLS.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -30,7 +30,7 @@ function requestsTo(t: TestContext, url: string, settings: Partial<HttpRequestsS
   return requests
 }
 
-/** Holds the responses until there are `count`. */
+/** Delays the responses until there are `count` requests. */
 class LateResponses {
   readonly #count: number
   readonly #kept: ServerResponse[] = []
@@ -71,7 +71,7 @@ test('a request has its method, path, headers and body; the result has the start
   assert.deepEqual(seen, [['POST', '/in?a=1', 'two', '4', 'body']])
 })
 
-test('there are as many connections as the pool has, with one request at a time each, and they are used again', async (t) => {
+test('the number of connections is the pool size; each has one request at a time and is reused', async (t) => {
   const late = new LateResponses(2)
   const requests = requestsTo(t, `http://127.0.0.1:${await portOf(t, createServer(late.listener))}`)
   const results = await Promise.all(Array.from({ length: 10 }, () => requests.send(post)))
@@ -111,22 +111,22 @@ test('a request without a response fails after the timeout, also while it waits 
     results,
     [1, 2].map(() => ({ failure: 'no response within 50 ms' })),
   )
-  // The connection of the failed request carries no response to another one.
+  // The connection of the failed request is not used for another one.
   held.removeAllListeners('request').on('request', (_, response: ServerResponse) => response.end('late'))
   let next = await requests.send(post)
   while ('failure' in next) next = await requests.send(post)
   assert.equal(next.text, 'late')
 })
 
-test('opening a connection has a limit of its own', async (t) => {
-  // It accepts connections, and says nothing of TLS.
+test('opening a connection has its own timeout', async (t) => {
+  // The server accepts connections, and does not respond to TLS.
   const server = createTcpServer((socket) => socket.on('error', () => {}))
   const url = `https://127.0.0.1:${await portOf(t, server)}`
   const why = await failureOf(t, url, { connectTimeoutMs: 50, tls: { rejectUnauthorized: true } })
   assert.equal(why, 'no connection within 50 ms')
 })
 
-test('denied addresses get no request, whether they are configured or resolved from a name', async (t) => {
+test('denied addresses get no request, whether the address is configured or resolved from a name', async (t) => {
   let count = 0
   const port = await portOf(
     t,
@@ -168,7 +168,7 @@ test('an incomplete response and an unavailable service are failures', async (t)
   assert.equal(await failureOf(t, `http://127.0.0.1:${port}`), refused)
 })
 
-test('the credentials of the URL are those of HTTP Basic, unless a header says something else', async (t) => {
+test('the credentials of the URL are sent as HTTP Basic, unless a header is configured', async (t) => {
   const seen: unknown[] = []
   const server = createServer(({ headers }, response) => {
     seen.push(headers.authorization)
@@ -196,7 +196,7 @@ test('the certificate of the service is verified with the name of the host', asy
   assert.deepEqual(await requestsTo(t, `https://127.0.0.1:${port}`, open).send(post), done)
 })
 
-test('closing fails what is under way, what waits, and what comes later', async (t) => {
+test('close() fails requests in flight, waiting requests and later requests', async (t) => {
   const { promise: arrived, resolve: arrive } = Promise.withResolvers<void>()
   const server = createServer(() => arrive())
   const requests = requestsTo(t, `http://127.0.0.1:${await portOf(t, server)}`, { poolSize: 1 })

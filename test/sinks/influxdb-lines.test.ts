@@ -1,4 +1,4 @@
-// The line protocol of InfluxDB: what a value is, it cannot leave its place.
+// The line protocol of InfluxDB: no value can change the structure of its line.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -12,7 +12,7 @@ function lineOf(text: string, data: RuleData): string {
 }
 
 describe('a line with placeholders', () => {
-  test('has values as their types are, texts in quotes, and the time of the template', () => {
+  test('has values in the syntax of their types, texts in quotes, and the time of the template', () => {
     const data = { t: 21.5, n: 7n, ok: true, s: 'on', at: 1_700_000_000_000n, c: 'kiln' }
     assert.equal(
       lineOf('readings,client=${c} t=${t},n=${n},i=${n}i,ok=${ok},s=${s},q="is ${s}",one=1i,yes=true ${at}', data),
@@ -20,7 +20,7 @@ describe('a line with placeholders', () => {
     )
   })
 
-  test('gets the time of now where it has none', () => {
+  test('gets the current time if the template has none', () => {
     assert.equal(lineOf('r v=${v}', { v: 1n }), 'r v=1 1000')
     assert.equal(lineOf('r v=${v} ${at}', { v: 1n }), 'r v=1 1000')
   })
@@ -29,7 +29,7 @@ describe('a line with placeholders', () => {
     assert.equal(lineOf('r,a=${a},b=${b} v=${v},w=${w},x=${x}i', { b: 'B', v: 1n, a: '' }), 'r,b=B v=1 1000')
   })
 
-  test('keeps every value in its place: separators, quotes, backslashes and line breaks', () => {
+  test('escapes separators, quotes, backslashes and line breaks in every value', () => {
     const evil = 'a,b=c d"e\\f'
     assert.equal(
       lineOf('${x},k=${x} ${x}=${x}', { x: evil }),
@@ -38,12 +38,12 @@ describe('a line with placeholders', () => {
     assert.equal(lineOf('r v="${x}"', { x: 'two\nlines' }), 'r v="two\nlines" 1000')
   })
 
-  test('a text is never a number, however it looks', () => {
+  test('a text is never written as a number', () => {
     assert.equal(lineOf('r v=${v}', { v: '5' }), 'r v="5" 1000')
     assert.equal(lineOf('r v=${v}', { v: { a: 1n } }), 'r v="{\\"a\\":1}" 1000')
   })
 
-  test('parts of fixed text may have escaped separators, and placeholders stand in them', () => {
+  test('fixed text can have escaped separators, and placeholders within it', () => {
     assert.equal(lineOf('my\\ readings,a\\,b=x${c}y v=1 5', { c: '-' }), 'my\\ readings,a\\,b=x-y v=1 5')
   })
 
@@ -86,7 +86,7 @@ describe('a template that is not a line', () => {
     })
   }
 
-  test('several lines are several points, comments and empty lines are none', () => {
+  test('each line is a point, except comments and empty lines', () => {
     assert.equal(parseLineTemplates('# points\nr v=1\n\ns v=2\r\n', compileTemplate).length, 2)
   })
 })

@@ -1,4 +1,4 @@
-// Headers of records for Kafka: what a column, pairs of templates and fixed names give.
+// Headers of records for Kafka, from a column, from pairs of templates and from fixed names.
 
 /* oxlint-disable no-template-curly-in-string -- templates of actions */
 
@@ -35,7 +35,7 @@ test('a column gives headers, and templates give further ones', () => {
   ])
 })
 
-test('the column may be a list of pairs, a text of JSON, or absent', () => {
+test('the column can be a list of pairs, a JSON text, or absent', () => {
   const pairs = [
     ['header a', '1'],
     ['header a', 'two'],
@@ -68,7 +68,7 @@ test('a column of another form is an error of the action', () => {
 const problemOf = (kafka_headers: string | undefined) =>
   kafkaProducerSinkType.problemOfAction(actionWith({ kafka_headers }), compileSinkTemplate)
 
-test('kafka_headers is one placeholder', () => {
+test('kafka_headers must be a single placeholder', () => {
   for (const good of [undefined, '', '${a.b}']) assert.equal(problemOf(good), undefined)
   for (const bad of ['a', '${a}${b}', 'x ${a}'])
     assert.match(problemOf(bad) ?? '', /^parameters\.kafka_headers: write one/)

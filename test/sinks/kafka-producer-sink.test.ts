@@ -1,4 +1,4 @@
-// Batches for Kafka, with a producer in memory: what is sent together, and what becomes of each record.
+// Batches for Kafka, with a producer in memory: which records are sent together, and the outcome of each.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -11,7 +11,7 @@ import type { KafkaProducer, KafkaRecord } from '../../src/sinks/kafka/kafka-lib
 import type { SpoolEntry } from '../../src/sinks/index.ts'
 import { compileSinkTemplate } from '../../src/shard/rules/action-entries.ts'
 
-/** As the library throws them. */
+/** Errors as the library throws them. */
 function kafkaError(type: string): Error {
   const cause = Object.assign(new Error(`Kafka says ${type}`), { type })
   cause.name = 'KafkaJSProtocolError'
@@ -59,7 +59,7 @@ test('a batch is one request', async () => {
   assert.deepEqual(producer.sent, [['a', 'b', 'c']])
 })
 
-test('a batch of more bytes than one may have is several requests, in order', async () => {
+test('a batch of more than the maximum bytes is sent as several requests, in order', async () => {
   const producer = new MemoryProducer()
   const sink = sinkWith(() => producer, 1_000)
   const values = ['a', 'b', 'c'].map((letter) => letter.repeat(300))
@@ -70,7 +70,7 @@ test('a batch of more bytes than one may have is several requests, in order', as
   )
 })
 
-test('of a batch that Kafka refuses, only the record that is too large is refused', async () => {
+test('if Kafka refuses a batch, only the record that is too large is refused', async () => {
   const producer = new MemoryProducer((values) =>
     values.includes('bad') ? kafkaError('MESSAGE_TOO_LARGE') : undefined,
   )
@@ -79,14 +79,14 @@ test('of a batch that Kafka refuses, only the record that is too large is refuse
   assert.deepEqual(producer.sent.flat(), ['a', 'b', 'c', 'd'])
 })
 
-test('a record that is larger than a batch may be is refused without a request', async () => {
+test('a record that is larger than the maximum batch is refused without a request', async () => {
   const producer = new MemoryProducer()
   const sink = sinkWith(() => producer, 1_000)
   assert.equal(await outcomesOf(sink, ['a', 'x'.repeat(2_000), 'b']), 'done refused done')
   assert.deepEqual(producer.sent.flat(), ['a', 'b'])
 })
 
-test('after a failure, the order stays, and messages without a response are sent with another producer', async () => {
+test('after a failure, messages without a response are sent again in order, with another producer', async () => {
   const producers: MemoryProducer[] = []
   let isDown = true
   const fail = (values: readonly string[]): Error | undefined =>
@@ -108,7 +108,7 @@ test('after a failure, the order stays, and messages without a response are sent
   )
 })
 
-test('a passing error of the cluster keeps the client', async () => {
+test('after a temporary error of the cluster, the same client is used', async () => {
   let failures = 1
   const producer = new MemoryProducer(() => (failures-- > 0 ? kafkaError('NOT_LEADER_FOR_PARTITION') : undefined))
   const sink = sinkWith(() => producer)
@@ -126,7 +126,7 @@ const templated = {
   },
 } as unknown as KafkaAction
 
-test('a topic that is a template is that of each result; a topic that does not exist keeps no other one waiting', async () => {
+test('a topic template is rendered for each result; a missing topic does not delay other topics', async () => {
   const sent: [string, readonly string[]][] = []
   const producer: KafkaProducer = {
     send: async (topic, records) => {

@@ -1,4 +1,4 @@
-// Files of lines: what counts as written is whole and on disk; files are rotated by size and number.
+// Files of lines: a written line is complete and on disk; files are rotated by size and number.
 
 import assert from 'node:assert/strict'
 import { appendFile, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
@@ -22,7 +22,7 @@ async function fileIn(t: Scope, name = 'lines.txt') {
 }
 
 describe('a file of lines', () => {
-  test('has each line once, in the order of the calls, for its owner alone', async (t) => {
+  test('has each line once, in the order of the calls, and only its owner can read it', async (t) => {
     const { path, append, read } = await fileIn(t, 'new/folder/lines.txt')
     const results = await Promise.all([append(['a', 'b']), append(['c']), append(['d', 'e'])])
     assert.deepEqual(results.flat(), [undefined, undefined, undefined, undefined, undefined])
@@ -30,7 +30,7 @@ describe('a file of lines', () => {
     assert.equal((await stat(path)).mode & 0o777, 0o600)
   })
 
-  test('takes rights of others from a file that is there, and goes on behind its lines', async (t) => {
+  test('removes the permissions of other users from an existing file, and appends to its lines', async (t) => {
     const { path, append, read } = await fileIn(t)
     await writeFile(path, 'before\n', { mode: 0o644 })
     await append(['after'])
@@ -54,7 +54,7 @@ describe('a file of lines', () => {
     )
   })
 
-  test('is rotated within one call, and a line that is larger than a file has one for itself', async (t) => {
+  test('is rotated within one call, and a line that is larger than the maximum has its own file', async (t) => {
     const { folder, append } = await fileIn(t)
     const results = await append(['a'.repeat(9), 'b'.repeat(50), 'c'.repeat(9), 'd'.repeat(9)], { maxFileBytes: 20 })
     assert.deepEqual(results, [undefined, undefined, undefined, undefined])
@@ -64,7 +64,7 @@ describe('a file of lines', () => {
     assert.deepEqual(sizes, [10, 51, 20])
   })
 
-  test('begins each file with its header, also after a rotation, and only there', async (t) => {
+  test('has a header at the beginning of each file, also after a rotation', async (t) => {
     const { path, append, read } = await fileIn(t)
     const limits = { header: 'n,m', maxFileBytes: 12 }
     await append(['1,1'], limits)
@@ -74,7 +74,7 @@ describe('a file of lines', () => {
     assert.equal(await read(), 'n,m\n3,3\n')
   })
 
-  test('keeps one file where there may be no second', async (t) => {
+  test('is replaced on rotation if the maximum is one file', async (t) => {
     const { folder, append, read } = await fileIn(t)
     await append(['1'.repeat(9)], { maxFiles: 1, maxFileBytes: 15 })
     await append(['2'.repeat(9)], { maxFiles: 1, maxFileBytes: 15 })
@@ -83,22 +83,22 @@ describe('a file of lines', () => {
   })
 })
 
-describe('a file of lines after trouble', () => {
-  test('loses the unfinished line of a crash, and nothing before it', async (t) => {
+describe('a file of lines after a failure', () => {
+  test('loses only the incomplete line of a crash', async (t) => {
     const { path, append, read } = await fileIn(t)
     await writeFile(path, `whole\n${'torn'.repeat(100_000)}`)
     await append(['next'])
     assert.equal(await read(), 'whole\nnext\n')
   })
 
-  test('ends the line that another process has left without an end of line', async (t) => {
+  test('gets a line end after the incomplete line of another process', async (t) => {
     const { path, append, read } = await fileIn(t)
     await writeFile(path, 'not a line')
     await append(['next'])
     assert.equal(await read(), 'not a line\nnext\n')
   })
 
-  test('goes on in a new file where the file was moved or deleted', async (t) => {
+  test('is created again if it was moved or deleted', async (t) => {
     const { path, append, read } = await fileIn(t)
     await append(['1'])
     await rename(path, `${path}-moved`)
@@ -110,7 +110,7 @@ describe('a file of lines after trouble', () => {
     assert.equal(await readFile(`${path}-moved`, 'utf8'), '1\n')
   })
 
-  test('says what is wrong while it is wrong, and writes when it is mended', async (t) => {
+  test('reports the error while it cannot be written, and is written when it can', async (t) => {
     const { folder, append, read } = await fileIn(t, 'below/lines.txt')
     await writeFile(join(folder, 'below'), '')
     const [problem] = await append(['1'])
@@ -120,7 +120,7 @@ describe('a file of lines after trouble', () => {
     assert.equal(await read(), '1\n')
   })
 
-  test('follows no link and writes into nothing that is not a file', async (t) => {
+  test('is refused if its path is a link or not a regular file', async (t) => {
     const { folder, path, append } = await fileIn(t)
     await appendFile(join(folder, 'elsewhere'), '')
     await symlink('elsewhere', path)
@@ -131,9 +131,9 @@ describe('a file of lines after trouble', () => {
     assert.equal(await readFile(join(folder, 'elsewhere'), 'utf8'), '')
   })
 
-  test('after a rotation that a crash has cut short, no file is deleted before its time', async (t) => {
+  test('keeps all files if a crash interrupted a rotation', async (t) => {
     const { folder, path, append } = await fileIn(t)
-    // .1 was moved to .2, and the current one not yet to .1.
+    // The crash was after .1 was moved to .2, and before the current file was moved to .1.
     await writeFile(`${path}.2`, 'old\n')
     await writeFile(path, `${'x'.repeat(30)}\n`)
     await append(['new'], { maxFileBytes: 31, maxFiles: 3 })

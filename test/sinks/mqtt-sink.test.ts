@@ -1,4 +1,4 @@
-// Messages for another MQTT broker, which is played here: packets in memory, and what becomes of each message.
+// Messages for another MQTT broker, which the test simulates with packets in memory, and the outcome of each message.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -42,7 +42,7 @@ class Remote {
     this.stream.onData(generate(packet, { protocolVersion: 5 }))
   }
 
-  /** Resolves with the packets of a kind when there are so many. */
+  /** Resolves with the packets of a type when there are `count` of them. */
   async until(cmd: Packet['cmd'], count: number): Promise<readonly Packet[]> {
     for (;;) {
       const found = this.packets.filter((packet) => packet.cmd === cmd)
@@ -68,7 +68,7 @@ const message = (text: string, qos: 0 | 1 | 2 = 1) => ({
   payload: Buffer.from(text),
 })
 
-test('no more messages are on their way than the remote broker takes at a time [MQTT5-3.3.4-7]', async () => {
+test('[MQTT5-3.3.4-7] the number of messages in flight is at most the Receive Maximum of the remote broker', async () => {
   const { remote, publisher } = await connected({ receiveMaximum: 2 })
   const results = ['a', 'b', 'c'].map((text) => publisher.publish(message(text)))
   const [first] = await remote.until('publish', 2)
@@ -85,7 +85,7 @@ test('no more messages are on their way than the remote broker takes at a time [
   publisher.close()
 })
 
-test('QoS 2 is taken with PUBCOMP, and released after PUBREC [MQTT5-4.3.3-4]', async () => {
+test('[MQTT5-4.3.3-4] a QoS 2 message is released after PUBREC, and delivered with PUBCOMP', async () => {
   const { remote, publisher } = await connected({})
   let isTaken = false
   const result = publisher.publish(message('a', 2)).then(() => (isTaken = true))
@@ -98,7 +98,7 @@ test('QoS 2 is taken with PUBCOMP, and released after PUBREC [MQTT5-4.3.3-4]', a
   publisher.close()
 })
 
-test('QoS and retain are lowered to what the remote broker has, but not to no confirmation', async () => {
+test('QoS and retain are reduced to the maximum of the remote broker, but QoS 1 is not reduced to 0', async () => {
   const { remote, publisher } = await connected({ maximumQoS: 1, retainAvailable: false })
   void publisher.publish(message('a', 2))
   const [packet] = await remote.until('publish', 1)
@@ -109,7 +109,7 @@ test('QoS and retain are lowered to what the remote broker has, but not to no co
   assert.match('why' in result ? result.why : '', /QoS 0 only/)
 })
 
-test('what is under way fails with the reason that the remote broker gives', async () => {
+test('messages in flight fail with the reason of the remote broker', async () => {
   const { remote, publisher } = await connected({})
   const result = publisher.publish(message('a'))
   await remote.until('publish', 1)
@@ -118,7 +118,7 @@ test('what is under way fails with the reason that the remote broker gives', asy
   await assert.rejects(publisher.ping(), /packet too large \(0x95\)/)
 })
 
-/** Each connection takes what `fate` lets through, and ends with the rest. */
+/** Each connection accepts the messages that `fate` accepts, and closes at the first other one. */
 class FatefulConnection implements MqttConnection {
   isOpen = true
   readonly #fate: (payload: string) => PublishResult | ConnectionEnded
@@ -161,7 +161,7 @@ const sinkWith = (fate: (payload: string) => PublishResult | ConnectionEnded): M
 const write = async (sink: MqttSink, texts: readonly string[], flags?: string): Promise<string> =>
   (await sink.write(entries(texts, flags))).map(({ outcome }) => outcome).join(' ')
 
-test('a message for which the remote broker ends the connection is found and refused, and the others pass', async () => {
+test('a message for which the remote broker closes the connection is identified and refused, and the others are delivered', async () => {
   const sink = sinkWith((payload) =>
     payload === 'bad' ? new ConnectionEnded('packet too large', 'for-packet') : { result: 'taken' },
   )
@@ -170,7 +170,7 @@ test('a message for which the remote broker ends the connection is found and ref
   assert.equal(await write(sink, ['b']), 'done')
 })
 
-test('where the remote broker gives no reason, a message is refused at the third time', async () => {
+test('if the remote broker closes the connection without a reason, the message is refused after the third time', async () => {
   const sink = sinkWith((payload) =>
     payload === 'bad' ? new ConnectionEnded('closed', 'remote') : { result: 'taken' },
   )
@@ -181,12 +181,12 @@ test('where the remote broker gives no reason, a message is refused at the third
   assert.equal(await write(sink, ['a']), 'done')
 })
 
-test('a network that fails makes no message refused', async () => {
+test('a message is not refused because the network fails', async () => {
   const sink = sinkWith(() => new ConnectionEnded('no response within 60000 ms', 'this-side'))
   for (let round = 0; round < 10; round++) assert.equal(await write(sink, ['a']), 'retry')
 })
 
-test('a reason that passes is tried again, another is a refusal', async () => {
+test('a message with a temporary reason is sent again, one with another reason is refused', async () => {
   const sink = sinkWith((payload) => ({ result: 'rejected', reasonCode: Number(payload), why: 'why' }))
   assert.equal(
     await write(sink, ['151', '137', '150', '135', '153', '128']),
@@ -194,7 +194,7 @@ test('a reason that passes is tried again, another is a refusal', async () => {
   )
 })
 
-test('QoS 0 is done when the remote broker has responded to a PINGREQ after it', async () => {
+test('a QoS 0 message is delivered when the remote broker has responded to a later PINGREQ', async () => {
   let pings = 0
   const connection: MqttConnection = {
     isOpen: true,

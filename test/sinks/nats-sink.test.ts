@@ -1,10 +1,10 @@
-// Subjects of NATS, as templates make them.
+// Subjects of NATS from templates.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { subjectOf } from '../../src/sinks/nats/nats-sink.ts'
 
-test('a subject has parts without spaces and wildcards', () => {
+test('a subject with spaces, wildcards or empty parts is refused', () => {
   for (const subject of ['a', 'a.b', 'a/b.c-d', '$x.ü']) assert.equal(subjectOf(subject), subject)
   for (const subject of ['', '.', 'a.', '.a', 'a..b', 'a b', 'a.*', 'a.>', 'a\tb', 'a*b'])
     assert.throws(() => subjectOf(subject), /has an empty part, a space or a wildcard/, subject)

@@ -1,4 +1,4 @@
-// Snappy and the protocol buffers of remote write, read back by decoders that know only the formats.
+// Snappy and the protocol buffers of remote write, read by independent decoders.
 
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
@@ -38,7 +38,7 @@ function decompress(input: Buffer): Buffer {
   return Buffer.from(output)
 }
 
-test('what is compressed is read back', () => {
+test('compressed data is decompressed to the same bytes', () => {
   const repeating = fc
     .tuple(fc.uint8Array({ minLength: 1, maxLength: 30 }), fc.nat(3_000))
     .map(([piece, count]) => Buffer.concat(Array.from({ length: count }, () => Buffer.from(piece))))
@@ -52,7 +52,7 @@ test('what is compressed is read back', () => {
     assert.ok(decompress(compressSnappy(bytes)).equals(bytes))
 })
 
-test('text that repeats becomes shorter', () => {
+test('repeated text becomes shorter', () => {
   const text = Buffer.from('temperature_celsius{client="kiln-7"} 21.5\n'.repeat(1_000))
   assert.ok(compressSnappy(text).length < text.length / 10)
 })

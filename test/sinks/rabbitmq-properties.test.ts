@@ -56,14 +56,14 @@ test('a header named __proto__ is a header', () => {
   ])
 })
 
-test('what cannot be sent fails when it is rendered', () => {
+test('values that cannot be sent fail during rendering', () => {
   assert.throws(() => optionsFor({}, { priority: '${a}' }, { a: 'high' }), /the property priority is "high"/)
   assert.throws(() => optionsFor({}, { priority: '256' }, {}), /from 0 to 255/)
   assert.throws(() => optionsFor({ ['x'.repeat(256)]: '' }, {}, {}), /the name of a header is longer than 255 bytes/)
   assert.throws(() => optionsFor({}, { type: 'x'.repeat(256) }, {}), /the property type is longer than 255 bytes/)
 })
 
-test('properties that are not there, or that the broker sets, are refused', () => {
+test('unknown properties, and those that the broker sets, are refused', () => {
   assert.equal(problemOfProperties(parametersOf({}, { content_type: 'a' })), undefined)
   assert.match(
     problemOfProperties(parametersOf({}, { message_id: 'a' })) ?? '',

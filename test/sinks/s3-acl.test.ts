@@ -1,4 +1,4 @@
-// Who may read an object of S3: a header that is signed with the request.
+// The ACL of an object of S3: a header that is signed with the request.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -25,7 +25,7 @@ test('headers of the service are sent, and signed in the order of their names', 
 
 type S3Types = Parameters<typeof s3SinkType.open>
 
-test('an object is sent with the acl and the headers of its action; those of the service are signed', async (t) => {
+test('an object is sent with the ACL and the headers of its action, and headers of S3 are signed', async (t) => {
   const service = await HttpService.start(t)
   const connector = {
     host: '127.0.0.1',

@@ -1,10 +1,10 @@
-// The result of a rule that is stored behind the payload of an entry, for fallbacks.
+// The result of a rule that is stored after the payload of an entry, for fallback actions.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { hasResult, joinResult, splitResult } from '../../src/sinks/stored-result.ts'
 
-test('payload, attributes and result come back as they were, also if they are empty', () => {
+test('payload, attributes and result are read as they were stored, also if they are empty', () => {
   for (const [payload, result] of [
     ['payload', '{"a":1}'],
     ['', '{}'],
@@ -17,7 +17,7 @@ test('payload, attributes and result come back as they were, also if they are em
   }
 })
 
-test('an entry without a result is stored as it is', () => {
+test('an entry without a result is stored unchanged', () => {
   const entry = { payload: Buffer.from('payload'), attributes: [['path', '/a']] as const }
   assert.deepEqual(joinResult(entry), entry)
   assert.equal(hasResult(entry.attributes), false)

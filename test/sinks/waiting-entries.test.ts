@@ -16,7 +16,7 @@ function waiting(...keys: readonly (string | undefined)[]): WaitingEntries<Entry
   return entries
 }
 
-test('entries with one key go one after the other, and others pass them', () => {
+test('entries with the same key are taken one after the other, and entries with other keys pass them', () => {
   const entries = waiting('a', 'a', 'b', 'a', undefined, 'b')
   const first = entries.take(10, true)
   assert.deepEqual(numbersOf(first), [1, 3, 5])
@@ -28,13 +28,13 @@ test('entries with one key go one after the other, and others pass them', () => 
   assert.equal(entries.size, 1)
 })
 
-test('a service that keeps the order of a batch gets several of one key in it', () => {
+test('a batch can have several entries of one key if the service keeps the order of a batch', () => {
   const entries = waiting('a', 'b', 'a', 'a')
   assert.deepEqual(numbersOf(entries.take(3, false)), [1, 2, 3])
   assert.deepEqual([entries.hasReady, entries.size], [false, 1])
 })
 
-test('what is put back goes before what came after it', () => {
+test('entries that are put back are taken before later ones', () => {
   const entries = waiting('a', 'a', 'b')
   const batch = entries.take(1, true)
   entries.release(batch)
@@ -48,7 +48,7 @@ const step = fc.oneof(
   { weight: 2, arbitrary: fc.record({ end: fc.nat(9), isRetried: fc.boolean() }) },
 )
 
-test('whatever comes, fails and is retried: each key keeps its order, and nothing that may go is held back', () => {
+test('with random additions, failures and retries, each key keeps its order, and no ready entry waits', () => {
   fc.assert(
     fc.property(fc.boolean(), fc.array(step, { maxLength: 60 }), (onePerKey, steps) => {
       const entries = new WaitingEntries<Entry>()
