@@ -46,11 +46,11 @@ const authorization = `Basic ${Buffer.from(`admin:${password}`).toString('base64
 await measureSlices()
 await measurePages()
 
-/** In this very process: nothing else is going on. */
+/** The core runs in this process without other work. */
 async function measureSlices(): Promise<void> {
   const core = new BrokerCore(defaultCoreSettings, { identity: 'bench', topics: new TopicTable(1_000) })
   for (const records of batches()) core.handle({ kind: 'restore', records }, 1)
-  // Garbage of the filling is not a part of the measurement.
+  // The measurement must not include garbage of the setup.
   globalThis.gc?.()
   const collections: { fromMs: number; toMs: number }[] = []
   const observer = new PerformanceObserver((list) => {
@@ -97,7 +97,7 @@ function processorMs(): number {
   return (user + system) / 1_000
 }
 
-/** From end to end, again and again. */
+/** Reads the list from the first to the last page repeatedly. */
 function walk(core: BrokerCore, filter: ClientFilter): TimedSlice[] {
   const slices: TimedSlice[] = []
   let from = { place: 0, offset: 0 }

@@ -19,7 +19,7 @@ const { values: options } = parseArgs({
   },
 })
 const waitMs = Number(options.wait) * 1_000
-/** Published together before the next are. */
+/** Number of messages that are published together. */
 const atOnce = 200
 const payload = Buffer.alloc(64, 'a')
 
@@ -49,7 +49,7 @@ if (retained > 0) {
       await Promise.all(topics.map((topic) => client.publishAsync(topic, payload, { qos: 1, retain: true })))
     }
     await client.endAsync()
-    // Pages go back to the system when the thread has been idle twice: see src/shard/runtime/idle-gc.ts.
+    // Memory is returned to the system after two idle periods of the thread: see src/shard/runtime/idle-gc.ts.
     await pause(Math.max(waitMs, 60_000))
     look(`${retained} retained messages of 64 bytes, a minute later`, broker.pid)
   } finally {

@@ -9,7 +9,7 @@ export const payload = Buffer.alloc(64, 'x')
 const connackBytes = 4
 const pubackBytes = 4
 
-/** A client that has been let in. */
+/** Returns an accepted client. */
 export async function client(port: number, clientId: string): Promise<Socket> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true })
   await once(socket, 'connect')
@@ -32,14 +32,14 @@ function bytesFrom(socket: Socket, wanted: number): Promise<void> {
 }
 
 export interface Publisher {
-  /** Resolves when all that was sent is acknowledged. */
+  /** Resolves when all sent messages are acknowledged. */
   readonly done: Promise<void>
   acknowledged(): number
-  /** Sends no more. */
+  /** Stops sending. */
   stop(): void
 }
 
-/** At most `window` unacknowledged at a time, `most` in all. */
+/** Sends at most `most` messages, with at most `window` unacknowledged ones at a time. */
 export async function publisher(
   port: number,
   { window, most }: { window: number; most: number },

@@ -8,7 +8,7 @@ import { client, payload, topic } from './publisher.ts'
 import { Sink } from './sink.ts'
 
 export interface Remote {
-  /** Messages that have come so far. */
+  /** Number of received messages. */
   count(): number
   stop(): Promise<void>
 }
@@ -36,7 +36,7 @@ async function sinkAt(port: number, responseDelayMs: number): Promise<Remote> {
   return { count: () => sink.messages, stop: () => sink.close() }
 }
 
-/** A broker on the generator's processor, with a subscriber that counts. */
+/** A broker on the processor of the generator, with a subscriber that counts messages. */
 async function brokerAt(kind: 'mosquitto' | 'godwit', port: number): Promise<Remote> {
   const broker = await startBroker(kind === 'mosquitto' ? mosquittoAlsoAt(port) : godwitAlsoAt(port), processor)
   const socket = await client(broker.port, 'counter')

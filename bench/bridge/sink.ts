@@ -23,7 +23,7 @@ export class Sink {
     this.#server = createServer({ noDelay: true }, (socket) => this.#accept(socket))
   }
 
-  /** 0: any port. Gives the port. */
+  /** Returns the port; 0 selects a free one. */
   async listen(port: number): Promise<number> {
     this.#server.listen(port, '127.0.0.1')
     await once(this.#server, 'listening')
@@ -47,7 +47,7 @@ export class Sink {
   }
 }
 
-/** One connection. Its responses to a chunk go as one write. */
+/** One connection. The responses to a chunk are sent with one write. */
 class SinkReader {
   readonly #socket: Socket
   readonly #responseDelayMs: number
@@ -59,7 +59,7 @@ class SinkReader {
     this.#responseDelayMs = responseDelayMs
   }
 
-  /** Gives the number of PUBLISH packets in it. */
+  /** Returns the number of PUBLISH packets in the chunk. */
   take(chunk: Buffer): number {
     const bytes = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
     const responses = Buffer.allocUnsafe(2 * bytes.length + ackBytes)
@@ -88,7 +88,7 @@ class SinkReader {
         const qos = (bytes[at] >> 1) & 3
         if (qos === 0) return used
         const idAt = body + lengthBytes + bytes.readUInt16BE(body)
-        // By the million: without an array for each.
+        // No array for each packet, because there are millions.
         responses[used] = qos === 1 ? 0x40 : 0x50
         responses[used + 1] = 2
         responses[used + 2] = bytes[idAt]
@@ -119,7 +119,7 @@ class SinkReader {
     return this.#version === newestVersion
   }
 
-  /** As for one filter: bridges that only receive messages subscribe to one. */
+  /** The response for one filter, because bridges that only receive messages subscribe to one. */
   #responseToFilter(firstByte: number, body: Buffer, codes: readonly number[]): number[] {
     const rest = [body[0], body[1], ...(this.#isNewest ? [0] : []), ...codes]
     return [firstByte, rest.length, ...rest]
@@ -131,13 +131,13 @@ class SinkReader {
   }
 }
 
-/** Where the body of the packet at `at` begins; 0: its length has not come yet. */
+/** Offset of the body of the packet at `at`; 0 if its length is incomplete. */
 function bodyOf(bytes: Buffer, at: number): number {
   for (let next = at + 1; next < bytes.length; next++) if (bytes[next] < 0x80) return next + 1
   return 0
 }
 
-/** Behind the packet at `at`; -1: not known yet. */
+/** Offset after the packet at `at`; -1 if it is not known yet. */
 function endOf(bytes: Buffer, at: number): number {
   const body = bodyOf(bytes, at)
   if (body === 0) return -1

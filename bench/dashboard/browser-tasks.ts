@@ -19,7 +19,7 @@ interface TraceEvent {
   readonly tdur?: number
 }
 
-/** Tasks of the page's main thread within so many milliseconds. */
+/** Returns the tasks of the main thread of the page within this time. */
 export async function traceTasks(page: Page, durationMs: number): Promise<readonly BrowserTask[]> {
   const session = await page.context().newCDPSession(page)
   const events: TraceEvent[] = []

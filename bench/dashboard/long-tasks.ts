@@ -1,4 +1,4 @@
-// Tasks of the pages Topics, Overview and Clients that took longer than 50 ms, while many clients are connected and messages come fast.
+// Tasks of the pages Topics, Overview and Clients that took longer than 50 ms, while many clients are connected and messages arrive fast.
 
 import { connectAsync } from 'mqtt'
 import type { Page } from 'playwright-core'

@@ -20,11 +20,11 @@ export interface RunningBroker {
   /** Of the process that listens; undefined where the system does not tell. */
   readonly pid: number | undefined
   readonly folder: string
-  /** Ends it in the way an operator would, and removes its files. */
+  /** Stops the broker with a signal, and removes its files. */
   stop(): Promise<void>
 }
 
-/** With a million sessions to read, on a machine that does other things as well. */
+/** Enough for a million sessions on a machine with other work. */
 const startLimitMs = 120_000
 const stopLimitMs = 10_000
 const program = fileURLToPath(new URL('../../bin/godwit.js', import.meta.url))
@@ -81,7 +81,7 @@ export function otherBroker(text: string): BrokerKind {
   }
 }
 
-/** `processors`: where it may run. Throws an Error with the last lines that the broker wrote when it does not come up. */
+/** `processors`: where it may run. Throws an Error with the last lines of the broker if it does not start. */
 export async function startBroker(kind: BrokerKind, processors: number | string = 0): Promise<RunningBroker> {
   const port = await freePort()
   const folder = mkdtempSync(join(tmpdir(), 'bench-'))
@@ -113,14 +113,14 @@ export async function startBroker(kind: BrokerKind, processors: number | string 
   return { port, pid: listenerPid(port), folder, stop: () => stopBroker(child, folder) }
 }
 
-/** The command in front of another that keeps it on one processor, or on some (`0-3`); nothing where that is not to be had. */
+/** The command in front of another that keeps it on one processor, or on some (`0-3`); empty if that is not available. */
 export function pinnedTo(processor: number | string): string[] {
   return spawnSync('taskset', ['-c', String(processor), 'true']).status === 0
     ? ['taskset', '-c', String(processor)]
     : []
 }
 
-/** Keeps this very process off the broker's processor, for scripts that measure by themselves. */
+/** Moves this process to another processor than that of the broker, for scripts without a load generator process. */
 export function pinSelf(): void {
   spawnSync('taskset', ['-acp', '1', String(process.pid)])
 }

@@ -7,7 +7,7 @@ import { residentKib } from './process-facts.ts'
 
 export interface IdleOptions {
   readonly port: number
-  /** Over TLS: the authority that is believed, PEM. */
+  /** For TLS: the trusted certificate authority, PEM. */
   readonly ca?: string
   readonly brokerPid: number | undefined
   readonly version: ProtocolVersion

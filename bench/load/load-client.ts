@@ -12,7 +12,7 @@ export interface LoadClientOwner {
   delivered(client: LoadClient, messages: number): void
   /** The broker has acknowledged: PUBACK or PUBCOMP. */
   acknowledged(client: LoadClient, messages: number): void
-  /** Where the payload of a delivered message begins, when the owner wants to look. */
+  /** Offset of the payload of a delivered message, for owners that read it. */
   readonly look: ((client: LoadClient, bytes: Buffer, payloadStart: number) => void) | undefined
   failed(client: LoadClient, reason: string): void
 }
@@ -40,7 +40,7 @@ export class LoadClient {
   #held: Buffer
   #closing: boolean
 
-  /** `ca`: over TLS, and the authority that is believed, PEM. */
+  /** `ca`: the trusted certificate authority for TLS, PEM. */
   constructor(
     id: number,
     version: ProtocolVersion,
@@ -199,7 +199,7 @@ function acknowledge(firstByte: number, bytes: Buffer, packetIdAt: number): void
   usedBytes += 4
 }
 
-/** One address has some 28,000 ports to come from; further connections come from further loopback addresses. */
+/** One address has about 28,000 ports for connections; further connections use further loopback addresses. */
 function localAddressOf(id: number): string | undefined {
   return id < 25_000 ? undefined : `127.0.0.${2 + Math.floor(id / 25_000)}`
 }

@@ -15,7 +15,7 @@ import { cpuSeconds, residentKib } from './process-facts.ts'
 
 export interface LoadOptions {
   readonly port: number
-  /** Over TLS: the authority that is believed, PEM. */
+  /** For TLS: the trusted certificate authority, PEM. */
   readonly ca?: string
   readonly brokerPid: number | undefined
   readonly version: ProtocolVersion
@@ -187,7 +187,7 @@ class LoadRun implements LoadClientOwner {
     this.#count(client, group, count)
   }
 
-  /** Without a subscriber that is awake, acknowledgements alone set the pace. */
+  /** Without a connected subscriber, only acknowledgements limit the rate. */
   #roomFor(client: LoadClient, group: number): number {
     const { window, qos } = this.options
     const fan = this.fanOut[group]

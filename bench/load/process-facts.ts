@@ -20,7 +20,7 @@ export function cpuSeconds(pid: number | undefined): number | undefined {
   return fields === undefined ? undefined : (Number(fields[11]) + Number(fields[12])) / 100
 }
 
-/** The process that listens on a port: a command given by hand may have started it several steps down. */
+/** The process that listens on a port: a given command may have started it indirectly. */
 export function listenerPid(port: number): number | undefined {
   const inode = listeningInode(port)
   if (inode === undefined) return undefined
@@ -50,7 +50,7 @@ function readProc(path: string): string | undefined {
   try {
     return readFileSync(path, 'latin1')
   } catch {
-    // No such process any more, or no /proc on this system: there is nothing to tell.
+    // The process has ended, or the system has no /proc.
     return undefined
   }
 }

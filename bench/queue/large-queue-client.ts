@@ -20,7 +20,7 @@ import {
 const version = 4
 const topics = new TopicTable(64)
 const ackBytes = 4
-/** A broker that is silent for so long has nothing more to say. */
+/** After this time without a packet, the queue is considered empty. */
 const timeoutMs = 20_000
 
 /** One connection of a 3.1.1 client with a durable session. */
@@ -80,7 +80,7 @@ class Connection {
   }
 }
 
-/** Lets the session come to be, with its subscription, and leaves it. */
+/** Creates the session with its subscription, and disconnects. */
 export async function subscribeAndLeave(port: number, clientId: string, filter: string): Promise<void> {
   const connection = new Connection(port, clientId)
   const parsed = parseTopicFilter(filter)

@@ -46,7 +46,7 @@ const tell = (what: string, value: string): void => {
 
 let broker = await start()
 tell('start with nothing stored', milliseconds(broker.startMs))
-// The compiler and the buffer pools take their memory once, whichever clients are offline: one queue is fetched at once.
+// The compiler and the buffer pools allocate memory once, so one queue is fetched first.
 await subscribeAndLeave(broker.port, 'warm', 'warm/#')
 await fill(broker.port, { clientId: 'filler', topic: 'warm/up', count: warmUpMessages, payloadBytes, window })
 await drain(broker.port, 'warm', warmUpMessages)

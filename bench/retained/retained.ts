@@ -88,7 +88,7 @@ async function openProbe(): Promise<LoadClient> {
   return probe
 }
 
-/** Gives the median, the 99th percentile and the longest delay, as text. */
+/** Returns the median, the 99th percentile and the longest delay, as text. */
 async function probeUntil(probe: LoadClient, endMs: number, isDone: () => boolean): Promise<string[]> {
   for (let lastMs = 0; performance.now() < endMs && !isDone(); await nextTurn()) {
     const nowMs = performance.now()

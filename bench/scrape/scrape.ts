@@ -50,7 +50,7 @@ function urlOfApi({ folder }: RunningBroker): string {
   return url
 }
 
-/** With and without, one after the other, each time in the other order: an hour that is slower is slower for both. */
+/** With and without, one after the other, each time in the other order: so slower phases of the machine affect both. */
 async function compareThroughput({ port, pid }: RunningBroker, api: string): Promise<void> {
   const scraped = new Latencies()
   const ratios: number[] = []

@@ -76,7 +76,7 @@ class HalfBroker {
     if (batch !== undefined) this.handle({ kind: 'committed', batch: batch.number })
   }
 
-  /** True: something had come. */
+  /** True: something had arrived. */
   takeIn(): boolean {
     const posts = this.port.posts.splice(0)
     for (const post of posts) this.port.onBuffer(post)
@@ -86,7 +86,7 @@ class HalfBroker {
     return posts.length > 0
   }
 
-  /** A client of this half, in. */
+  /** A connected client of this core. */
   client(name: string): Connection {
     const connection = new Connection({}, { name: 'tcp:default', isLoopback: true }, '127.0.0.1')
     let clientId = name

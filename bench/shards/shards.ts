@@ -22,7 +22,7 @@ const { values: options } = parseArgs({
   },
 })
 
-/** Every thread compiles for itself, and on one core they wait for each other. */
+/** Every thread compiles its own code, and on one core they wait for each other. */
 const warmSeconds = 6
 const microsecondsPerSecond = 1_000_000
 const windowed = options.window === undefined ? {} : { window: Number(options.window) }

@@ -226,7 +226,7 @@ async function serve(port: NonNullable<typeof parentPort>): Promise<void> {
 
 const noContent = 'HTTP/1.1 204 No Content\r\nConnection: keep-alive\r\n\r\n'
 
-/** Where the request that begins there ends; undefined if not all of it has come. */
+/** Returns the end of the request that begins there; undefined if it is incomplete. */
 function requestEnd(text: string, start: number): number | undefined {
   const head = text.indexOf('\r\n\r\n', start)
   if (head < 0) return undefined

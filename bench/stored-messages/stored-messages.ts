@@ -29,7 +29,7 @@ const { values: options } = parseArgs({
 const willBytes = Number(options['will-bytes'])
 const retainedBytes = 1_048_000
 const connectsAtOnce = 100
-/** Longer than two looks of the idle tidying. */
+/** Longer than two idle periods of the garbage collection (`src/shard/runtime/idle-gc.ts`). */
 const settledMs = 32_000
 const directory = await mkdtemp(join(tmpdir(), 'godwit-stored-messages-'))
 const rows: string[][] = []

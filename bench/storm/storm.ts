@@ -37,11 +37,11 @@ const rows: string[][] = []
 let turnedAway = 0
 const settleMs = 3_000
 
-/** Where the storms blow; the healthy client is served in the clear. */
+/** The port of the storms; the healthy client connects without TLS. */
 interface Target {
   readonly host: string
   readonly port: number
-  /** Over TLS, and the authority that is believed. */
+  /** The trusted certificate authority, for TLS. */
   readonly ca?: string
 }
 
@@ -141,7 +141,7 @@ async function publishToAll(): Promise<void> {
   publisher.close()
 }
 
-/** How many connections are left when nothing happens any more. */
+/** Returns the number of connections when no more of them close. */
 async function fightForOneId(count: number): Promise<number> {
   let open = 0
   let changedAtMs = performance.now()

@@ -17,7 +17,7 @@ import {
 import { encode, encodePublish, type PublishFrame } from '../simulator/wire.ts'
 import { plainConnect } from '../simulator/plain-connect.ts'
 
-/** A peer without a response after this time has failed. */
+/** The test fails if a response takes longer. */
 const timeoutMs = 60_000
 const topics = new TopicTable(1_024)
 

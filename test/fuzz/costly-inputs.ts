@@ -1,4 +1,4 @@
-// What the main thread does with data from outside, and inputs of growing size that would show superlinear work.
+// Work of the main thread with external data, and inputs of growing size that show superlinear work.
 
 import { Readable } from 'node:stream'
 import { checkArchive, linesOf } from '../../src/backup/index.ts'
@@ -37,7 +37,7 @@ export interface CostlyInput {
   readonly name: string
   /** A larger input is refused for its size. */
   readonly maxCount?: number
-  /** Makes the work for an input of `count` parts. Making it is not measured. undefined: so much is refused for its size. */
+  /** Prepares the work for an input of `count` parts; the preparation is not measured. Undefined: the input is refused for its size. */
   readonly prepare: (count: number) => (() => unknown) | undefined
 }
 
@@ -56,7 +56,7 @@ function loaded(text: string): GodwitConfig {
   return config.config
 }
 
-/** Configurations as text, right and wrong ones. */
+/** Configurations as text, valid and invalid ones. */
 const texts: Readonly<Record<string, (count: number) => string>> = {
   'user names': (count) => `auth.password {${repeat(count, (index) => `u${index} = p`)}}`,
   'listeners on one address': (count) =>
@@ -94,14 +94,14 @@ const texts: Readonly<Record<string, (count: number) => string>> = {
   'a long number': (count) => `mqtt.max_mqueue_len = ${'1'.repeat(count)}`,
 }
 
-/** Groups under names of one kind. */
+/** Inputs with many named groups. */
 const ofNames = new Set(['listeners', 'TLS', 'bridges', 'settings of wrong type'])
 
 const password = 'auth.password'.split('.')
 
 const settings = (config: GodwitConfig) => ({ settings: Object.fromEntries(config.held) })
 
-/** Whatever a change of configuration goes through once it is read. */
+/** The steps of a configuration change after reading. */
 const changes: readonly CostlyInput[] = [
   {
     name: 'a change that goes over the configuration',
@@ -188,7 +188,7 @@ const access: readonly CostlyInput[] = [
 
 const head = (line: string, headers: readonly string[]) => ({ url: line, httpVersion: '1.1', rawHeaders: [...headers] })
 
-/** These have far lower limits where requests come in; linear they are all the same. */
+/** Requests have far lower limits for these inputs; nevertheless the work must be linear. */
 const requests: readonly CostlyInput[] = [
   {
     name: 'query parameters',
@@ -277,7 +277,7 @@ const requests: readonly CostlyInput[] = [
   },
 ]
 
-/** Each text that a schema of the contract takes, filled with what patterns may stumble over. */
+/** Each text of a schema of the contract, filled with texts that are expensive for patterns. */
 const bodies: readonly CostlyInput[] = Object.entries<Endpoint>(endpoints).flatMap(([name, { body }]) => {
   const { properties } = (typeof body === 'object' ? body : {}) as { properties?: Record<string, object> }
   if (properties === undefined) return []
@@ -344,7 +344,7 @@ const files: readonly CostlyInput[] = [
   })),
 ]
 
-/** Each session has a subscription and a message that waits. */
+/** Each session has a subscription and a queued message. */
 const databases: readonly CostlyInput[] = [2, 6].map((format) => ({
   name: `a database of mosquitto of format ${format}`,
   prepare: (count) => {

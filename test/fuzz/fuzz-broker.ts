@@ -1,9 +1,9 @@
-// Clients that went wrong against a real broker, many at a time, for a while. What must hold:
+// Many incorrect clients at a time against a real broker. Requirements:
 //
-// - the process lives, no shard of it dies, and no alarm is raised;
-// - a healthy client is served throughout: each of its QoS 1 messages comes back in time;
-// - in runs with a duration: when all have gone, what they left is over and the broker has had its time to tidy up, its
-//   memory is what it was after a third of them.
+// - the process does not end, no shard fails, and no alarm is raised;
+// - a healthy client is served all the time: each of its QoS 1 messages returns in time;
+// - in runs with a duration: when all clients are disconnected, their sessions have expired and the idle broker has returned
+//   memory, the broker uses as much memory as after a third of the run.
 
 import { readFileSync } from 'node:fs'
 import { Random } from '../protocol/fuzz/random.ts'
@@ -34,12 +34,12 @@ export interface FuzzOptions {
    * comparisons waits 50 s for the memory of a broker at rest.
    */
   readonly length: { readonly sessions: number } | { readonly seconds: number }
-  /** Unsaid: 40. */
+  /** Default: 40. */
   readonly clientsAtOnce?: number
   readonly tell: (line: string) => void
 }
 
-/** `before` the first client; at the end of the first third; at the end. */
+/** Memory `before` the first client, at the end of the first third, and at the end. */
 export interface ResidentMib {
   readonly before: number
   readonly warm: number
@@ -48,24 +48,24 @@ export interface ResidentMib {
 
 export interface FuzzOutcome {
   readonly sessions: number
-  /** Of the healthy client. */
+  /** Delays of the healthy client. */
   readonly roundTrips: number
   readonly maxRoundTripMs: number
-  /** Unsaid after a number of sessions. */
+  /** Undefined in a run with a number of sessions. */
   readonly residentMib?: ResidentMib
 }
 
-/** What a process keeps of memory that it once needed differs by so much between two moments of rest. */
+/** The memory that an idle process keeps differs by at most this much between two measurements. */
 const toleratedShare = 1.1
 const toleratedMib = 16
 /**
- * What the last clients left (sessions, retained messages) is over after a few seconds. An idle broker gives memory back in
- * two steps of fifteen seconds each, after fifteen in which it has seen that it is idle (`src/shard/runtime/idle-gc.ts`).
+ * Sessions and retained messages of the last clients expire after a few seconds. An idle broker returns memory in
+ * two steps of fifteen seconds each, after fifteen seconds in which it was idle (`src/shard/runtime/idle-gc.ts`).
  */
 const restSeconds = 50
 const warmShare = 1 / 3
 
-/** Throws an Error that names the seed where one of the promises does not hold. */
+/** Throws an Error with the seed if a requirement is violated. */
 export async function fuzzBroker(options: FuzzOptions): Promise<FuzzOutcome> {
   const { broker, ports, length, seed } = options
   const healthy = await HealthyClient.connect(ports.tcp)
@@ -93,7 +93,7 @@ export async function fuzzBroker(options: FuzzOptions): Promise<FuzzOutcome> {
 interface FuzzRun {
   readonly options: FuzzOptions
   readonly healthy: HealthyClient
-  /** Sessions that have begun. */
+  /** Number of started sessions. */
   readonly tally: { sessions: number }
 }
 
@@ -134,14 +134,14 @@ async function memoryAtRest({ options: { broker }, healthy }: FuzzRun): Promise<
   return residentMib(broker)
 }
 
-/** Of the process, as the system counts it. */
+/** Memory of the process, as the system counts it. */
 export function residentMib({ child }: WatchedProcess): number {
   const pages = readFileSync(`/proc/${child.pid}/statm`, 'latin1').split(' ')[1]
   return (Number(pages) * 4) / 1_024
 }
 
 function check(broker: WatchedProcess, { residentMib }: FuzzOutcome): void {
-  // The alarm `overload` says how fast the machine is.
+  // The alarm `overload` depends on the speed of the machine, so it is ignored.
   const lines = broker.soFar.split('\n').filter((line) => !line.includes('"name":"overload"'))
   const bad = lines.find((line) => /shard failed|alarm|did not start|uncaught/i.test(line))
   if (bad !== undefined) throw new Error(`the broker said: ${bad}`)

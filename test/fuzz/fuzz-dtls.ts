@@ -1,5 +1,5 @@
-// Mutated DTLS records and handshakes in memory: no input ends the process, is given to the gateway, or gets a response that is
-// more than three times as long where its address has not shown itself [F8 of the gateway contract].
+// Mutated DTLS records and handshakes in memory: no input ends the process, reaches the gateway, or gets a response that is
+// more than three times as long while its address is not verified [F8 of the gateway contract].
 
 import assert from 'node:assert/strict'
 import { DtlsWorld } from '../transports/dtls/dtls-world.ts'
@@ -12,17 +12,17 @@ const copies = 8
 const portsOfClients = 4_096
 const maxUnauthenticatedPorts = 60_000
 const microsPerMs = 1_000
-/** A datagram is to be handled within this. */
+/** Maximum time for one datagram. */
 const maxHandlingMs = 10
 
 export interface FuzzedDtls {
   readonly opened: number
   readonly refused: number
   readonly responses: number
-  /** Of responses to unverified addresses. */
+  /** Largest ratio of responses to unverified addresses. */
   readonly amplification: Amplification
   readonly maxMs: number
-  /** Which datagrams took longer than a turn may. In another run with this seed the same ones come. */
+  /** Indices of the datagrams that took too long. A seed gives the same datagrams in each run. */
   readonly slowAt: readonly number[]
 }
 
@@ -43,7 +43,7 @@ export function fuzzDtls({
   const progress = { done: 0 }
   const give = (datagram: Buffer, peer: { readonly address: string; readonly port: number }): number => {
     const before = world.sent.length
-    // Of processor time: the machine may be busy.
+    // Processor time, because elapsed time depends on other work of the machine.
     const start = process.threadCpuUsage()
     world.server.handleDatagram(datagram, peer)
     const { user, system } = process.threadCpuUsage(start)
@@ -71,7 +71,7 @@ export function fuzzDtls({
     const port = 1_000 + (run % portsOfClients)
     const client = world.client({ suite: suites[random(suites.length)] ?? 0xc0a8 })
     client.start()
-    // Each flight of the client, whole, with mutated copies before it.
+    // Sends each flight of the client unchanged, after mutated copies of it.
     while (client.outbox.length > 0) {
       for (const datagram of client.outbox.splice(0)) {
         fuzz(datagram, port)
@@ -79,7 +79,7 @@ export function fuzzDtls({
       }
       for (const { datagram } of world.sent.splice(0)) client.receive(datagram)
     }
-    // A changed hello with a good cookie may have begun another handshake in its place.
+    // A mutated hello with a valid cookie may have started another handshake.
     if (client.isOpen) client.send('after the handshake')
     for (const datagram of client.outbox.splice(0)) fuzz(datagram, port)
     assert.ok(world.server.sessions <= maxSessions)

@@ -89,7 +89,7 @@ function bytesOf(hex: string): Buffer {
   return Buffer.from(hex.replaceAll(' ', ''), 'hex')
 }
 
-/** Xorshift: the same datagrams at every run. */
+/** Xorshift: the same datagrams in every run. */
 export function randomOf(seed: number): (below: number) => number {
   let state = seed
   return (below) => {
@@ -147,7 +147,7 @@ const gateways = {
 export type FuzzedProtocol = keyof typeof gateways
 export const fuzzedProtocols = Object.keys(gateways) as FuzzedProtocol[]
 
-/** A datagram is to be handled within this. */
+/** Maximum time for one datagram. */
 const maxHandlingMs = 10
 const microsPerMs = 1_000
 
@@ -183,13 +183,13 @@ export interface FuzzedGateway {
   /** Largest ratio of a response to its datagram: of short responses, and of those of more than 64 bytes. */
   readonly amplification: Amplification
   readonly maxMs: number
-  /** Datagrams that took longer than a turn may; a pause for garbage is among them. */
+  /** Datagrams that took too long, including pauses of the garbage collector. */
   readonly slow: number
 }
 
 /**
- * As a broker does: a client remembers up to 256 publications that are not acknowledged, with their datagrams. What the test has recorded
- * is forgotten, as it would look like memory of the gateway.
+ * Acknowledges as a broker does: a client keeps up to 256 unacknowledged publications with their datagrams. The recordings of the test are
+ * removed, because they would be counted as memory of the gateway.
  */
 function acknowledgePublications({ connections }: GatewayStage): void {
   for (const { published, acknowledged, callbacks } of connections) {
@@ -217,7 +217,7 @@ export function fuzzGateway(
     stage.sent.length = 0
     stage.connections.length = Math.min(stage.connections.length, 256)
     const peer = { address: `192.0.2.${random(200)}`, port: 1_024 + random(8) }
-    // Of processor time: the machine may be busy.
+    // Processor time, because elapsed time depends on other work of the machine.
     const start = process.threadCpuUsage()
     gateway.handleDatagram(datagram, peer)
     const { user, system } = process.threadCpuUsage(start)

@@ -1,4 +1,4 @@
-// The long run, by hand:
+// The long run, started by hand:
 //
 //   npm run fuzz:gateways -- --count 2000000 --protocol mqttsn --seed 1
 
@@ -11,12 +11,12 @@ import { fuzzStomp } from './fuzz-stomp.ts'
 
 const bytesPerMib = 1_048_576
 setFlagsFromString('--expose-gc')
-/** Without garbage, what is left is what is kept. */
+/** Memory after a garbage collection. */
 const collectGarbage = runInNewContext('gc') as () => void
 const { values } = parseArgs({
   options: {
     count: { type: 'string', default: '2000000' },
-    /** mqttsn, coap, lwm2m, stomp or dtls; all of them where it is left out. */
+    /** mqttsn, coap, lwm2m, stomp or dtls; default: all of them. */
     protocol: { type: 'string' },
     seed: { type: 'string', default: '1' },
   },
@@ -28,7 +28,7 @@ interface Run {
   readonly tell: () => void
 }
 
-/** What each says of its run, by protocol. */
+/** The runs by protocol; each returns a summary. */
 const fuzzers = new Map<string, (run: Run) => string>([
   ...fuzzedProtocols.map((name): [string, (run: Run) => string] => [name, (run) => datagramsOf(name, run)]),
   [
@@ -42,7 +42,7 @@ const fuzzers = new Map<string, (run: Run) => string>([
     'dtls',
     (run) => {
       const { opened, refused, responses, amplification, maxMs, slowAt } = fuzzDtls(run)
-      // What is slow by itself is slow in each run; a pause for garbage, or of the machine, hits another datagram.
+      // A slow datagram is slow in each run; a pause of the garbage collector or of the machine delays a different one.
       const again = slowAt.length === 0 ? [] : fuzzDtls({ ...run, tell: () => {} }).slowAt
       const slow = slowAt.filter((at) => again.includes(at))
       return (
@@ -57,7 +57,7 @@ const fuzzers = new Map<string, (run: Run) => string>([
 const wanted = [...fuzzers].filter(([name]) => values.protocol === undefined || name === values.protocol)
 if (wanted.length === 0) throw new Error(`--protocol is one of ${[...fuzzers.keys()].join(', ')}`)
 for (const [name, fuzz] of wanted) {
-  // From the first look on memory is warm: it may not grow with the number of datagrams.
+  // After the first measurement, memory must not grow with the number of datagrams.
   const looks: NodeJS.MemoryUsage[] = []
   const tell = (): void => {
     collectGarbage()
@@ -71,7 +71,7 @@ for (const [name, fuzz] of wanted) {
 }
 
 function mibOf(bytes: readonly number[]): string {
-  // The first look is that of a cold process.
+  // The first measurement is that of a cold process, so it is omitted.
   return bytes
     .slice(1)
     .map((value) => (value / bytesPerMib).toFixed(1))

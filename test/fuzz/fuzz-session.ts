@@ -1,5 +1,5 @@
-// One client that went wrong, from a seed: what it sends, in which pieces, and how it leaves. It speaks MQTT well enough
-// to get in and then spoils packets, their order, their number or their bytes.
+// An incorrect client from a seed: its packets, their division into pieces, and its disconnection. It speaks MQTT well enough
+// to be accepted, and then changes packets, their order, their number or their bytes.
 
 import type { PlainPacket } from '../protocol/decoding.ts'
 import { encode, smallConnect } from '../protocol/decoding.ts'
@@ -10,28 +10,28 @@ import { namedPackets } from '../protocol/named-packets.ts'
 import { AckPacket, reasonCodes, type ProtocolVersion, type QoS, type TopicFilter } from '../../src/protocol/index.ts'
 import type { TopicName } from '../../src/protocol/index.ts'
 
-/** How a client leaves: FIN, RST, or silence until the broker disconnects it. */
+/** How a client disconnects: FIN, RST, or silence until the broker disconnects it. */
 export type Leaving = 'end' | 'destroy' | 'linger'
 
 export interface FuzzSession {
-  /** Written one after the other; what is in one chunk is sent as one piece. */
+  /** Chunks that are written one after the other. */
   readonly chunks: readonly Buffer[]
-  /** It does not read what the broker sends. */
+  /** The client does not read. */
   readonly isDeaf: boolean
   readonly leaving: Leaving
 }
 
-/** Few ids and topics, so that clients take over each other's sessions and hear each other. */
+/** Few client IDs and topics, so that clients take over sessions and receive messages of each other. */
 const clientIds = ['', 'f0', 'f1', 'f2', 'f3', 'f4', 'f5', 'f6', 'f7', 'ü', 'a/#', '+', '$SYS', 'x'.repeat(300)]
 const topicNames = ['f/a', 'f/b', 'f/a/b', 'f', '/f', 'f//', '$SYS/x', '$share', 'f/ü', 'f/'.repeat(60)]
 const filters = ['f/a', 'f/#', '#', '+/+', 'f/+', '$share/g/f/#', '$share/h/f/a', '$SYS/#', '+', 'f/+/b', '$queue/f']
 const payloadSizes = [0, 1, 10, 10, 10, 200, 5_000, 70_000]
 const maxScript = 40
-/** Of one session; and pieces at most, or this side would be what is slow. */
+/** Maximum number of packets and of pieces of one session, so that the test is not slower than the broker. */
 const maxBytes = 1_000_000
 export const maxPieces = 2_000
 
-/** The packets that `MQTT on the wire` is described with, good and bad, by version. */
+/** All named and malformed packets of test/protocol, by version. */
 const corpora: Readonly<Record<ProtocolVersion, readonly Buffer[]>> = { 3: corpus(3), 4: corpus(4), 5: corpus(5) }
 
 function corpus(version: ProtocolVersion): readonly Buffer[] {
@@ -41,7 +41,7 @@ function corpus(version: ProtocolVersion): readonly Buffer[] {
 export function fuzzSession(random: Random): FuzzSession {
   const version = random.pick([3, 4, 5, 5] as const)
   const packets: Buffer[] = []
-  // One in ten does not even begin as it should.
+  // One client in ten does not begin with a valid CONNECT.
   if (!random.oneIn(10)) packets.push(encode(connect(random, version), version))
   const steps = random.below(maxScript)
   for (let step = 0; step < steps; step++) packets.push(...act(random, version))
@@ -85,7 +85,7 @@ function connect(random: Random, version: ProtocolVersion): PlainPacket {
   }
 }
 
-/** One thing that a client does, mostly allowed; sometimes many times over. */
+/** One action of a client, usually valid, sometimes repeated many times. */
 function act(random: Random, version: ProtocolVersion): Buffer[] {
   const packetId = 1 + random.below(8)
   const repeated = random.oneIn(20) ? 1 + random.below(200) : 1
@@ -164,7 +164,7 @@ function shuffledSometimes(packets: Buffer[], random: Random): Buffer[] {
   return swapped
 }
 
-/** Whole, in a few pieces, or (short ones) byte by byte; sometimes the end is missing. */
+/** The bytes as one piece, as a few pieces, or (if they are short) byte by byte; sometimes the end is missing. */
 function cut(bytes: Buffer, random: Random): Buffer[] {
   const all = bytes.subarray(0, maxBytes)
   const sent = random.oneIn(6) ? all.subarray(0, random.below(all.length + 1)) : all

@@ -18,7 +18,7 @@ const stompSeeds = [
 const framesPerConnection = 6
 const connectionsBetweenLooks = 20_000
 
-/** `count`: frames, of which every other one is mutated. */
+/** `count`: number of frames; every other one is mutated. */
 export function fuzzStomp({
   count,
   seed,

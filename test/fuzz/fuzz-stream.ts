@@ -1,4 +1,4 @@
-// The wire under a fuzzing client: TCP as it is, or WebSocket frames written by hand, so that they can be wrong too.
+// The connection of a fuzzing client: TCP, or WebSocket frames that the test encodes, so that they can be malformed, too.
 
 import { connect, type Socket } from 'node:net'
 import type { Random } from '../protocol/fuzz/random.ts'
@@ -6,7 +6,7 @@ import { maxPieces, type FuzzSession } from './fuzz-session.ts'
 
 export interface FuzzPorts {
   readonly tcp: number
-  /** Undefined: not tried. */
+  /** Undefined: the listener is not fuzzed. */
   readonly ws: { readonly port: number; readonly path: string } | undefined
 }
 
@@ -14,11 +14,11 @@ export interface FuzzPorts {
 const lingerMs = 4_000
 const opcodes = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const
 
-/** Plays the session to its end. Resolves when the socket is closed, by either side. */
+/** Sends the session. Resolves when the socket is closed, by either side. */
 export async function play(session: FuzzSession, ports: FuzzPorts, random: Random): Promise<void> {
   const overWs = ports.ws !== undefined && random.oneIn(2)
   const socket = connect({ host: '127.0.0.1', port: overWs && ports.ws !== undefined ? ports.ws.port : ports.tcp })
-  // The broker may reset a client that breaks the protocol; its health is checked elsewhere.
+  // The broker may reset the connection of a client that violates the protocol; other checks detect failures of the broker.
   socket.on('error', () => socket.destroy())
   if (!session.isDeaf) socket.resume()
   const closed = new Promise<void>((resolve) => {
@@ -28,7 +28,7 @@ export async function play(session: FuzzSession, ports: FuzzPorts, random: Rando
   for (const chunk of session.chunks) {
     if (socket.destroyed) break
     const isTaken = socket.write(overWs ? framesOf(chunk, random) : chunk)
-    // The broker does not always read from a client that does not read: then this client stops where it is.
+    // The broker may pause reading from a client that does not read; then this client stops sending.
     if (!isTaken && session.isDeaf) break
     await nextTurn()
   }

@@ -1,5 +1,5 @@
-// What `npm run fuzz:broker` does for half an hour, shorter. The daily run plays a number of sessions and compares no memory: after
-// 10 s a broker is not warm yet, and its memory still grew by a sixth. The long one fuzzes for a minute, with two rests of 50 s.
+// A shorter run of `npm run fuzz:broker`. The daily run has a number of sessions and does not compare memory: after
+// 10 s a broker is not warm yet, and its memory still grows by a sixth. The long run takes a minute, and two idle periods of 50 s.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -1,4 +1,4 @@
-// The long run, by hand:
+// The long run, started by hand:
 //
 //   npm run fuzz:broker -- --minutes 30 --seed 1 --clients 40
 
@@ -14,7 +14,7 @@ const { values } = parseArgs({
     minutes: { type: 'string', default: '30' },
     seed: { type: 'string', default: '1' },
     shards: { type: 'string', default: '1' },
-    /** At once. */
+    /** Number of clients at a time. */
     clients: { type: 'string', default: '40' },
   },
 })

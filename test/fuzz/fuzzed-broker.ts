@@ -1,4 +1,4 @@
-// The broker that is fuzzed: the real program with a listener of each kind that unauthenticated clients reach.
+// The broker that is fuzzed: the real program with a listener of each type.
 
 import { WatchedProcess, godwitProgram } from '../e2e/godwit-process.ts'
 import { fuzzSettings } from './fuzz-broker.ts'

@@ -1,5 +1,5 @@
-// A client that does nothing wrong, among many that do: it publishes to itself at QoS 1 over and over, and each message
-// has to come back in time.
+// A correct client among incorrect ones: it publishes to itself at QoS 1 repeatedly, and each message
+// must return in time.
 
 import { connectAsync, type MqttClient } from 'mqtt'
 
@@ -38,7 +38,7 @@ export class HealthyClient {
     if (this.#failure !== undefined) throw this.#failure
   }
 
-  /** Resolves after a message has come back, or the client has failed. */
+  /** Resolves when a message has returned, or the client has failed. */
   async nextRoundTrip(): Promise<void> {
     await new Promise<void>((resolve) => this.#afterNext.push(resolve))
     this.throwIfFailed()

@@ -1,4 +1,4 @@
-// Every regular expression of the sources, and texts on which an expression that backtracks takes more than linear time.
+// Finds every regular expression of the sources, and texts on which a backtracking expression takes more than linear time.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -38,7 +38,7 @@ function* expressionsIn(node: unknown): Generator<{ readonly pattern: string; re
 }
 
 const usualCharacters = ['a', 'Z', '0', '-', '.', ':', '/', ' ', '\t', '+', ',', '=', '_', '\\', '"', '%']
-/** Ends that make an expression which has matched so far try again. */
+/** Ends of texts that do not match and cause backtracking. */
 const ends = ['', '\u0000', '!', '\n']
 const maxCharacters = 14
 
@@ -50,7 +50,7 @@ export function* textsFor({ source }: RegExp, length: number): Generator<string>
     const next = characters[(index + 1) % characters.length] ?? ''
     for (const unit of [character, `${character}${next}`, `${character} `, `%${character}`]) {
       const text = unit.repeat(Math.ceil(length / unit.length))
-      // Behind a beginning that fits, too: many expressions look at the rest only then.
+      // Also after a matching beginning, because many expressions examine the rest only then.
       for (const end of ends) yield text + end
       yield `a ${text}!`
       yield `a="${text}!`

@@ -1,6 +1,6 @@
-// The time that the main thread takes for data from outside grows with its size, and no faster. Measured as a ratio, best of
-// several, over sizes that make quadratic work unmistakable: four times the input takes four times as long where work is
-// linear, and sixteen times as long where it is quadratic.
+// The time that the main thread takes for external data grows at most in proportion to its size. The test measures a ratio, the best of
+// several, with sizes that show quadratic work clearly: four times the input takes four times as long if the work is
+// linear, and sixteen times as long if it is quadratic.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -13,7 +13,7 @@ const maxRatio = 10
 const firstCount = 1_000
 /** The largest input of the API has 1 MiB. */
 const largestCount = 64_000
-/** Below it clocks and compilers weigh more than the work. */
+/** Below this time, the clock and the compiler have more influence than the work. */
 const measurableMs = 8
 const attempts = 4
 
@@ -28,7 +28,7 @@ async function fastest(work: () => unknown, times: number): Promise<number> {
   return best
 }
 
-/** How much longer `growth` times as much takes; undefined: the largest input takes no time worth measuring. */
+/** Returns how much longer `growth` times the input takes; undefined if the largest input takes too little time to measure. */
 async function ratioOf({ prepare, maxCount = largestCount }: CostlyInput): Promise<number | undefined> {
   for (let count = firstCount; count * growth <= maxCount; count *= 2) {
     const [work, larger] = [prepare(count), prepare(count * growth)]
@@ -39,7 +39,7 @@ async function ratioOf({ prepare, maxCount = largestCount }: CostlyInput): Promi
   return undefined
 }
 
-describe('reading, comparing and matching take time in proportion to the size', () => {
+describe('reading, comparing and matching take time in proportion to the size of the input', () => {
   for (const input of costlyInputs) {
     test(input.name, async (t) => {
       const ratios: number[] = []
@@ -54,7 +54,7 @@ describe('reading, comparing and matching take time in proportion to the size', 
   }
 })
 
-/** Expressions that take more than linear time, with what bounds the text that they are used on. */
+/** Expressions that take more than linear time, with the limit of the texts on which they are used. */
 const bounded: Readonly<Record<string, string>> = {
   'backup/tar-header.ts: /[\\0 ]+$/': 'a field of a tar header: 12 bytes',
   'cli/program.ts: /\\s*\\n\\s*/g': 'a text of the program itself',
@@ -62,7 +62,7 @@ const bounded: Readonly<Record<string, string>> = {
 }
 
 const shortText = 5_000
-/** A linear expression takes some 50 microseconds for the short text. */
+/** A linear expression takes about 50 microseconds for the short text. */
 const suspiciousMs = 2
 
 function matchMs(expression: RegExp, text: string, times: number): number {
@@ -77,7 +77,7 @@ function matchMs(expression: RegExp, text: string, times: number): number {
   return best
 }
 
-/** Measured again while it is not as it is expected to be: a busy machine makes either of the two times longer. */
+/** Repeats the measurement while the result is not as expected: other work of the machine can increase either of the two times. */
 function isSuperlinear(expression: RegExp, text: string, isExpected: boolean): boolean {
   // The same text, four times as long, with its end.
   const long = text.slice(0, -2).repeat(growth) + text.slice(-2)
@@ -88,7 +88,7 @@ function isSuperlinear(expression: RegExp, text: string, isExpected: boolean): b
   return !isExpected
 }
 
-test('no regular expression of the sources backtracks without a bound', () => {
+test('no regular expression of the sources takes more than linear time, except on texts of limited length', () => {
   const found = expressionsInSources()
   assert.ok(found.length > 150)
   const unused = new Set(Object.keys(bounded))

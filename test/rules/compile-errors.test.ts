@@ -1,4 +1,4 @@
-// Every error of SQL has a place, the line with a caret, and a hint where there is something to suggest.
+// Every error of SQL has a position, the line with a caret, and a hint if there is a suggestion.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -50,7 +50,7 @@ describe('compile errors', () => {
     })
   }
 
-  test('the message has the place, the line, a caret and the hint', () => {
+  test('the message has the position, the line, a caret and the hint', () => {
     const error = compileErrorOf('SELECT a\nFROM "t"\nWHERE a = = 1')
     assert.equal(error.message, "line 3, column 11: unexpected '='; expected an expression\nWHERE a = = 1\n          ^")
     const hinted = compileErrorOf('SELECT a FROM t#')
@@ -68,7 +68,7 @@ describe('compile errors', () => {
     assert.ok(!error.message.includes('\u001b'))
   })
 
-  test('limits are named', () => {
+  test('an exceeded limit is named in the error', () => {
     const limits: [string, RegExp][] = [
       [`SELECT ${'('.repeat(200)}1${')'.repeat(200)} FROM "t"`, /limit maxExpressionDepth is 100/],
       [`SELECT ${'-'.repeat(1)}${'- '.repeat(200)}1 FROM "t"`, /limit maxExpressionDepth is 100|expected/],

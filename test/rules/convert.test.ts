@@ -16,7 +16,7 @@ const cases: readonly [old: string, converted: string][] = [
   ],
   [`SELECT * FROM "message.publish" WHERE topic =~ 't/#'`, `SELECT * FROM "t/#"`],
   [`SELECT *\nFROM "message.publish"\nWHERE\n  topic =~ 't/#'\n`, `SELECT *\nFROM "t/#"\n`],
-  // Without a filter, or where it is not the only way to be true, every message is meant.
+  // Without a filter, or if the condition can be true without it, the rule applies to every message.
   ['SELECT * FROM "message.publish"', 'SELECT * FROM "#"'],
   [`SELECT * FROM "message.publish" WHERE topic = 't' OR qos = 1`, `SELECT * FROM "#" WHERE topic = 't' OR qos = 1`],
   [
@@ -26,7 +26,7 @@ const cases: readonly [old: string, converted: string][] = [
   [`SELECT * FROM "message.publish" WHERE NOT topic = 't'`, `SELECT * FROM "#" WHERE NOT topic = 't'`],
   [`SELECT * FROM "message.publish" WHERE topic = 'a/#'`, `SELECT * FROM "#" WHERE topic = 'a/#'`],
   [`SELECT * FROM "message.publish" WHERE 't' = topic`, `SELECT * FROM "#" WHERE 't' = topic`],
-  // Beside a second source the condition stays.
+  // With a second source, the condition is not changed.
   [
     `SELECT * FROM "message.publish", "client.connected" WHERE topic = 't'`,
     `SELECT * FROM "#", "$events/client_connected" WHERE topic = 't'`,
@@ -55,7 +55,7 @@ describe('E7', () => {
     })
   }
 
-  test('text of version 4 stays, without notes', () => {
+  test('SQL of version 4 is not changed, and has no notes', () => {
     for (const sql of [
       'SELECT client_id FROM "t/#"',
       'SELECT * FROM "$events/client_connected"',
@@ -74,7 +74,7 @@ describe('E7', () => {
     }
   })
 
-  test('a text that is not SQL is a compile error', () => {
+  test('a text that is not SQL causes a compile error', () => {
     assert.throws(() => convertRuleSql("SELECT 'x FROM t"), RuleCompileError)
   })
 })

@@ -1,4 +1,4 @@
-// Part E2 of the contract, and the part "Events" of the specification: what stands after FROM.
+// Part E2 of the contract, and the part "Events" of the specification: the sources after FROM.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -60,7 +60,7 @@ const wanted: readonly [EventName, topic: string, columns: string[]][] = [
 
 describe('E2 events', () => {
   for (const [event, topic, columns] of wanted) {
-    test(`${topic} has its columns, and the common ones`, () => {
+    test(`${topic} has its own columns and the common ones`, () => {
       const common = ['event', 'timestamp', 'node', 'metadata']
       assert.deepEqual(columnsOf(event).toSorted(), [...new Set([...common, ...columns])].toSorted())
       assert.equal(eventDefinitions.get(event)?.topic, topic)
@@ -90,7 +90,7 @@ describe('E2 events', () => {
     assert.equal(outputOf('SELECT topic FROM "$SYS/#"', { topic: '$SYS/uptime' }), '{"topic":"$SYS/uptime"}')
   })
 
-  test('other spellings: those of the specification, of 4.4 and with slashes', () => {
+  test('other spellings are accepted: those of the specification, of EMQX 4.4 and with slashes', () => {
     const spellings: [string, EventName][] = [
       ['$events/session_subscribe', 'session.subscribed'],
       ['$events/session_unsubscribe', 'session.unsubscribed'],
@@ -109,7 +109,7 @@ describe('E2 events', () => {
     }
   })
 
-  test('each event has a spelling with a slash, and each other spelling is its event', () => {
+  test('each event has a spelling with a slash, and each spelling refers to its event', () => {
     for (const [event, { topic, otherTopics }] of eventDefinitions) {
       for (const other of otherTopics) assert.deepEqual(compileRule(`SELECT * FROM "${other}"`).events, [event], other)
       const isEvent = topic.startsWith('$events/')
@@ -129,13 +129,13 @@ describe('E2 events', () => {
     assert.match(compileErrorOf('SELECT * FROM "$events/x"').hint, /^events: /)
   })
 
-  test('what is not a topic filter is a compile error', () => {
+  test('an invalid topic filter is a compile error', () => {
     for (const text of ['a/#/b', 'a+', '', '$share/g/t', '$exclusive/t', 'a#']) {
       assert.match(compileErrorOf(`SELECT * FROM "${text}"`).summary, /is not a topic filter/, text)
     }
   })
 
-  test('a column that no source has is a warning, not an error', () => {
+  test('a column that no source has causes a warning, not an error', () => {
     const rule = compileRule('SELECT clientid, clietnid, reason, undefined FROM "t/#", "$events/client_disconnected"')
     assert.deepEqual(
       rule.warnings.map(({ kind, line, column, hint }) => [kind, line, column, hint]),
@@ -145,7 +145,7 @@ describe('E2 events', () => {
     assert.deepEqual(compileRule('FOREACH payload.l DO item.x INCASE item.y FROM "t/#"').warnings, [])
   })
 
-  test('unknown functions and wrong numbers of arguments are warnings with the place and a suggestion', () => {
+  test('unknown functions and wrong numbers of arguments cause warnings with the position and a suggestion', () => {
     const { warnings } = compileRule('SELECT uper(clientid),\n  substr(clientid) FROM "t/#"')
     assert.deepEqual(
       warnings.map(({ kind, line, column }) => [kind, line, column]),

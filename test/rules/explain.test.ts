@@ -16,7 +16,7 @@ function explain(sql: string, columns: RuleMap): RuleExplanation {
 }
 
 describe('explain', () => {
-  test('of an event: either spelling takes it, and its columns are in the condition', () => {
+  test('for an event: both spellings match it, and the condition shows its columns', () => {
     const sql = `SELECT clientid FROM "$events/client/disconnected", "a" WHERE reason <> 'normal'`
     const columns = { clientid: 'c1', reason: 'normal' }
     const found = explainRule(compileRule(sql), new RuleEvent(fieldsOf('client.disconnected', columns)), sampleHost())
@@ -28,7 +28,7 @@ describe('explain', () => {
     assert.ok(found.condition.some(({ text, value }) => text === 'reason' && value === '"normal"'))
   })
 
-  test('no entry of FROM takes the message', () => {
+  test('for a message that no source of FROM matches', () => {
     const result = explain('SELECT * FROM "x/#", "$events/client_connected"', {})
     assert.equal(result.outcome, 'no-source')
     assert.equal(result.summary, "No entry of FROM takes this: event message.publish, topic 't/a'.")
@@ -38,7 +38,7 @@ describe('explain', () => {
     ])
   })
 
-  test('WHERE is false: the values of its parts, with their places', () => {
+  test('for a false WHERE: the values of its parts, with their positions', () => {
     const sql = 'SELECT payload.t AS t\nFROM "t/#"\nWHERE t > 20 AND NOT (qos IN (0, 1) OR upper(clientid) = \'X\')'
     const result = explain(sql, { payload: '{"t":25.5}', clientid: 'x' })
     assert.equal(result.outcome, 'condition-false')
@@ -74,26 +74,26 @@ describe('explain', () => {
     ])
   })
 
-  test('a field that fails: the error, and no values of the condition', () => {
+  test('for a field with an error: the error, and no values of the condition', () => {
     const result = explain('SELECT 1 / 0 FROM "t/#" WHERE qos = 1', {})
     assert.equal(result.outcome, 'failed')
     assert.equal(result.error?.message, 'division by zero')
     assert.deepEqual(result.condition, [])
   })
 
-  test('the rule passed: its outputs', () => {
+  test('for a match: the outputs of the rule', () => {
     const result = explain('SELECT qos FROM "t/#" WHERE qos = 1', {})
     assert.equal(result.outcome, 'passed')
     assert.deepEqual(result.outputs, [{ qos: 1 }])
   })
 
-  test('no items', () => {
+  test('for FOREACH without items', () => {
     const result = explain('FOREACH [1, 2] AS e INCASE e > 2 FROM "t/#" WHERE true', {})
     assert.equal(result.outcome, 'no-items')
     assert.match(result.summary, /no items/)
   })
 
-  test('long values are cut', () => {
+  test('long values are truncated', () => {
     const result = explain('SELECT qos FROM "t/#" WHERE payload = \'y\'', { payload: 'x'.repeat(1_000) })
     assert.equal(result.condition[1].value.length, 201)
   })

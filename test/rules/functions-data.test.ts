@@ -204,7 +204,7 @@ describe('E3 encodings', () => {
     assert.equal(valueOf(`term_decode(term_encode(${value}))`), valueOf(value))
   })
 
-  test('schemas are known by their names: see schemas/', () => {
+  test('schemas are found by name: see schemas/', () => {
     checkExamples([
       ["schema_decode('reading', schema_encode('reading', json_decode('{\"id\":5,\"t\":1}')))", '{"id":5,"t":1.0}'],
       ["schema_encode('person', json_decode('{\"age\":7}'), 'Person')", '"\\u0010\\u0007"'],
@@ -214,7 +214,7 @@ describe('E3 encodings', () => {
     ])
   })
 
-  test('what the host throws ends only this evaluation', () => {
+  test('an error of the host ends only the evaluation', () => {
     const host = sampleHost({
       hash: () => {
         throw new SyntaxError('broken host')

@@ -45,7 +45,7 @@ describe('E3 texts', () => {
     ])
   })
 
-  test('split drops empty pieces unless it is told not to; leading and trailing cut once', () => {
+  test('split omits empty parts unless notrim is given; leading and trailing split once', () => {
     checkExamples([
       ["split('/a//b/', '/')", '["a","b"]'],
       ["split('', '/')", '[]'],
@@ -61,7 +61,7 @@ describe('E3 texts', () => {
     ])
   })
 
-  test('tokens cuts at any of the characters', () => {
+  test('tokens splits at any of the characters', () => {
     checkExamples([
       ["tokens(' /a/ b /c', ' /')", '["a","b","c"]'],
       ["tokens('', '/')", '[]'],

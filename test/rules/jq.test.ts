@@ -123,7 +123,7 @@ test('programs have the outputs that jq gives them', () => {
   }
 })
 
-test('a program that is wrong is named with the place', () => {
+test('an error of a program has its position', () => {
   const wrong: readonly (readonly [string, RegExp])[] = [
     ['.a |', /the end at character 5 is not expected/],
     ['{a:1', /character 5/],
@@ -140,7 +140,7 @@ test('a program that is wrong is named with the place', () => {
   for (const [program, message] of wrong) assert.match(outputs(program, 'null'), message)
 })
 
-test('limits end every program, and no try keeps it alive', () => {
+test('limits end every program, also within try', () => {
   const endless: readonly (readonly [string, RegExp])[] = [
     ['[range(1e9)]', /maxSteps/],
     ['repeat(.)', /maxSteps/],
@@ -158,7 +158,7 @@ test('limits end every program, and no try keeps it alive', () => {
   for (const [program, message] of endless) assert.match(outputs(program, '1'), message, program)
 })
 
-test('members with names of objects of JavaScript are members like others', () => {
+test('member names of JavaScript objects are ordinary names', () => {
   assert.equal(outputs('.constructor, .__proto__, ."x".toString?', '{}'), 'null|null|null')
   assert.equal(outputs('setpath(["__proto__", "y"]; 1) | keys', '{}'), '["__proto__"]')
   assert.equal(({} as Record<string, unknown>)['y'], undefined)

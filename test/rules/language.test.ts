@@ -46,7 +46,7 @@ describe('E1 statements', () => {
     assert.equal(outputOf(sql), '[{"x":7,"y":7},{}]')
   })
 
-  test('* can stand anywhere, and later fields replace columns', () => {
+  test('* is allowed at any position, and later fields replace columns', () => {
     const before = JSON.parse(outputOf('SELECT 9 AS qos, * FROM "t/#"')) as Record<string, unknown>
     const after = JSON.parse(outputOf('SELECT *, 9 AS qos FROM "t/#"')) as Record<string, unknown>
     for (const output of [before, after]) {
@@ -56,7 +56,7 @@ describe('E1 statements', () => {
     }
   })
 
-  test('AS can be left out', () => {
+  test('AS is optional', () => {
     assert.equal(
       outputOf('SELECT qos q, [1..2] r, topic "the topic" FROM "t/#"'),
       '{"q":1,"r":[1,2],"the topic":"t/a"}',

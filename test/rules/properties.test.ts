@@ -20,7 +20,7 @@ function evaluate(expression: string, columns: RuleMap): string {
 }
 
 describe('properties', () => {
-  test('JSON comes out as it went in', () => {
+  test('JSON is unchanged by the rule', () => {
     fc.assert(
       fc.property(jsonValue, (value) => {
         const text = JSON.stringify({ v: value })
@@ -68,7 +68,7 @@ describe('properties', () => {
     )
   })
 
-  test('bytes of any payload survive encodings and the way through the rule', () => {
+  test('any payload is unchanged by the rule, and by encoding and decoding', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 50 }), (bytes) => {
         const payload = Buffer.from(bytes)

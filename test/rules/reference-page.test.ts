@@ -6,11 +6,11 @@ import { readPage, withGeneratedParts, workedExamples } from './reference-page.t
 
 const page = readPage()
 
-test('docs/RULES.md has the tables that the definitions make (npm run rules:reference)', () => {
+test('docs/RULES.md has the tables that are generated from the definitions (npm run rules:reference)', () => {
   assert.equal(page, withGeneratedParts(page))
 })
 
-test('docs/RULES.md says at its top where rules are configured', () => {
+test('the beginning of docs/RULES.md says where rules are configured', () => {
   assert.match(page.split('\n')[2], /`rule_engine\.rules`/)
 })
 

@@ -1,4 +1,4 @@
-// The regular expression engine against the one of V8, which is right but can take exponential time.
+// Compares the regular expression engine with that of V8, which is correct but can take exponential time.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -61,7 +61,7 @@ describe('regular expressions', () => {
     }
   })
 
-  test('what PCRE has and V8 not', () => {
+  test('syntax of PCRE that V8 does not have is supported', () => {
     assert.equal(matches('\\Aab\\z', 'ab'), 'ab')
     assert.equal(matches('ab$', 'ab\n'), 'ab')
     assert.equal(matches('ab\\z', 'ab\n'), undefined)
@@ -87,7 +87,7 @@ describe('regular expressions', () => {
         fc.tuple(tie('node'), tie('node')).map(([left, right]) => left + right),
         fc.tuple(tie('node'), tie('node')).map(([left, right]) => `(?:${left}|${right})`),
         tie('node').map((inner) => `(${inner})`),
-        // An empty iteration captures differently in both engines: only what takes a character is repeated.
+        // An empty iteration has different captures in both engines, so only patterns that match a character are repeated.
         fc
           .tuple(atom, fc.constantFrom('*', '+', '?', '*?', '+?', '??', '{1,2}', '{2}'))
           .map(([inner, quantifier]) => inner + quantifier),

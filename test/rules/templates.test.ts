@@ -71,7 +71,7 @@ test('a rendered text has a limit', () => {
   )
 })
 
-test('values for services have no kinds of the rule language', () => {
+test('values for services are plain JavaScript values', () => {
   const data = decodeJson(
     '{"f":0.0,"half":0.5,"i":7,"big":9007199254740993,"list":[1.0,9007199254740993],"map":{"a":2.0},"n":null,"t":"x"}',
   )

@@ -1,4 +1,4 @@
-// Part E6 of the contract, the test of SQL, and part E5 where it concerns evaluation.
+// Part E6 of the contract, the test of SQL, and the evaluation in part E5.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -50,7 +50,7 @@ describe('E6 SQL test', () => {
     assert.equal(outputOf('SELECT payload[1] AS x FROM "t/#"', { payload: [5] }), '{"x":5}')
   })
 
-  test('a topic that does not match is not a match', () => {
+  test('a message whose topic does not match gives no match', () => {
     assert.equal(outputOf('SELECT * FROM "a/#"', { topic: 't/1' }), 'no match')
     assert.equal(outputOf('SELECT topic FROM "a/#"', { topic: 'a' }), '{"topic":"a"}')
   })
@@ -105,7 +105,7 @@ describe('evaluation', () => {
     assert.equal(first.outputs[0]['x'], second.outputs[0]['x'], 'the same decoded object')
   })
 
-  test('one rule cannot change what another one sees', () => {
+  test('a rule cannot change the values of another rule', () => {
     const event = messageWith({ payload: '{"a":{"b":1},"l":[1,2]}' })
     const host = sampleHost()
     const changing = compileRule('SELECT payload AS p, 9 AS p.a.b, 8 AS p.l[1], 7 AS payload.a.b, p FROM "t/#"')
@@ -119,7 +119,7 @@ describe('evaluation', () => {
     assert.deepEqual(rule.evaluate(messageWith({}), sampleHost()), { outcome: 'passed', outputs: [{ id: 'my_rule' }] })
   })
 
-  test('an error that is not ours ends only the evaluation, as an internal error', () => {
+  test('an unexpected error ends only the evaluation, as an internal error', () => {
     const host = sampleHost({
       uuid: () => {
         throw new TypeError('broken host')

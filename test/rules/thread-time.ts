@@ -1,6 +1,6 @@
-// Time that work takes, for limits of hostile input.
+// Measures the time of work, for limits of hostile input.
 
-/** Of the processor, in this thread: what else runs on the machine does not count. */
+/** Processor time of this thread, because elapsed time depends on other work of the machine. */
 export function threadMs(): number {
   const { user, system } = process.threadCpuUsage()
   return (user + system) / 1_000

@@ -1,4 +1,4 @@
-// A rule that takes long is ended by the clock, before it has done all the work that it may.
+// A slow rule ends at the time limit, before it reaches its limit of steps.
 
 /* oxlint-disable no-template-curly-in-string -- jq */
 
@@ -10,7 +10,7 @@ import { outputOf, valueOf } from './evaluate.ts'
 import { sampleHost } from './sample-host.ts'
 import { threadMs } from './thread-time.ts'
 
-/** A clock that goes on by some milliseconds with each look. */
+/** A clock that advances by some milliseconds at each call. */
 function hostWithClock(perLookMs: number, changes: { maxEvaluationMs?: number; jqTimeoutMs?: number } = {}) {
   let looks = 0
   const host = sampleHost({ threadMs: () => perLookMs * looks++, ...changes })
@@ -36,13 +36,13 @@ describe('the time of one evaluation', () => {
     assert.equal(looks(), 12)
   })
 
-  test('is not looked at by rules that do little', () => {
+  test('is not checked by rules with little work', () => {
     const { host, looks } = hostWithClock(1_000)
     assert.equal(valueOf(`jq('.a | map(. * 2)', '{"a":[1,2]}')`, {}, host), '[[2,4]]')
     assert.equal(looks(), 0)
   })
 
-  test('of jq has a limit of its own, as the rule or the setting says', () => {
+  test('of jq has a separate limit in the call or in the setting', () => {
     const named = endless.replace(`'1')`, `'1', 15)`)
     assert.equal(valueOf(named, {}, hostWithClock(10).host), 'error: jq: the program takes longer than 15 ms')
     assert.equal(

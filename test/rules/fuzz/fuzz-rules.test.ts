@@ -6,7 +6,7 @@ import { fuzzRules } from './fuzz-rules.ts'
 
 test('4,000 random rules give results, compile errors and rule errors, nothing else', () => {
   const tally = fuzzRules(4_000, 20_261_123)
-  // A fuzzer whose inputs all fail the same way, or not at all, tests nothing.
+  // A fuzzer whose inputs all fail in the same way, or never, tests nothing.
   assert.ok(tally.refused > 300, `${tally.refused} were refused`)
   assert.ok(tally.passed > 150, `${tally.passed} passed`)
   assert.ok(tally.noResult > 300, `${tally.noResult} had no result`)
@@ -48,7 +48,7 @@ describe('compiling takes time in proportion to the length of the SQL', () => {
         assert.ok(error instanceof RuleCompileError, String(error))
       }
       const ms = threadMs() - startMs
-      // 30 µs for a character: a hundred times of what it takes. Quadratic time would be far more.
+      // 30 µs for each character is a hundred times the usual value. Quadratic time would be far more.
       assert.ok(ms < 2_000, `${ms} ms`)
     })
   }

@@ -1,4 +1,4 @@
-// Random rules over random messages: nothing but results, compile errors and rule errors, and nothing slow.
+// Random rules over random messages: the only outcomes are results, compile errors and rule errors, and no evaluation is slow.
 
 import assert from 'node:assert/strict'
 import {

@@ -1,4 +1,4 @@
-// The long run, by hand:
+// The long run, started by hand:
 //
 //   npm run fuzz:rules -- --minutes 60 --seed 1
 
@@ -20,7 +20,7 @@ let rules = 0
 let slowestMs = 0
 for (let seed = Number(values.seed); performance.now() < endsAt; seed++) {
   const tally = fuzzRules(slice, seed)
-  // Node frees what failed decompressions had between turns only.
+  // Node frees the memory of failed decompressions between turns only.
   await nextTurn()
   rules += tally.rules
   if (tally.slowest.ms > slowestMs) {

@@ -1,4 +1,4 @@
-// Avro: the codec against avsc, errors with their places, and data that claims more than it has.
+// Avro: the codec against avsc, errors with their positions, and data with false sizes.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -31,7 +31,7 @@ describe('Avro as avsc writes and reads it', () => {
   const oracle = avsc.Type.forSchema(reading as avsc.Schema, { wrapUnions: false })
 
   const text = fc.string({ unit: anyCharacter, maxLength: 20 }).filter((value) => value.isWellFormed())
-  /** The other loses this key; a test of its own has it. */
+  /** avsc loses this key; it has a separate test. */
   const keys = text.filter((key) => key !== '__proto__')
   const one = fc.record({
     // avsc is exact up to here.
@@ -48,7 +48,7 @@ describe('Avro as avsc writes and reads it', () => {
     next: inner === null ? null : { ...inner, next: null },
   }))
 
-  test('encoded data is read by the other', () => {
+  test('avsc reads encoded data', () => {
     fc.assert(
       fc.property(both, (value) => {
         const encoded = encodeBy({ type: 'avro', source }, value)
@@ -58,7 +58,7 @@ describe('Avro as avsc writes and reads it', () => {
     )
   })
 
-  test('data of the other is decoded', () => {
+  test('data of avsc is decoded', () => {
     fc.assert(
       fc.property(both, (value) => {
         const decoded = decodeBy({ type: 'avro', source }, oracle.toBuffer(value))
@@ -67,7 +67,7 @@ describe('Avro as avsc writes and reads it', () => {
     )
   })
 
-  test('damaged data never fails otherwise than as a rule', () => {
+  test('damaged data causes only rule errors', () => {
     fc.assert(
       fc.property(both, fc.nat(), fc.nat({ max: 255 }), (value, place, byte) => {
         const data = oracle.toBuffer(value)
@@ -92,7 +92,7 @@ describe('Avro in rules', () => {
     )
   })
 
-  test('floats keep being floats, bytes stay bytes, a fixed type has its size', () => {
+  test('floats and bytes keep their types, and a fixed type has its size', () => {
     assert.equal(valueBy('avro', '"double"', `schema_decode('s', schema_encode('s', 2))`), '2.0')
     assert.equal(
       valueBy('avro', '"bytes"', `bin2hexstr(schema_decode('s', schema_encode('s', hexstr2bin('FF00'))))`),
@@ -124,7 +124,7 @@ describe('Avro in rules', () => {
     assert.match(round('true'), /no type of the union takes boolean: it has null, string, record P, map/)
   })
 
-  test('misuse has a sentence that helps', () => {
+  test('wrong use has an error that names the correction', () => {
     assert.match(
       valueBy('avro', source, `schema_encode('s', payload)`, { payload: '{}' }),
       /open JSON with json_decode/,
@@ -139,7 +139,7 @@ describe('Avro in rules', () => {
     assert.match(valueBy('avro', source, `schema_check('s', 5)`), /must be a text, a map or an array, not integer/)
   })
 
-  test('a member with the name __proto__ is a member like others', () => {
+  test('a member with the name __proto__ is an ordinary member', () => {
     const map = '{"type":"map","values":"int"}'
     const value = valueBy('avro', map, `schema_decode('s', schema_encode('s', json_decode(payload)))`, {
       payload: '{"__proto__":5}',
@@ -152,7 +152,7 @@ describe('Avro in rules', () => {
 const branch = (name: string): string =>
   `{"type":"record","name":"${name}","fields":[{"name":"n","type":["null","A","B"]},{"name":"v","type":"int"}]}`
 
-describe('data of Avro that claims too much', () => {
+describe('Avro data with false sizes', () => {
   /** A block of 2^62 items. */
   const endless = Buffer.from('80808080808080808001', 'hex')
   const schemas = {
@@ -179,7 +179,7 @@ describe('data of Avro that claims too much', () => {
     })
   }
 
-  test('nested unions of records that all nearly fit', () => {
+  test('nested unions of records that nearly match', () => {
     const schema = `{"type":"record","name":"Root","fields":[{"name":"n","type":["null",${branch('A').replace('"A","B"', '"A"')},${branch('B')}]}]}`
     let value = '{"n":null,"v":"wrong"}'
     for (let depth = 0; depth < 100; depth++) value = `{"n":${value},"v":1}`
@@ -190,7 +190,7 @@ describe('data of Avro that claims too much', () => {
   })
 })
 
-describe('texts that are no Avro schema', () => {
+describe('texts that are not an Avro schema', () => {
   const faults: readonly (readonly [string, RegExp])[] = [
     ['{"type":"record"', /^line 1, column 17: not JSON/],
     ['{"type":"record",\n"name":"A",,}', /^line 2, column 12: /],
@@ -216,11 +216,11 @@ describe('texts that are no Avro schema', () => {
     ],
   ]
   for (const [text, fault] of faults) {
-    test(`${text.slice(0, 60)} is refused with its place`, () => assert.match(faultOf('avro', text), fault))
+    test(`${text.slice(0, 60)} is refused with the position`, () => assert.match(faultOf('avro', text), fault))
   }
 })
 
-test('large integers of JSON reach Avro exactly', () => {
+test('large integers of JSON are encoded exactly', () => {
   const value = decodeJson('18014398509481985')
   assert.equal(
     decodeBy({ type: 'avro', source: '"long"' }, encodeBy({ type: 'avro', source: '"long"' }, value)),

@@ -1,4 +1,4 @@
-// JSON Schema: checks against ajv, errors with their places, and schemas and values that would take long.
+// JSON Schema: checks against ajv, errors with their positions, and schemas and values that could take long.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -30,7 +30,7 @@ function checkerOf(source: string): (json: string) => boolean {
 /** Each schema is used for a few values: to optimize its code would take longer than to run it. */
 const options = { strict: false, validateSchema: false, code: { optimize: false } }
 
-/** ajv 8.20 makes code for some schemas that names a variable which is not there. */
+/** ajv 8.20 generates code with an undefined variable for some schemas. */
 function resultOf(validate: () => boolean): boolean | undefined {
   try {
     return validate()
@@ -69,7 +69,7 @@ describe('JSON Schema as ajv decides', () => {
   const count = fc.integer({ min: 0, max: 3 })
   const types = fc.constantFrom('null', 'boolean', 'object', 'array', 'number', 'string', 'integer')
   const pattern = fc.constantFrom('^a', '[0-9]$', 'b+', '^.$', '\\d')
-  // A schema of many keywords allows next to nothing, whatever one of them does: each has keywords of one to three groups.
+  // A schema with many keywords allows almost no value, so each schema has keywords of one to three groups.
   const schema = fc.letrec<{ any: unknown; list: unknown[]; map: Record<string, unknown> }>((tie) => ({
     any: fc.oneof(
       { maxDepth: 3, withCrossShrink: true },
@@ -177,7 +177,7 @@ describe('JSON Schema in rules', () => {
     $defs: { reading: { $anchor: 'reading', type: 'object', properties: { t: { type: 'number', maximum: 100 } } } },
   }
 
-  test('errors name the place in the value and what was expected', () => {
+  test('errors name the path in the value and the expected value', () => {
     assert.equal(
       problemOf(device, '{"id":1,"readings":[{"t":5},{"t":101}]}'),
       'error: schema s: readings[2].t must be at most 100, not 101',
@@ -191,7 +191,7 @@ describe('JSON Schema in rules', () => {
     assert.match(problemOf(device, '{"id":1'), /schema s: not JSON/)
   })
 
-  test('what passes is the value, with exact integers, or as JSON', () => {
+  test('a valid value is returned with exact integers, or as JSON', () => {
     assert.equal(problemOf(device, '{"id":9007199254740993}'), '{"id":9007199254740993}')
     const source = JSON.stringify(device)
     assert.equal(valueBy('json', source, `schema_encode('s', json_decode('{"id":7}'))`), JSON.stringify('{"id":7}'))
@@ -218,7 +218,7 @@ describe('JSON Schema in rules', () => {
     assert.equal(passes('{"$schema":"http://json-schema.org/draft-04/schema#","type":"integer"}', '1.0'), false)
   })
 
-  test('draft 4 excludes limits by true, and ignores what stands beside $ref', () => {
+  test('draft 4 has boolean exclusive limits, and ignores keywords beside $ref', () => {
     const limit = '{"$schema":"http://json-schema.org/draft-04/schema#","maximum":5,"exclusiveMaximum":true}'
     assert.deepEqual([passes(limit, '4'), passes(limit, '5')], [true, false])
     assert.equal(passes(beside('http://json-schema.org/draft-07/schema#'), '5'), true)
@@ -240,7 +240,7 @@ describe('JSON Schema in rules', () => {
     assert.equal(passes({ $ref: '#/$defs/a~1b%25', $defs: { 'a/b%': { type: 'null' } } }, '1'), false)
   })
 
-  test('members of prototypes are members like others', () => {
+  test('member names of prototypes are ordinary names', () => {
     assert.equal(passes('{"required":["constructor"]}', '{}'), false)
     assert.equal(passes('{"required":["__proto__"]}', '{"__proto__":1}'), true)
     assert.equal(passes('{"properties":{"__proto__":{"type":"string"}}}', '{"__proto__":1}'), false)
@@ -250,8 +250,8 @@ describe('JSON Schema in rules', () => {
   })
 })
 
-describe('values and schemas that would take long', () => {
-  test('a regular expression that backtracks elsewhere', () => {
+describe('values and schemas that could take long', () => {
+  test('a regular expression that backtracks in other engines', () => {
     endsSoon(() => problemOf('{"pattern":"^(a+)+$"}', JSON.stringify(`${'a'.repeat(50_000)}!`)), /must match|maxSteps/)
   })
   test('unique items of many arrays', () => {
@@ -260,11 +260,11 @@ describe('values and schemas that would take long', () => {
       /maxSteps/,
     )
   })
-  test('references that lead in a circle', () => {
+  test('circular references', () => {
     endsSoon(() => problemOf('{"$ref":"#"}', '1'), /maxValueDepth/)
     endsSoon(() => problemOf('{"anyOf":[{"$ref":"#"},{"$ref":"#"}]}', '1'), /maxValueDepth|maxSteps/)
   })
-  test('alternatives within each other for a deep value', () => {
+  test('nested alternatives for a deep value', () => {
     const tree =
       '{"$defs":{"t":{"anyOf":[{"properties":{"n":{"$ref":"#/$defs/t"}},"required":["x"]},{"properties":{"n":{"$ref":"#/$defs/t"}},"required":["y"]}]}},"$ref":"#/$defs/t"}'
     endsSoon(() => problemOf(tree, `${'{"n":'.repeat(60)}{}${'}'.repeat(60)}`), /maxSteps|anyOf/)
@@ -275,7 +275,7 @@ describe('values and schemas that would take long', () => {
   })
 })
 
-describe('texts that are no JSON Schema', () => {
+describe('texts that are not a JSON Schema', () => {
   const faults: readonly (readonly [string, RegExp])[] = [
     ['{"type":', /^line 1, column 9: not JSON/],
     ['{\n  "type": nul\n}', /^line 2, column 11: not JSON: unexpected character/],
@@ -303,6 +303,6 @@ describe('texts that are no JSON Schema', () => {
     [JSON.stringify({ anyOf: Array.from({ length: 11_000 }, () => ({})) }), /limit maxSchemaNodes/],
   ]
   for (const [text, fault] of faults) {
-    test(`${text.slice(0, 60)} is refused with its place`, () => assert.match(faultOf('json', text), fault))
+    test(`${text.slice(0, 60)} is refused with the position`, () => assert.match(faultOf('json', text), fault))
   }
 })

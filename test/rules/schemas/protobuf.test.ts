@@ -1,4 +1,4 @@
-// Protobuf: the codec against protobufjs, errors with their places, and data that claims more than it has.
+// Protobuf: the codec against protobufjs, errors with their positions, and data with false sizes.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -42,7 +42,7 @@ const bigint = (least: bigint, most: bigint): fc.Arbitrary<string> => fc.bigInt(
 /** JSON.stringify writes -0 as 0. */
 const withoutSign = (value: number): number => value + 0
 
-/** As the rule language has it, with integers of 64 bits as texts and bytes as base64 again. */
+/** The value of the rule language, with integers of 64 bits as texts and bytes as base64 again. */
 function comparable(json: string): unknown {
   const names = new Set(['i64', 'u64', 's64', 'f64', 'sf64'])
   const exact = json.replaceAll(/"(\w+)":(-?\d+)(?=[,}])/g, (whole, key: string, digits: string) =>
@@ -63,7 +63,7 @@ describe('Protobuf as protobufjs writes and reads it', () => {
   const { root } = protobuf.parse(source, { keepCase: true })
   const oracle = root.lookupType('plant.v1.All')
   const text = fc.string({ unit: anyCharacter, maxLength: 20 }).filter((value) => value.isWellFormed())
-  /** The other loses this key; a test of its own has it. */
+  /** protobufjs loses this key; it has a separate test. */
   const keys = text.filter((key) => key !== '__proto__')
   const inner = fc.record({ n: fc.integer() })
   const value = fc.record({
@@ -92,7 +92,7 @@ describe('Protobuf as protobufjs writes and reads it', () => {
   })
   const longs = { longs: String, enums: String, bytes: String, defaults: true, arrays: true, objects: true } as const
 
-  test('data of the other is decoded', () => {
+  test('data of protobufjs is decoded', () => {
     fc.assert(
       fc.property(value, ({ counts: _counts, ...one }) => {
         const message = oracle.fromObject(one)
@@ -107,7 +107,7 @@ describe('Protobuf as protobufjs writes and reads it', () => {
     )
   })
 
-  test('encoded data is read by the other, and decoded again', () => {
+  test('encoded data is read by protobufjs, and decoded again', () => {
     fc.assert(
       fc.property(value, ({ y, ...one }) => {
         const json = JSON.stringify(one, (key, member: unknown) =>
@@ -134,7 +134,7 @@ describe('Protobuf as protobufjs writes and reads it', () => {
     )
   })
 
-  test('damaged data never fails otherwise than as a rule', () => {
+  test('damaged data causes only rule errors', () => {
     fc.assert(
       fc.property(value, fc.nat(), fc.nat({ max: 255 }), (one, place, byte) => {
         const data = Buffer.from(oracle.encode(oracle.fromObject(one)).finish())
@@ -152,7 +152,7 @@ const round = (json: string): string =>
   })
 
 describe('Protobuf in rules', () => {
-  test('maps, oneof, enums and exact integers come back', () => {
+  test('maps, oneof, enums and exact integers are encoded and decoded', () => {
     const shown = JSON.parse(
       round(
         '{"u64":18446744073709551615,"counts":{"a":1},"inners":{"-3":{"n":4}},"number":5,"level":"HIGH","present":0}',
@@ -214,7 +214,7 @@ describe('Protobuf in rules', () => {
     }
   })
 
-  test('a message that is sent in two parts is merged, and the last of a oneof holds', () => {
+  test('the two parts of a message are merged, and the last field of a oneof applies', () => {
     const parts = Buffer.concat([
       encodeBy(schema, { inner: { n: 1 }, text: 'a' }, 'All'),
       encodeBy(schema, { inner: {}, number: 2 }, 'All'),
@@ -223,7 +223,7 @@ describe('Protobuf in rules', () => {
     assert.deepEqual([shown['inner'], shown['text'], shown['number']], [{ n: 1 }, undefined, 2])
   })
 
-  test('field names of prototypes are members like others', () => {
+  test('field names of prototypes are ordinary names', () => {
     const text =
       'syntax = "proto3"; message P { int32 __proto__ = 1; int32 constructor = 2; map<string, int32> toString = 3; }'
     const value = '{"__proto__":1,"constructor":2,"toString":{"__proto__":3}}'
@@ -239,14 +239,14 @@ describe('Protobuf in rules', () => {
 const decode = (text: string, payload: Buffer, type: string): string =>
   valueBy('protobuf', text, `schema_decode('s', payload, '${type}')`, { payload })
 
-describe('data of Protobuf that claims too much', () => {
+describe('Protobuf data with false sizes', () => {
   test('a length beyond the end', () => {
     endsSoon(() => decode(source, Buffer.from('72ffffffffffffffffff01', 'hex'), 'All'), /ends too early: a length is/)
     endsSoon(() => decode(source, Buffer.from('72ffffff7f', 'hex'), 'All'), /ends too early: a length is/)
     endsSoon(() => decode(source, Buffer.from('8a01ffffffff0f01', 'hex'), 'All'), /ends too early/)
   })
 
-  test('messages within each other', () => {
+  test('nested messages', () => {
     const text = 'syntax = "proto3"; message M { M m = 1; }'
     let payload = Buffer.alloc(0)
     for (let depth = 0; depth < 5_000; depth++) {
@@ -260,7 +260,7 @@ describe('data of Protobuf that claims too much', () => {
     endsSoon(() => decode(text, payload, 'M'), /maxValueDepth/)
   })
 
-  test('groups within each other, which are skipped', () => {
+  test('nested groups, which are skipped', () => {
     endsSoon(() => decode('message M {}', Buffer.alloc(100_000, 0x0b), 'M'), /maxValueDepth/)
   })
 
@@ -321,10 +321,10 @@ describe('texts that are not a Protobuf schema', () => {
     ],
   ]
   for (const [text, fault] of faults) {
-    test(`${text.slice(0, 60)} is refused with its place`, () => assert.match(faultOf('protobuf', text), fault))
+    test(`${text.slice(0, 60)} is refused with the position`, () => assert.match(faultOf('protobuf', text), fault))
   }
 
-  test('texts made to take long end soon', () => {
+  test('hostile texts are refused quickly', () => {
     for (const text of [
       '/*'.repeat(100_000),
       `/*${'*'.repeat(200_000)}`,

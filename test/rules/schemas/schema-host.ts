@@ -51,10 +51,10 @@ export function faultOf(type: SchemaType, source: string): string {
   throw new assert.AssertionError({ message: `compiles: ${source.slice(0, 200)}` })
 }
 
-/** Generous for a slow machine; what is not bounded takes hours or gigabytes. */
+/** Generous for a slow machine; work without a limit takes hours or gigabytes. */
 const maxMs = 3_000
 
-/** Runs hostile work: it must end soon, and may fail only as a rule does. */
+/** Runs hostile work: it must end soon, and may only throw a rule error. */
 export function endsSoon(work: () => string, expected: RegExp): void {
   const startMs = threadMs()
   const value = work()

@@ -1,4 +1,4 @@
-// Sparkplug B: a payload that sparkplug-payload 1.0.3 of Eclipse Tahu has encoded, and what rules make of it.
+// Sparkplug B: a payload that sparkplug-payload 1.0.3 of Eclipse Tahu has encoded, in rules.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -62,7 +62,7 @@ test('a birth message is decoded with all its metrics', () => {
   assert.match(shown, /"long_value":9007199254740993[,}]/)
 })
 
-test('what is decoded is encoded to the same bytes', () => {
+test('a decoded payload is encoded to the same bytes', () => {
   const shown = valueOf('bin2hexstr(sparkplug_encode(sparkplug_decode(payload)))', { payload: birth })
   const again = Buffer.from(JSON.parse(shown) as string, 'hex')
   assert.equal(
@@ -72,7 +72,7 @@ test('what is decoded is encoded to the same bytes', () => {
   assert.equal(again.length, birth.length)
 })
 
-test('parts of a payload are message types of their own', () => {
+test('parts of a payload can be encoded and decoded as message types', () => {
   const metric = `map_put('int_value', 5, map_put('name', 'a', map_new()))`
   assert.equal(
     valueOf(`sparkplug_decode(sparkplug_encode(${metric}, 'Payload.Metric'), 'Payload.Metric')`),
@@ -88,7 +88,7 @@ test('extensions are skipped', () => {
   assert.equal(valueOf(`sparkplug_decode(hexstr2bin('1807C2BB030161'))`), '{"seq":7,"metrics":[]}')
 })
 
-test('what is not Sparkplug B is an error of the rule', () => {
+test('a payload that is not Sparkplug B is a rule error', () => {
   assert.match(valueOf(`sparkplug_decode('{"a":1}')`), /error: schema Sparkplug B: /)
   assert.match(
     valueOf(`sparkplug_encode(json_decode('{"metric":[]}'))`),
