@@ -50,7 +50,7 @@ class HalfBroker {
     this.link = new Link(peer, this.port, {
       topics: this.topics,
       notePeerMessage: (_, message) => this.handle({ kind: 'peer-message', peer, message }),
-      notePlainMessage: (_, message) => this.handle({ kind: 'peer-passes', peer, message }),
+      notePlainMessage: (_, message) => this.handle({ kind: 'plain-peer-message', peer, message }),
       noteRelayed: () => {},
       noteCongested: () => {},
       noteInput: () => {},

@@ -141,17 +141,17 @@ class ArchiveChecker {
 
   /** Checks that the archive contains exactly the members in META.hocon. */
   #compare(meta: ArchiveMeta): void {
-    const told = new Map(meta.members.map((member) => [member.name, member]))
+    const missingMembers = new Map(meta.members.map((member) => [member.name, member]))
     for (const { name, bytes, sha256 } of this.#members) {
-      const mark = told.get(name)
+      const mark = missingMembers.get(name)
       if (mark === undefined)
         throw new InvalidArchive(`${quoteText(name)} is in it, and ${metaMember} does not know it`)
       if (mark.bytes !== bytes || mark.sha256 !== sha256) {
         throw new InvalidArchive(`${quoteText(name)} is not as it was written: its SHA-256 is another one`)
       }
-      told.delete(name)
+      missingMembers.delete(name)
     }
-    const [missing] = told.keys()
+    const [missing] = missingMembers.keys()
     if (missing !== undefined) throw new InvalidArchive(`${quoteText(missing)} is missing`)
     for (const [table, count] of this.#counts) {
       if (meta.counts[table] !== count) {

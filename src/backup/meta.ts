@@ -91,16 +91,16 @@ export function problemOfMeta(meta: ArchiveMeta, version: string): string | unde
   return problemOfOtherProduct(meta, version)
 }
 
-function problemOfOtherProduct({ edition, version: told }: ArchiveMeta, version: string): string | undefined {
+function problemOfOtherProduct({ edition, version: archiveVersion }: ArchiveMeta, version: string): string | undefined {
   if (edition !== 'ce' && edition !== 'ee') return `${metaMember} has no valid edition`
   if (edition === 'ee') return 'the archive is from an enterprise edition, which cannot be imported'
-  const found = /^(\d+)\.(\d+)/.exec(told ?? '')
+  const found = /^(\d+)\.(\d+)/.exec(archiveVersion ?? '')
   if (found === null) return `${metaMember} has no valid version`
   const [major, minor] = [Number(found[1]), Number(found[2])]
-  if (major <= 4) return `version ${quoteText(told ?? '')} is too old: archives exist from version 5 on`
+  if (major <= 4) return `version ${quoteText(archiveVersion ?? '')} is too old: archives exist from version 5 on`
   const [ownMajor = 0, ownMinor = 0] = version.split('.').map(Number)
   if (major < ownMajor || (major === ownMajor && minor <= ownMinor)) return undefined
-  return `version ${quoteText(told ?? '')} of another product is not compatible with version ${version} of this one`
+  return `version ${quoteText(archiveVersion ?? '')} of another product is not compatible with version ${version} of this one`
 }
 
 function textIn(plain: Readonly<Record<string, unknown>>, key: string): string | undefined {

@@ -304,9 +304,9 @@ export class Bridge implements LinkCallbacks {
       handleProtocolError: (text) => this.#handleProtocolError(text, reasonCodes.protocolError),
     })
     this.#counters.connects++
-    const { sessionPresent, properties: { serverKeepAliveSeconds: said } = {} } = connack
+    const { sessionPresent, properties: { serverKeepAliveSeconds } = {} } = connack
     const nowMs = this.#dependencies.nowMs()
-    this.#monitor.begin(settings, shorterKeepAlive(settings.keepAliveSeconds, said), nowMs)
+    this.#monitor.begin(settings, shorterKeepAlive(settings.keepAliveSeconds, serverKeepAliveSeconds), nowMs)
     this.#preferred = this.#preferredServer()
     this.#subscriptionState.connect({ local, remote, server: this.#backoff.server, settings }, sessionPresent, nowMs)
     this.#moveTo('connected', Infinity)

@@ -10,9 +10,9 @@ const msPerSecond = 1_000
  * Returns the shorter keep alive in seconds, 0 for none. The remote broker's value is valid for it [MQTT5-3.2.2-21]; a
  * failure must be detected no later than configured.
  */
-export function shorterKeepAlive(ownSeconds: number, saidSeconds: number | undefined): number {
-  if (saidSeconds === undefined || saidSeconds === 0) return ownSeconds
-  return ownSeconds === 0 ? saidSeconds : Math.min(ownSeconds, saidSeconds)
+export function shorterKeepAlive(ownSeconds: number, serverSeconds: number | undefined): number {
+  if (serverSeconds === undefined || serverSeconds === 0) return ownSeconds
+  return ownSeconds === 0 ? serverSeconds : Math.min(ownSeconds, serverSeconds)
 }
 
 export class KeepAlive {

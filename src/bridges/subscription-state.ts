@@ -251,8 +251,8 @@ export class SubscriptionState {
   }
 
   #packetsFor(changes: RemoteChanges, settings: BridgeSettings): readonly (SubscribePacket | UnsubscribePacket)[] {
-    const said = this.#takesIdentifiers ? settings : { ...settings, subscriptionIdentifier: undefined }
-    const packets = remotePackets(said, changes, this.#remoteIds)
+    const sentSettings = this.#takesIdentifiers ? settings : { ...settings, subscriptionIdentifier: undefined }
+    const packets = remotePackets(sentSettings, changes, this.#remoteIds)
     for (const packet of packets) this.#granted.recordRequest(packet)
     return packets
   }

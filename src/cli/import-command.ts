@@ -47,9 +47,9 @@ export async function importMosquitto(words: ImportArguments, terminal: Terminal
     const { retained, sessions } = found.value
     const members = membersOf({ credentials: credentials.value, 'retained-messages': [...retained] }, left)
     const archive = members.size === 0 ? undefined : await writeConverted(members, folder)
-    const imported = await takeOver(sessions, words.data)
-    const told = [...left.map((line) => `not imported: ${line}`), ...imported]
-    terminal.say(`${[...told, ...nextSteps({ folder, data: words.data, archive })].join('\n')}\n`)
+    const imported = await importConvertedSessions(sessions, words.data)
+    const lines = [...left.map((line) => `not imported: ${line}`), ...imported]
+    terminal.say(`${[...lines, ...nextSteps({ folder, data: words.data, archive })].join('\n')}\n`)
     return exitCodes.done
   } catch (error) {
     if (error instanceof FileProblem || error instanceof InvalidArchive) return terminal.fail(error.message)
@@ -62,7 +62,10 @@ export async function importMosquitto(words: ImportArguments, terminal: Terminal
 }
 
 /** Returns a sentence about the imported sessions. */
-async function takeOver(sessions: readonly ImportedSession[], data: string | undefined): Promise<string[]> {
+async function importConvertedSessions(
+  sessions: readonly ImportedSession[],
+  data: string | undefined,
+): Promise<string[]> {
   if (sessions.length === 0) return []
   if (data === undefined) {
     const [subscriptions, queued] = [sum(sessions, 'subscriptions'), sum(sessions, 'queued')]

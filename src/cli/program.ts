@@ -15,9 +15,9 @@ import { type DescribedCommand, manPages } from './man-pages.ts'
 import type { Program, StartOptions } from './start-command.ts'
 import { exitCodes, type Terminal } from './terminal.ts'
 
-/** Runs one command. `said` are the arguments after `godwit`. Returns the exit code of the process. */
-export async function runProgram(said: readonly string[], program: Program, terminal: Terminal): Promise<number> {
-  const words = moveOptionsAfterCommand(said)
+/** Runs one command. `args` are the arguments after `godwit`. Returns the exit code of the process. */
+export async function runProgram(args: readonly string[], program: Program, terminal: Terminal): Promise<number> {
+  const words = moveOptionsAfterCommand(args)
   let exitCode: number = exitCodes.done
   const run = async (command: () => number | Promise<number>): Promise<void> => {
     exitCode = await command()
@@ -80,8 +80,9 @@ function placesOf(
   options: { config?: string; data?: string },
   environment: NonNullable<Program['environment']>,
 ): Places {
-  const said = (name: string): string | undefined => (environment[name]?.trim() === '' ? undefined : environment[name])
-  return { config: options.config ?? said('GODWIT_CONFIG'), data: options.data ?? said('GODWIT_DATA') }
+  const variable = (name: string): string | undefined =>
+    environment[name]?.trim() === '' ? undefined : environment[name]
+  return { config: options.config ?? variable('GODWIT_CONFIG'), data: options.data ?? variable('GODWIT_DATA') }
 }
 
 function addInit(godwit: Command, { installation, environment = {} }: Program, terminal: Terminal, run: Run): void {

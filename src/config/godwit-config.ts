@@ -425,12 +425,12 @@ function toAclConfig({ auth, node }: SettingValues, fileRules: readonly AclRule[
   const { acl, cache, http_auth: service } = auth
   const usesService = service.enable && service.acl_req.url !== undefined
   // If any rule is configured, actions without a rule are denied.
-  const isAnythingSaid = acl.rules.length > 0 || acl.file !== undefined || service.acl_req.url !== undefined
-  const unsaid = node.security_profile === 'hardened' && isAnythingSaid ? 'deny' : 'allow'
+  const hasRules = acl.rules.length > 0 || acl.file !== undefined || service.acl_req.url !== undefined
+  const defaultNoMatch = node.security_profile === 'hardened' && hasRules ? 'deny' : 'allow'
   return {
     rules: [...acl.rules, ...fileRules],
     file: acl.file,
-    noMatch: auth.no_match ?? unsaid,
+    noMatch: auth.no_match ?? defaultNoMatch,
     denyAction: auth.deny_action,
     usesService,
     maxDecisions: cache.max_size,

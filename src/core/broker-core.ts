@@ -58,7 +58,7 @@ export class BrokerCore {
     const state = this.#state
     if (nowMs > state.nowMs) state.nowMs = nowMs
     // The two most frequent kinds of input come first.
-    if (input.kind === 'peer-passes') handlePlainFromPeer(state, input.peer, input.message)
+    if (input.kind === 'plain-peer-message') handlePlainFromPeer(state, input.peer, input.message)
     else if (input.kind === 'peer-message') handlePeer(state, input)
     else handleRare(state, input)
   }
@@ -115,7 +115,7 @@ export class BrokerCore {
 
 function handleRare(
   state: BrokerState,
-  input: Exclude<Input, { kind: 'packet' | 'peer-message' | 'peer-passes' }>,
+  input: Exclude<Input, { kind: 'packet' | 'peer-message' | 'plain-peer-message' }>,
 ): void {
   switch (input.kind) {
     case 'connection-opened':

@@ -233,11 +233,11 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
         return this.#dependencies.notePeerMessage(this, readPeerMessage(this.#reader))
       case recordKinds.retainedFound:
         this.#found = new PartialRetainedResponse(this.#reader)
-        return this.#tellFound(this.#found)
+        return this.#reportIfComplete(this.#found)
       case recordKinds.retainedMessage:
         assert(this.#found !== undefined, 'a retained message has come that belongs to nothing')
         this.#found.add(this.#publishReader.message().message)
-        return this.#tellFound(this.#found)
+        return this.#reportIfComplete(this.#found)
       case recordKinds.credit:
         this.#confirmedBytes += this.#reader.uint32()
         return this.#lookAtCongestion()
@@ -283,7 +283,7 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
     return true
   }
 
-  #tellFound(found: PartialRetainedResponse): void {
+  #reportIfComplete(found: PartialRetainedResponse): void {
     if (!found.isWhole) return
     this.#found = undefined
     this.#dependencies.notePeerMessage(this, found.read())

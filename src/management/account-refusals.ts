@@ -55,10 +55,10 @@ export function refuseAccount(refused: AccountRefusal, name: string): ApiError {
 /** In version 5. */
 export function refuseAccountFor(refused: AccountRefusal, name: string): ApiError {
   const { code, reason, words } = accountErrors[refused]
-  const said = words(JSON.stringify(name))
+  const message = words(JSON.stringify(name))
   // An existing user has one code in both versions, because clients of both check it.
-  if (code === 'userExists') return refuse(code, said).withReason(reason)
-  return markGuess(refuseFor(reason, said), refused, name)
+  if (code === 'userExists') return refuse(code, message).withReason(reason)
+  return markGuess(refuseFor(reason, message), refused, name)
 }
 
 /** A caller with a login and a wrong password is delayed like a failed login. */

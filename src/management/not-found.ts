@@ -19,11 +19,11 @@ export function refuseMethod(method: string): ApiError {
 export function refuseUnknownPath(method: string, url: string): ApiError {
   const path = url.split('?')[0] ?? ''
   if (!methodsOfTheApi.includes(method)) return refuseMethod(method)
-  const said = `there is no ${method} ${path.slice(0, maxPathInMessage)}`
+  const problem = `there is no ${method} ${path.slice(0, maxPathInMessage)}`
   const successor = replacementPath(path)
-  if (successor !== undefined) return refuse('unknownError', `${said} any more; use ${successor}`, 404)
+  if (successor !== undefined) return refuse('unknownError', `${problem} any more; use ${successor}`, 404)
   const suggestion = suggestionFor(path.replace(/(?<=.)\/$/, ''))
-  return refuse('unknownError', suggestion === undefined ? said : `${said}; ${suggestion}`, 404)
+  return refuse('unknownError', suggestion === undefined ? problem : `${problem}; ${suggestion}`, 404)
 }
 
 /** For paths of older brokers with the same interface. */

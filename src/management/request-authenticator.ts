@@ -237,9 +237,9 @@ function refuseCode(checked: Exclude<CodeCheck, 'passed' | 'not-needed'>): ApiEr
   const mechanism = 'totp'
   if (typeof checked === 'object') {
     const { secret, uri } = checked
-    const told: Record<string, string> = secret === undefined || uri === undefined ? {} : { secret, uri }
+    const enrollment: Record<string, string> = secret === undefined || uri === undefined ? {} : { secret, uri }
     const words = 'this account needs a one-time code: POST /api/v5/login with mfa_token'
-    return refuseFor('BAD_MFA_TOKEN', words).withMfa({ error: 'missing_mfa_token', mechanism, ...told })
+    return refuseFor('BAD_MFA_TOKEN', words).withMfa({ error: 'missing_mfa_token', mechanism, ...enrollment })
   }
   const words =
     checked === 'wrong'

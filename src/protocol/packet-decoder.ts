@@ -292,14 +292,14 @@ class PartialFrame {
   constructor(frameBytes: number, chunk: Buffer, start: number) {
     this.frameBytes = frameBytes
     this.arrivedBytes = chunk.length - start
-    this.bytes = Buffer.allocUnsafe(this.roomFor(this.arrivedBytes))
+    this.bytes = Buffer.allocUnsafe(this.bufferBytesFor(this.arrivedBytes))
     chunk.copy(this.bytes, 0, start)
   }
 
   append(chunk: Buffer, start: number, end: number): void {
     const arrived = this.arrivedBytes + end - start
     if (arrived > this.bytes.length) {
-      const larger = Buffer.allocUnsafe(this.roomFor(arrived))
+      const larger = Buffer.allocUnsafe(this.bufferBytesFor(arrived))
       this.bytes.copy(larger, 0, 0, this.arrivedBytes)
       this.bytes = larger
     }
@@ -307,7 +307,7 @@ class PartialFrame {
     this.arrivedBytes = arrived
   }
 
-  private roomFor(arrivedBytes: number): number {
+  private bufferBytesFor(arrivedBytes: number): number {
     const capacity = Math.max(2 * arrivedBytes, minBufferBytes)
     return this.frameBytes === 0 ? capacity : Math.min(capacity, this.frameBytes)
   }

@@ -97,7 +97,7 @@ export class Shard implements ClientOutputDependencies {
     this.#settings = dependencies.start.core
     const { core, crashMarker, histograms, shardNumber, maxUnfinishedBytesTotal } = dependencies.start
     this.#partialPackets = new PartialPackets(maxUnfinishedBytesTotal, (output, fault) => {
-      this.#tellFault(output, fault)
+      this.#reportProtocolError(output, fault)
       this.#carryOut()
     })
     this.#histograms = new ShardHistograms(histograms, shardNumber)
@@ -107,7 +107,7 @@ export class Shard implements ClientOutputDependencies {
     const clientEvents = new ClientEvents({
       topic: dependencies.start.clientEventsTopic,
       keepAliveMultiplier: core.keepAliveMultiplier,
-      tell: (message) => this.#guarded(() => this.input(publicationOf(message))),
+      publishMessage: (message) => this.#guarded(() => this.input(publicationOf(message))),
       client: (clientId) => this.core.view.client(clientId),
     })
     const { log, counters } = dependencies
@@ -354,7 +354,7 @@ export class Shard implements ClientOutputDependencies {
       }
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error
-      this.#tellFault(output, error)
+      this.#reportProtocolError(output, error)
     }
     if (packets === 0) this.core.handle({ kind: 'packet-part', connection, bytes: decoder.bufferedBytes }, nowMs)
     this.#count(counterCells.packetsReceived, packets)
@@ -364,7 +364,7 @@ export class Shard implements ClientOutputDependencies {
     this.#readScheduler.pauseIfResponsesUnread(output)
   }
 
-  #tellFault({ connection, decoder }: ClientOutput, error: ProtocolError): void {
+  #reportProtocolError({ connection, decoder }: ClientOutput, error: ProtocolError): void {
     if (connection === undefined) return
     connection.version = connection.now.state === 'awaiting-connect' ? decoder.version : connection.version
     this.core.handle({ kind: 'protocol-fault', connection, error }, this.#now())

@@ -197,7 +197,7 @@ function rulesOf(shard: Shard, clock: Clock): ShardRules {
     limits: () => limitsOf(settings).limits,
     log,
     nowMs: () => clock.nowMs(),
-    tellStoredValues: (changes) => post({ kind: 'stored-values', changes }),
+    sendStoredValues: (changes) => post({ kind: 'stored-values', changes }),
     alarm,
     alarmOver,
     fail,
@@ -223,7 +223,7 @@ function bridgesOf(shard: Shard, store: Store, clock: Clock): void {
     fail,
     readOldest: (clientId, fromSequence) => readOldest(store, clientId, fromSequence),
     report: (reports) => post({ kind: 'bridges', reports }),
-    tellFilters: (notice) => post({ kind: 'client-filters', notice }),
+    sendFilters: (notice) => post({ kind: 'client-filters', notice }),
   })
   shard.bridges.configure(plans)
   shard.bridges.endRemovedBridges().catch(fail)
@@ -301,7 +301,7 @@ function obey(
     const { change } = message
     const taken = listeners.apply(message.step, message.difference)
     taken.then((problem) => post({ kind: 'changed', change, problem }), fail)
-  } else if (message.kind === 'tell') for (const own of message.messages) shard.input(publicationOf(own))
+  } else if (message.kind === 'broker-messages') for (const own of message.messages) shard.input(publicationOf(own))
   else if (message.kind === 'stored-values') rules.storedValues.apply(message.changes, message.isOwn)
   else if (message.kind === 'alarm') shard.input({ kind: 'rule-trigger', trigger: message.trigger })
   else if (message.kind === 'query') {

@@ -40,7 +40,7 @@ export interface ActionDeliveryDependencies {
   keyOf(entry: SpoolEntry): string | undefined
   readonly spool: Pick<SpoolClientOptions, 'clientId' | 'userProperties' | 'open' | 'later'>
   /** Stores a dead letter; false: it could not be stored and must be stored later. */
-  bury(entry: SpoolEntry, why: string): Promise<boolean>
+  storeDeadLetter(entry: SpoolEntry, why: string): Promise<boolean>
   /** For the rule that the entry came from. */
   noteOutcome(entry: SpoolEntry, isDone: boolean, why: string): void
   /** The state has changed. */
@@ -182,7 +182,7 @@ export class ActionDelivery {
   #pump(): void {
     while (this.#canSend()) {
       const { batchSize, onePerKey } = this.#settings
-      const batch = this.#waiting.take(Math.min(batchSize, this.#room()), onePerKey)
+      const batch = this.#waiting.take(Math.min(batchSize, this.#freeWindow()), onePerKey)
       if (this.#inflight === 0) this.#lastResponseAtMs = this.#dependencies.nowMs()
       this.#inflight += batch.length
       this.#silenceTimer ??= this.#dependencies.after(maxSilenceMs, () => this.#noteSilence())
@@ -190,7 +190,7 @@ export class ActionDelivery {
     }
   }
 
-  #room(): number {
+  #freeWindow(): number {
     return Math.max(this.#settings.inflightWindow, this.#settings.batchSize) - this.#inflight
   }
 
@@ -205,7 +205,7 @@ export class ActionDelivery {
 
   #canSend(): boolean {
     if (this.#sink === undefined || this.#pause !== undefined || this.#isClosed) return false
-    if (!this.#waiting.hasReady || this.#room() < this.#nextBatchSize) return false
+    if (!this.#waiting.hasReady || this.#freeWindow() < this.#nextBatchSize) return false
     // After a failure, one batch at a time is sent until the service works again.
     if (this.#backoff.failures > 0 && this.#inflight > 0) return false
     const { batchSize, batchTimeMs } = this.#settings
@@ -280,7 +280,7 @@ export class ActionDelivery {
   #noteRefused(attempted: Attempted, why: string): void {
     this.#lastError = why
     attempted.refusals++
-    if (attempted.refusals > this.#settings.maxRetries) return this.#bury(attempted, why)
+    if (attempted.refusals > this.#settings.maxRetries) return this.#storeDeadLetter(attempted, why)
     this.counters.retried++
     this.#tryLater(attempted, this.#settings.retryIntervalMs * 2 ** Math.min(attempted.refusals - 1, 10))
   }
@@ -295,9 +295,9 @@ export class ActionDelivery {
     })
   }
 
-  #bury(attempted: Attempted, why: string): void {
+  #storeDeadLetter(attempted: Attempted, why: string): void {
     const epoch = this.#epoch
-    this.#dependencies.bury(attempted.entry, why).then((isStored) => {
+    this.#dependencies.storeDeadLetter(attempted.entry, why).then((isStored) => {
       if (epoch !== this.#epoch || this.#isClosed) return
       if (!isStored) return this.#tryLater(attempted, this.#settings.retryIntervalMs)
       this.counters.failed++

@@ -50,22 +50,22 @@ export function writeAdminValue(writer: ByteWriter, record: AdminRecord): void {
 
 const limitNames = ['clients', 'retainedMessages', 'messagesPerSecond'] as const
 /** Special values of a number. */
-const [unsaid, infinite] = [0, -1]
+const [unset, infinite] = [0, -1]
 
 function writeNamespace(writer: ByteWriter, { createdAtMs, limits }: NamespaceRecord): void {
   writer.float(createdAtMs)
   for (const name of limitNames) {
-    const limit = limits?.[name] ?? unsaid
+    const limit = limits?.[name] ?? unset
     writer.float(limit === 'infinity' ? infinite : limit)
   }
 }
 
 export function readNamespace2(key: Buffer, reader: ByteReader): AdminRecord {
   const plain = readNamespace1(key, reader)
-  const said = limitNames.map(() => reader.float())
-  if (plain.kind !== 'namespace' || said.every((limit) => limit === unsaid)) return plain
-  const [clients, retainedMessages, messagesPerSecond] = said.map((limit) =>
-    limit === unsaid ? undefined : limit === infinite ? ('infinity' as const) : limit,
+  const stored = limitNames.map(() => reader.float())
+  if (plain.kind !== 'namespace' || stored.every((limit) => limit === unset)) return plain
+  const [clients, retainedMessages, messagesPerSecond] = stored.map((limit) =>
+    limit === unset ? undefined : limit === infinite ? ('infinity' as const) : limit,
   )
   return { ...plain, limits: { clients, retainedMessages, messagesPerSecond } }
 }

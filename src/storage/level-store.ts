@@ -260,7 +260,7 @@ class LevelStore implements Store {
       file: `${directory}.damaged-records`,
       onAlarm,
       runExclusively: (act) => this.#runExclusively(act),
-      onUnreadable: (error) => this.#tellUnreadable(error),
+      onUnreadable: (error) => this.#reportUnreadable(error),
     })
     const payloadGc = new PayloadGc(database, this.#releases(), (error) => this.#handleGcFailure(error))
     const generations = new SessionGenerations(await nextGeneration(database, shard))
@@ -417,7 +417,7 @@ class LevelStore implements Store {
   }
 
   /** A read skips unreadable parts. */
-  #tellUnreadable(error: Error): void {
+  #reportUnreadable(error: Error): void {
     if (this.#suspectedDamage !== undefined) return
     this.#suspectDamage(error)
     const { directory, onAlarm } = this.#options

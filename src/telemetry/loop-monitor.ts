@@ -10,13 +10,13 @@ const resolutionMs = 20
 const intervalMs = 1_000
 const nsPerSecond = 1e9
 
-/** Calls `tell` once per second, and does not keep the thread alive. Returns a function that ends the measurement. */
-export function monitorLoop(tell: (delay: LoopDelay) => void): () => void {
+/** Calls `report` once per second, and does not keep the thread alive. Returns a function that ends the measurement. */
+export function monitorLoop(report: (delay: LoopDelay) => void): () => void {
   const histogram = monitorEventLoopDelay({ resolution: resolutionMs })
   histogram.enable()
   const timer = setInterval(() => {
     if (histogram.count > 0) {
-      tell({
+      report({
         meanSeconds: delayOf(histogram.mean),
         p99Seconds: delayOf(histogram.percentile(99)),
         maxSeconds: delayOf(histogram.max),

@@ -33,14 +33,14 @@ export function freeSharedSlots({ cells, own }: ConnectionSlots): void {
 
 /** Creates shared memory for the number of free file descriptors; not determined yet. */
 export function createDescriptorCounter(): SharedArrayBuffer {
-  const room = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)
-  setFreeDescriptors(room, unlimited)
-  return room
+  const freeDescriptors = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)
+  setFreeDescriptors(freeDescriptors, unlimited)
+  return freeDescriptors
 }
 
 /** Sets the number of free file descriptors. */
-export function setFreeDescriptors(room: SharedArrayBuffer, left: number): void {
-  Atomics.store(new Int32Array(room), 0, Math.min(Math.max(left, 0), unlimited))
+export function setFreeDescriptors(freeDescriptors: SharedArrayBuffer, left: number): void {
+  Atomics.store(new Int32Array(freeDescriptors), 0, Math.min(Math.max(left, 0), unlimited))
 }
 
 /** Far from an overflow of the counter. */

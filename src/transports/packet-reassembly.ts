@@ -12,9 +12,9 @@ const maxSegmentBytes = 65_536
 
 export class PacketReassembler {
   readonly #maxPacketBytes: number
-  /** The start of an incomplete packet. All segments are full except for `#roomBytes` of the last. */
+  /** The start of an incomplete packet. All segments are full except for `#freeBytes` of the last. */
   #segments: Buffer[] = []
-  #roomBytes = 0
+  #freeBytes = 0
   #heldBytes = 0
   /** Missing bytes of it; 0 while its header is incomplete. */
   #remainingBytes = 0
@@ -37,7 +37,7 @@ export class PacketReassembler {
   /** Drops the incomplete packet. */
   clear(): void {
     this.#segments = []
-    this.#roomBytes = 0
+    this.#freeBytes = 0
     this.#heldBytes = 0
     this.#remainingBytes = 0
   }
@@ -89,10 +89,10 @@ export class PacketReassembler {
   #copy(bytes: Buffer): void {
     let at = 0
     while (at < bytes.length) {
-      if (this.#roomBytes === 0) this.#addSegment(bytes.length - at)
+      if (this.#freeBytes === 0) this.#addSegment(bytes.length - at)
       const last = this.#segments.at(-1)
-      const copied = last === undefined ? 0 : bytes.copy(last, last.length - this.#roomBytes, at)
-      this.#roomBytes -= copied
+      const copied = last === undefined ? 0 : bytes.copy(last, last.length - this.#freeBytes, at)
+      this.#freeBytes -= copied
       at += copied
     }
   }
@@ -102,8 +102,8 @@ export class PacketReassembler {
    */
   #addSegment(comingBytes: number): void {
     const bytes = Math.max(this.#heldBytes, comingBytes, minSegmentBytes)
-    this.#roomBytes = Math.min(bytes, maxSegmentBytes)
-    this.#segments.push(Buffer.allocUnsafeSlow(this.#roomBytes))
+    this.#freeBytes = Math.min(bytes, maxSegmentBytes)
+    this.#segments.push(Buffer.allocUnsafeSlow(this.#freeBytes))
   }
 
   #passAll(bytes: Buffer, pass: (packets: Buffer) => void): void {

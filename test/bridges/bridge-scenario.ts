@@ -14,11 +14,11 @@ import type { QoS } from '../../src/protocol/index.ts'
 import { Stage } from '../simulator/stage.ts'
 import { World } from '../simulator/world.ts'
 import { Bridged } from './bridged-brokers.ts'
-import { comeBack, durable, told, type People, type ScenarioEnd } from './scenario.ts'
+import { reconnectAll, durable, runScenario, type ClientPair, type ScenarioEnd } from './scenario.ts'
 
 const topics = ['a', 'b/c'] as const
 
-interface Side extends People {
+interface Side extends ClientPair {
   readonly name: 'here' | 'there'
 }
 
@@ -28,7 +28,7 @@ interface BridgeEnd {
 }
 
 export function runBridgeScenario(seed: number): ScenarioEnd<BridgeEnd> {
-  return told(seed, new BridgeScenario(seed))
+  return runScenario(seed, new BridgeScenario(seed))
 }
 
 class BridgeScenario {
@@ -83,7 +83,7 @@ class BridgeScenario {
     }
   }
 
-  tell(): void {
+  run(): void {
     const { random } = this.#stage
     for (const side of this.#sides) this.#planActs(side)
     const activeMs = random.between(5_000, 25_000)
@@ -92,10 +92,10 @@ class BridgeScenario {
     }
     this.#world.here.passMs(activeMs)
     this.#isCalm = true
-    comeBack(this.#sides)
+    reconnectAll(this.#sides)
     for (let round = 0; round < 60 && !this.#isQuiet(); round++) {
       this.#world.passSeconds(10)
-      comeBack(this.#sides)
+      reconnectAll(this.#sides)
     }
   }
 

@@ -93,7 +93,7 @@ export class Bridged {
     this.settings = settingsOf(text)
     this.bridge.change(this.settings)
     const life = this.#life
-    this.#tellWishes(this.bridge, () => this.#life === life)
+    this.#sendClientFilters(this.bridge, () => this.#life === life)
     this.settle()
   }
 
@@ -152,12 +152,12 @@ export class Bridged {
       emit: (event) => this.events.push(event),
     })
     bridge.start(isAnew)
-    this.#tellWishes(bridge, isAlive)
+    this.#sendClientFilters(bridge, isAlive)
     return bridge
   }
 
   /** The filters of local clients, for a transparent bridge: checked as in a shard. */
-  #tellWishes(bridge: Bridge, isAlive: () => boolean): void {
+  #sendClientFilters(bridge: Bridge, isAlive: () => boolean): void {
     if (!this.settings.isTransparent || this.#isLooking) return
     this.#isLooking = true
     const { host } = this.here

@@ -10,9 +10,9 @@ import type { QoS } from '../../src/protocol/index.ts'
 import { Stage } from '../simulator/stage.ts'
 import { World } from '../simulator/world.ts'
 import { Bridged } from './bridged-brokers.ts'
-import { comeBack, durable, told, type People, type ScenarioEnd } from './scenario.ts'
+import { reconnectAll, durable, runScenario, type ClientPair, type ScenarioEnd } from './scenario.ts'
 
-interface Member extends People {
+interface Member extends ClientPair {
   readonly name: string
   readonly bridged: Bridged
 }
@@ -23,7 +23,7 @@ interface RingEnd {
 }
 
 export function runRingScenario(seed: number): ScenarioEnd<RingEnd> {
-  return told(seed, new RingScenario(seed))
+  return runScenario(seed, new RingScenario(seed))
 }
 
 class RingScenario {
@@ -71,7 +71,7 @@ class RingScenario {
     }
   }
 
-  tell(): void {
+  run(): void {
     const { random } = this.#stage
     for (const { author, listener } of this.#members) for (const client of [author, listener]) client.connect()
     this.#pass(2)
@@ -84,10 +84,10 @@ class RingScenario {
     }
     this.#pass(activeMs / 1_000)
     this.#isCalm = true
-    comeBack(this.#members)
+    reconnectAll(this.#members)
     for (let round = 0; round < 60 && !this.#isQuiet(); round++) {
       this.#pass(10)
-      comeBack(this.#members)
+      reconnectAll(this.#members)
     }
   }
 

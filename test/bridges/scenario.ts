@@ -7,7 +7,7 @@ import type { Client, Publication, World } from '../simulator/world.ts'
 export const durable = { cleanStart: false, sessionExpirySeconds: 100_000 } as const
 
 /** One client that publishes at a broker, and one that receives all messages there. */
-export interface People {
+export interface ClientPair {
   readonly world: World
   readonly author: Client
   readonly listener: Client
@@ -15,7 +15,7 @@ export interface People {
 }
 
 /** Each client without a connection reconnects, if its broker runs. */
-export function comeBack(people: readonly People[]): void {
+export function reconnectAll(people: readonly ClientPair[]): void {
   for (const { world, author, listener } of people) {
     if (!world.host.isRunning) continue
     for (const client of [author, listener]) if (!client.hasOpenConnection) client.connect()
@@ -25,7 +25,7 @@ export function comeBack(people: readonly People[]): void {
 interface Scenario<End> {
   /** The progress of the scenario, also if it stopped early. */
   readonly end: End
-  tell(): void
+  run(): void
   /** The fault that an oracle found after the run. */
   fault(): string | undefined
 }
@@ -33,9 +33,9 @@ interface Scenario<End> {
 export type ScenarioEnd<End> = End & { readonly fault: string | undefined }
 
 /** Runs a scenario; an exception is a fault like those of the oracles. */
-export function told<End>(seed: number, scenario: Scenario<End>): ScenarioEnd<End> {
+export function runScenario<End>(seed: number, scenario: Scenario<End>): ScenarioEnd<End> {
   try {
-    scenario.tell()
+    scenario.run()
     return { fault: scenario.fault(), ...scenario.end }
   } catch (error) {
     const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
@@ -46,11 +46,11 @@ export function told<End>(seed: number, scenario: Scenario<End>): ScenarioEnd<En
 /** Fails with the first fault. Returns the sums of the numbers of all runs. */
 export function runAll<End extends Record<keyof End, number>>(
   count: number,
-  tell: (seed: number) => ScenarioEnd<End>,
+  runOne: (seed: number) => ScenarioEnd<End>,
 ): End {
   const sums: Record<string, number> = {}
   for (let seed = 1; seed <= count; seed++) {
-    const { fault, ...numbers } = tell(seed)
+    const { fault, ...numbers } = runOne(seed)
     assert.equal(fault, undefined)
     for (const [name, number] of Object.entries<number>(numbers)) sums[name] = (sums[name] ?? 0) + number
   }

@@ -122,7 +122,7 @@ const accountRecord = async (name: string, password: string) =>
   }) as const
 
 test('a login ends an hour after its last use, and with its account', async () => {
-  const records = await openAccessRecords({ store: openMemoryStore(), tell: async () => {} })
+  const records = await openAccessRecords({ store: openMemoryStore(), sendToShards: async () => {} })
   const ann = await accountRecord('ann', 'a long password')
   await records.change({ put: [ann], delete: [] })
   let nowMs = 0
@@ -155,7 +155,7 @@ test('a login ends an hour after its last use, and with its account', async () =
 })
 
 test('the logins of one account are limited, and end no login of another account', async () => {
-  const records = await openAccessRecords({ store: openMemoryStore(), tell: async () => {} })
+  const records = await openAccessRecords({ store: openMemoryStore(), sendToShards: async () => {} })
   const own = { username: 'admin', password: 'configured' }
   await records.change({ put: [await accountRecord('ann', 'a long password')], delete: [] })
   const logins = adminLogins({ records, own: () => own, canSignIn: () => true, nowMs: () => 0 })

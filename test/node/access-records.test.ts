@@ -54,7 +54,10 @@ interface Stage {
 async function stage(): Promise<Stage> {
   const disk = new Disk()
   const sentChanges: AccessChange[] = []
-  const records = await openAccessRecords({ store: disk.store, tell: async (change) => void sentChanges.push(change) })
+  const records = await openAccessRecords({
+    store: disk.store,
+    sendToShards: async (change) => void sentChanges.push(change),
+  })
   return { disk, sentChanges, records }
 }
 
@@ -81,7 +84,7 @@ describe('a change of access records', () => {
     assert.deepEqual(records.find({ kind: 'ban', as: 'clientid', who: 'a' }), ban('a'))
     assert.deepEqual([...records.all('rule')], [rule])
     assert.deepEqual(sentChanges, [change])
-    const again = await openAccessRecords({ store: disk.store, tell: async () => undefined })
+    const again = await openAccessRecords({ store: disk.store, sendToShards: async () => undefined })
     assert.deepEqual([bansIn(again), [...again.all('rule')]], [['a'], [rule]])
   })
 
@@ -108,7 +111,7 @@ describe('a change of access records', () => {
     const { promise: firstMayEnd, resolve: endFirst } = Promise.withResolvers<undefined>()
     const records = await openAccessRecords({
       store: disk.store,
-      tell: async ({ put: [record] }) => {
+      sendToShards: async ({ put: [record] }) => {
         assert.ok(record?.kind === 'ban')
         received.push(record.who)
         if (record.who === 'first') await firstMayEnd
@@ -130,7 +133,7 @@ describe('a list of access records', () => {
       await records.change({ put: [credential(id, records.newMomentMs())], delete: [] })
     }
     assert.deepEqual(idsIn(records), ['b', 'c', 'a'])
-    const again = await openAccessRecords({ store: disk.store, tell: async () => undefined })
+    const again = await openAccessRecords({ store: disk.store, sendToShards: async () => undefined })
     assert.deepEqual(idsIn(again), ['b', 'c', 'a'])
   })
 
@@ -140,7 +143,7 @@ describe('a list of access records', () => {
     assert.ok(times.every((moment, index) => index === 0 || moment > times[index - 1]))
     await records.change({ put: [credential('a', times.at(-1)!)], delete: [] })
     t.mock.timers.enable({ apis: ['Date'], now: 1 })
-    const again = await openAccessRecords({ store: disk.store, tell: async () => undefined })
+    const again = await openAccessRecords({ store: disk.store, sendToShards: async () => undefined })
     assert.ok(again.newMomentMs() > times.at(-1)!)
   })
 
@@ -207,6 +210,6 @@ test('accounts of the management API are in the same store, and are not sent to 
     sentChanges.map(({ put }) => put.map(({ kind }) => kind)),
     [['ban']],
   )
-  const again = await openAccessRecords({ store: disk.store, tell: async () => {} })
+  const again = await openAccessRecords({ store: disk.store, sendToShards: async () => {} })
   assert.deepEqual(again.find({ kind: 'account', name: 'somebody' }), viewer)
 })

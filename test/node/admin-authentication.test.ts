@@ -68,7 +68,7 @@ interface Stage {
 }
 
 async function stage(more: Partial<AuthenticationDependencies> = {}): Promise<Stage> {
-  const records = await openAccessRecords({ store: openMemoryStore(), tell: async () => {} })
+  const records = await openAccessRecords({ store: openMemoryStore(), sendToShards: async () => {} })
   const work = new CountingHasher()
   const recent = new RecentLogins()
   const dependencies = { records, work, recent, own, isHardened: true, refusesOwn: false, nowMs: () => 1_000, ...more }

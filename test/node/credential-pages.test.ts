@@ -10,7 +10,7 @@ import type { CredentialRecord } from '../../src/records/index.ts'
 import { openMemoryStore } from '../../src/storage/index.ts'
 
 test('each page of 100,000 credentials is correct, and the event loop runs while the page is computed', async () => {
-  const records = await openAccessRecords({ store: openMemoryStore(), tell: async () => undefined })
+  const records = await openAccessRecords({ store: openMemoryStore(), sendToShards: async () => undefined })
   const hashed = {
     algorithm: 'plain',
     saltPosition: 'prefix',

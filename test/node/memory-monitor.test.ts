@@ -16,7 +16,7 @@ class MonitoredProcess {
     limitBytes: 100,
     maxHeapBytes: 100,
     read: () => ({ residentBytes: this.percent, heapBytes: [0, this.heapPercent] }),
-    tell: (changes) => void this.changes.push(changes),
+    sendToShards: (changes) => void this.changes.push(changes),
     collect: () => void this.collections++,
     largest: () => Promise.resolve('queues 1 MiB'),
     alarms: {

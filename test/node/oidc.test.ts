@@ -102,7 +102,7 @@ function stage(changed: Partial<OidcConfig> = {}) {
 }
 
 async function broker(stages = stage()) {
-  const records = await openAccessRecords({ store: openMemoryStore(), tell: async () => {} })
+  const records = await openAccessRecords({ store: openMemoryStore(), sendToShards: async () => {} })
   const lines: unknown[] = []
   const log = { info: () => {}, warn: (...line: unknown[]) => lines.push(line), error: () => {}, debug: () => {} }
   const admit = admitOidcUser({ records, ownName: () => 'admin', log })

@@ -53,7 +53,7 @@ const ann: AccountRecord = {
 }
 
 async function stage(record: AccountRecord = ann) {
-  const records = await openAccessRecords({ store: openMemoryStore(), tell: async () => {} })
+  const records = await openAccessRecords({ store: openMemoryStore(), sendToShards: async () => {} })
   await records.decide(() => ({ put: [record], delete: [] }))
   const clock = { nowMs: 3_000_000 }
   const own = { username: 'admin', password: 'configured' }

@@ -58,7 +58,7 @@ test('actions that no rule matches are denied when hardened and rules exist, and
 
 test('without a password the first start generates one when hardened, and uses the well-known one when legacy', async () => {
   for (const profile of profiles) {
-    const records = await openAccessRecords({ store: openMemoryStore(), tell: async () => {} })
+    const records = await openAccessRecords({ store: openMemoryStore(), sendToShards: async () => {} })
     const own = configuredAccountOf(configOf(profile), records)
     const made = await generateAdminPassword(own, records, new PasswordHasher())
     if (profile === 'legacy') assert.deepEqual([own.password, made], ['public', undefined])

@@ -228,7 +228,7 @@ class Teller {
           open: () => this.#openStream(),
           later: (work) => void stage.after(0, guarded(work)),
         },
-        bury: () => stage.fail('the service of this scenario refuses nothing'),
+        storeDeadLetter: () => stage.fail('the service of this scenario refuses nothing'),
         noteOutcome: () => undefined,
         noteState: () => undefined,
         noteReady: () => void this.#ready++,

@@ -307,7 +307,7 @@ export class ShardHost {
 
   private hearPlain(peer: number, message: Message): void {
     this.around.stage.record(this.name, () => `hears publish from shard ${peer}`)
-    this.handle({ kind: 'peer-passes', peer, message })
+    this.handle({ kind: 'plain-peer-message', peer, message })
   }
 
   private hear(peer: number, message: PeerMessage): void {

@@ -37,7 +37,7 @@ class Stage {
         },
         keyOf: ({ payload }) => payload.toString('utf8', 0, 1),
         spool: { clientId: 'queue', userProperties: [], open: () => this.#open(), later: (work) => work() },
-        bury: () => assert.fail('the service refuses nothing'),
+        storeDeadLetter: () => assert.fail('the service refuses nothing'),
         noteOutcome: () => {},
         noteState: () => {},
         noteReady: () => {},

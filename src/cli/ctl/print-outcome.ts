@@ -73,8 +73,8 @@ const minWidth = 12
 /** The widest columns give way first. */
 function fitted(widths: readonly number[], columns: number | undefined): readonly number[] {
   const fitting = [...widths]
-  const room = (columns ?? Number.POSITIVE_INFINITY) - gap.length * (widths.length - 1)
-  for (let sum = widths.reduce((total, width) => total + width, 0); sum > room; sum -= 1) {
+  const maxTotalWidth = (columns ?? Number.POSITIVE_INFINITY) - gap.length * (widths.length - 1)
+  for (let sum = widths.reduce((total, width) => total + width, 0); sum > maxTotalWidth; sum -= 1) {
     const widest = fitting.indexOf(Math.max(...fitting))
     const width = fitting[widest] ?? 0
     if (width <= minWidth) break

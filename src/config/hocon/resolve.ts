@@ -329,10 +329,10 @@ class Resolver {
   #report(at: Position, message: string, hint: string): void {
     if (this.#faults.length >= hoconLimits.faults) return
     // A definition may be evaluated several times; its error is reported once.
-    const isTold = this.#faults.some(
+    const isReported = this.#faults.some(
       (fault) => fault.line === at.line && fault.column === at.column && fault.file === at.file,
     )
-    if (!isTold) this.#faults.push(configErrorAt(at, '', message, hint))
+    if (!isReported) this.#faults.push(configErrorAt(at, '', message, hint))
   }
 }
 

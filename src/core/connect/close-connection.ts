@@ -133,8 +133,8 @@ function recordRefused(
  */
 function withReason<P extends ConnackPacket | DisconnectPacket>(connection: Connection, packet: P, text: string): P {
   if (connection.version !== 5) return packet
-  const told: P = { ...packet, properties: { reasonString: text } }
-  return measurePacket(told, 5) <= connection.maximumPacketBytes ? told : packet
+  const extended: P = { ...packet, properties: { reasonString: text } }
+  return measurePacket(extended, 5) <= connection.maximumPacketBytes ? extended : packet
 }
 
 /** Handles the end of the stream. Without DISCONNECT the will is published. */

@@ -85,7 +85,7 @@ export type Input =
   | { readonly kind: 'peer-left'; readonly peer: PeerNumber }
   | { readonly kind: 'peer-message'; readonly peer: PeerNumber; readonly message: PeerMessage }
   /** A plain message (`PeerSender.sendPlain`). Its bytes may be in a chunk that is used again. */
-  | { readonly kind: 'peer-passes'; readonly peer: PeerNumber; readonly message: Message }
+  | { readonly kind: 'plain-peer-message'; readonly peer: PeerNumber; readonly message: Message }
   /** The driver has too much unsent data for this peer, or no longer. */
   | { readonly kind: 'peer-congested'; readonly peer: PeerNumber; readonly isCongested: boolean }
   /** `nextDeadlineMs` has passed, or there is remaining work (`view.hasMoreWork`). */

@@ -40,7 +40,7 @@ export function sendPublishWithExtra(
   const sent = withoutMountpoint(state.topics, connection, message)
   // An alias is valid after the packet that introduces it. Packets that wait for the disk may be overtaken, so they
   // have none.
-  const mayHaveAlias = how.list === state.outputs.sends && hasRoomForAlias(state.nowMs, connection, sent, how)
+  const mayHaveAlias = how.list === state.outputs.sends && fitsWithAlias(state.nowMs, connection, sent, how)
   const alias = mayHaveAlias ? aliasFor(state, connection, sent) : undefined
   const extra: PublishExtra = {
     subscriptionIdentifiers: how.subscriptionIdentifiers,
@@ -87,7 +87,7 @@ export function fitsAtMostOnce(
 }
 
 /** A message that is too large with an alias is sent without one. */
-function hasRoomForAlias(
+function fitsWithAlias(
   nowMs: number,
   connection: Connection,
   sent: Message,

@@ -38,7 +38,7 @@ export function handleRetainedRequest(
       deadlineAtMs,
       found: [],
       isAtEnd: false,
-      wanted: limit,
+      requested: limit,
       isReading: false,
     }
     peerTable.receivedRetainedRequests.set(key, request)
@@ -47,13 +47,13 @@ export function handleRetainedRequest(
   }
   const request = peerTable.receivedRetainedRequests.get(key)
   if (request === undefined) throw failedAssertion(`shard ${peer.number} requests more messages of an unknown request`)
-  request.wanted = limit
+  request.requested = limit
 }
 
 /** Returns whether a response to a waiting request can be sent now. */
 export function hasReadyRequest(nowMs: number, peerTable: PeerTable): boolean {
   for (const request of peerTable.receivedRetainedRequests.values()) {
-    if (request.wanted > 0 && !request.isReading && isReady(nowMs, peerTable, request)) return true
+    if (request.requested > 0 && !request.isReading && isReady(nowMs, peerTable, request)) return true
   }
   return false
 }
@@ -69,13 +69,13 @@ export function sendRetainedResponses(
   peerTable: PeerTable,
 ): void {
   for (const [key, request] of peerTable.receivedRetainedRequests) {
-    if (request.wanted === 0 || request.isReading || !isReady(state.nowMs, peerTable, request)) continue
+    if (request.requested === 0 || request.isReading || !isReady(state.nowMs, peerTable, request)) continue
     if (request.found.length === 0) look(peerTable, request)
     if (request.found.length === 0 && !request.isAtEnd) continue
     const messages = takeFound(state, request)
     const isEnd = request.isAtEnd && request.found.length === 0
     if (request.isReading && messages.length === 0) continue
-    request.wanted = 0
+    request.requested = 0
     state.outputs.peerSends.push({
       to: request.peer,
       message: { kind: 'retained-found', requestId: request.requestId, messages, isEnd },
@@ -101,7 +101,7 @@ function takeFound(state: Parts<'outputs' | 'requests' | 'retained'>, request: R
   let bytes = 0
   let looked = 0
   for (const found of request.found) {
-    if (messages.length >= request.wanted) break
+    if (messages.length >= request.requested) break
     if (messages.length > 0 && bytes + found.payloadBytes > maxResponseBytes) break
     const message = payloadOf(state.retained, found)
     if (message === 'waits') {

@@ -92,8 +92,8 @@ function addDelayed(
 ): void {
   const id = delayedIdIn(will.name)
   const { qos, retain, publisher, publisherUsername, publishedAtMs, payloadBytes } = message
-  const told = { qos, retain, publisher, publisherUsername, publishedAtMs, payloadBytes }
-  state.wills.delayedMessages.set(id, { will, dueAtMs, topic: message.topic.name, ...told })
+  const fields = { qos, retain, publisher, publisherUsername, publishedAtMs, payloadBytes }
+  state.wills.delayedMessages.set(id, { will, dueAtMs, topic: message.topic.name, ...fields })
   state.deadlines.set('delayed-due', id, dueAtMs)
   countWill(state.memory, will)
 }

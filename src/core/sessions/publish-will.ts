@@ -119,12 +119,12 @@ export function handleWillLoaded(state: BrokerState, will: DueWill, stored: Stor
 
 function publishLoaded(state: BrokerState, { name, session }: DueWill, message: Message): void {
   deleteWill(state, name)
-  if (message.isRepeat && state.peerTable !== undefined) tellOthersAgain(state, state.peerTable, name, message)
+  if (message.isRepeat && state.peerTable !== undefined) forwardWillAgain(state, state.peerTable, name, message)
   else publishWillMessage(state, name, message, session)
 }
 
 /** Deliveries on this shard were stored together with the fact that it was published. */
-function tellOthersAgain(
+function forwardWillAgain(
   state: RedeliverParts & Parts<'namespaces' | 'wills'>,
   peerTable: PeerTable,
   name: string,

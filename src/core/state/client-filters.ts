@@ -36,7 +36,7 @@ interface Subscribers {
 
 export class ClientFilters {
   readonly #holders = new Map<TopicFilter, Holders>()
-  readonly #told = new Map<TopicFilter, QoS>()
+  readonly #reported = new Map<TopicFilter, QoS>()
   readonly #unreported = new Set<TopicFilter>()
   readonly #changed = new Set<TopicFilter>()
   readonly #maxFilters: number
@@ -93,21 +93,21 @@ export class ClientFilters {
     const changes: FilterChange[] = []
     for (const filter of this.#changed) {
       const qos = highest(this.#holders.get(filter))
-      const told = this.#told.get(filter)
+      const reported = this.#reported.get(filter)
       if (qos === undefined) this.#unreported.delete(filter)
-      if (qos === told) continue
-      if (qos === undefined) this.#told.delete(filter)
-      else if (told === undefined && this.#told.size >= this.#maxFilters) this.#unreported.add(filter)
-      else this.#told.set(filter, qos)
-      if (told !== undefined || this.#told.has(filter)) changes.push([filter, qos])
+      if (qos === reported) continue
+      if (qos === undefined) this.#reported.delete(filter)
+      else if (reported === undefined && this.#reported.size >= this.#maxFilters) this.#unreported.add(filter)
+      else this.#reported.set(filter, qos)
+      if (reported !== undefined || this.#reported.has(filter)) changes.push([filter, qos])
     }
     this.#changed.clear()
     for (const filter of this.#unreported) {
-      if (this.#told.size >= this.#maxFilters) break
+      if (this.#reported.size >= this.#maxFilters) break
       const qos = highest(this.#holders.get(filter))
       this.#unreported.delete(filter)
       if (qos === undefined) continue
-      this.#told.set(filter, qos)
+      this.#reported.set(filter, qos)
       changes.push([filter, qos])
     }
     return changes
@@ -115,7 +115,7 @@ export class ClientFilters {
 
   /** Returns all reported filters. */
   get all(): FilterChange[] {
-    return [...this.#told]
+    return [...this.#reported]
   }
 
   #count(filter: TopicFilter, options: SubscriptionOptions | undefined, change: 1 | -1): void {

@@ -37,6 +37,6 @@ export function findDelayed({ delayedMessages }: WillState, id: string): Delayed
 function viewOf(id: string, message: DelayedMessage, hasPayload: boolean): DelayedView {
   const { will, dueAtMs, topic, qos, publisher, publisherUsername, publishedAtMs, payloadBytes } = message
   const payload = hasPayload && will.message !== undefined ? new Uint8Array(will.message.payload()) : undefined
-  const told = { topic, qos, publisher, publisherUsername, publishedAtMs, payloadBytes, payload }
-  return { id, record: will.name, dueAtMs, ...told }
+  const fields = { topic, qos, publisher, publisherUsername, publishedAtMs, payloadBytes, payload }
+  return { id, record: will.name, dueAtMs, ...fields }
 }

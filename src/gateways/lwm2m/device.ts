@@ -149,7 +149,8 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     this.#lostAtMs = this.#heardAtMs + this.#registration.lifetimeSeconds * msPerSecond
     const { settings } = this.#gateway
     this.#keep()
-    if (hasObjects || settings.publishesAllUpdates) this.#publish(settings.translators.update, this.#toldAs('update'))
+    if (hasObjects || settings.publishesAllUpdates)
+      this.#publish(settings.translators.update, this.#registrationDocument('update'))
     this.#gateway.schedule(this)
   }
 
@@ -300,10 +301,10 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
   #handleConnack({ reasonCode, properties }: ConnackPacket): void {
     const seconds = properties?.serverKeepAliveSeconds
     if (seconds !== undefined) this.#pingIntervalMs = seconds === 0 ? Infinity : (seconds * msPerSecond) / 2
-    const told = this.#whenConnected
+    const onConnected = this.#whenConnected
     this.#whenConnected = undefined
     if (reasonCode !== reasonCodes.success) {
-      told?.(reasonCode)
+      onConnected?.(reasonCode)
       return this.#end(reasonCode)
     }
     this.#state = 'open'
@@ -319,9 +320,9 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
         properties: undefined,
       })
     this.#keep()
-    told?.(reasonCode)
+    onConnected?.(reasonCode)
     if (this.#isRestored) return this.#gateway.schedule(this)
-    this.#publish(translators.register, this.#toldAs('register'))
+    this.#publish(translators.register, this.#registrationDocument('register'))
     if (observesAll) for (const path of this.#registration.objects) this.#observe(path)
     this.#gateway.schedule(this)
   }
@@ -331,7 +332,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     return `${this.#gateway.settings.mountpoint.replaceAll('${endpoint_name}', endpointName)}${topic}`
   }
 
-  #toldAs(msgType: string): Readonly<Record<string, unknown>> {
+  #registrationDocument(msgType: string): Readonly<Record<string, unknown>> {
     const { endpointName: ep, lifetimeSeconds: lt, version, binding: b, alternatePath, objects } = this.#registration
     const data = { ep, lt, lwm2m: version, ...(b === undefined ? {} : { b }), alternatePath, objectList: objects }
     return { msgType, data }
@@ -439,9 +440,9 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
         if (result.outcome === 'response') {
           this.noteHeard(this.peer)
           this.#noteObserving(command, result.response, observed)
-          const told = jsonOfResponse(command, result, this.#gateway.settings.objects)
-          this.#rememberResponse(command, told['data'] as Readonly<Record<string, unknown>>)
-          this.#publish(translator, told)
+          const document = jsonOfResponse(command, result, this.#gateway.settings.objects)
+          this.#rememberResponse(command, document['data'] as Readonly<Record<string, unknown>>)
+          this.#publish(translator, document)
           next.done?.()
         } else if (result.outcome === 'timeout' && this.#registration.isQueueMode) {
           // It sleeps: the command waits in its place until the next packet of the device.

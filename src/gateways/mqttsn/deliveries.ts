@@ -113,7 +113,7 @@ export class Deliveries {
     const payload = Buffer.from(packet.chunk.subarray(packet.payloadStart, packet.frameEnd))
     const { qos, retain, packetId, dup } = packet
     const delivery: Delivery = { topic, qos, retain, packetId, payload, dup }
-    if (qos === 0 && !this.#hasRoomFor(payload.length)) this.#dropOldestQos0()
+    if (qos === 0 && !this.#canQueue(payload.length)) this.#dropOldestQos0()
     this.#waiting.push(delivery)
     this.#waitingBytes += payload.length
     if (qos === 0) this.#waitingQos0++
@@ -272,7 +272,7 @@ export class Deliveries {
     return true
   }
 
-  #hasRoomFor(bytes: number): boolean {
+  #canQueue(bytes: number): boolean {
     return this.#waitingQos0 < maxWaitingQos0 && this.#waitingBytes + bytes <= maxWaitingBytes
   }
 

@@ -67,9 +67,9 @@ function appHandlers(accounts: AccountOperations): Handlers<Pick<Known, AppEndpo
     list_apps: () => ({ code: 0, data: accounts.apps().map(written) }),
     create_app: async ({ body, caller }) => {
       const { app_id: id, secret } = body
-      const said = changeIn(body)
-      if (said instanceof RefusalValue) return said
-      const unsaid = {
+      const given = changeIn(body)
+      if (given instanceof RefusalValue) return given
+      const defaults = {
         name: id,
         description: '',
         role: 'administrator',
@@ -77,7 +77,7 @@ function appHandlers(accounts: AccountOperations): Handlers<Pick<Known, AppEndpo
         isEnabled: true,
         expiresAtMs: undefined,
       } as const
-      const made = await accounts.createApp({ ...unsaid, ...said, id, secret }, caller)
+      const made = await accounts.createApp({ ...defaults, ...given, id, secret }, caller)
       return typeof made === 'string' ? refuseAccount(made, id) : { code: 0, data: { secret: made.secret } }
     },
     lookup_app: ({ params: { app_id: id } }) => {

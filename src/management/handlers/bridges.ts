@@ -171,10 +171,10 @@ async function subscribe(bridges: BridgeOperations, { params, body, caller }: Br
   }
   const replaced = new Set(added.map((item) => item['remote_topic']))
   const properties = dataOf(body)['sub_properties']
-  const said = properties === undefined ? {} : { sub_properties: withUserProperty(properties, {}) }
+  const userProperties = properties === undefined ? {} : { sub_properties: withUserProperty(properties, {}) }
   const settings = ({ subscription }: MqttBridgeConfig): Sent => {
     const kept = subscription.filter((rule) => !replaced.has(rule.get('remote_topic')))
-    return { subscription: [...kept.map(plainOf), ...lastOfEach(added)], ...said }
+    return { subscription: [...kept.map(plainOf), ...lastOfEach(added)], ...userProperties }
   }
   return change(bridges, { name, settings, caller })
 }
@@ -196,10 +196,10 @@ async function unsubscribe(bridges: BridgeOperations, { params, body, caller }: 
     gone.add(item['topic'])
   }
   const properties = dataOf(body)['unsub_properties']
-  const said = properties === undefined ? {} : { unsub_properties: withUserProperty(properties, {}) }
+  const userProperties = properties === undefined ? {} : { unsub_properties: withUserProperty(properties, {}) }
   const settings = ({ subscription }: MqttBridgeConfig): Sent => {
     const kept = subscription.filter((rule) => !gone.has(rule.get('remote_topic')))
-    return { subscription: kept.map(plainOf), ...said }
+    return { subscription: kept.map(plainOf), ...userProperties }
   }
   return change(bridges, { name, settings, caller })
 }

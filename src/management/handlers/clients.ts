@@ -50,8 +50,8 @@ async function clearAuthorizationCaches(clients: ClientOperations): Promise<{ co
     const wanted = { from: at, skip: 0, maxRows: maxClientsAtOnce }
     const slice: ListSlice<ClientView> | ShardUnavailable = await clients.clients({ isConnected: true }, wanted)
     if ('unavailableShard' in slice) return shardUnavailableError(slice)
-    const told = await Promise.all(slice.rows.map(({ clientId }) => clients.clearAuthorizationCache(clientId)))
-    const unavailable = told.find((outcome) => typeof outcome === 'object')
+    const outcomes = await Promise.all(slice.rows.map(({ clientId }) => clients.clearAuthorizationCache(clientId)))
+    const unavailable = outcomes.find((outcome) => typeof outcome === 'object')
     if (unavailable !== undefined) return shardUnavailableError(unavailable)
     at = slice.next
   }

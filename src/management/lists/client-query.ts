@@ -47,11 +47,11 @@ export function clientFilterOf(query: ClientQuery, path: ClientFilter): WantedCl
 }
 
 /** If several keys have the same meaning, all of them must agree. */
-export function commonValue<Value>(...said: readonly (Value | undefined)[]): {
+export function commonValue<Value>(...values: readonly (Value | undefined)[]): {
   value: Value | undefined
   differ: boolean
 } {
-  const [value, ...others] = said.filter((one) => one !== undefined)
+  const [value, ...others] = values.filter((one) => one !== undefined)
   return { value, differ: others.some((other) => other !== value) }
 }
 

@@ -92,9 +92,9 @@ export function settingsOf(
     // Forms of version 4 send empty fields.
     else if (value !== '') ssl.push([inTls, value])
   }
-  const told = description === undefined ? {} : { description }
+  const descriptionField = description === undefined ? {} : { description }
   const tls = ssl.length === 0 ? {} : { ssl: Object.fromEntries(ssl) }
-  return { ...renameKeys(Object.fromEntries(own), names), ...tls, ...told }
+  return { ...renameKeys(Object.fromEntries(own), names), ...tls, ...descriptionField }
 }
 
 function isObject(value: unknown): boolean {

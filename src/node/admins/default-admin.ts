@@ -26,17 +26,18 @@ export function configuredAccountOf(
 ): ConfiguredAccount {
   const { username, password } = http
   const isKept = records.find({ kind: 'account', name: username }) !== undefined
-  const unsaid = node.securityProfile === 'legacy' && !isKept ? legacyPassword : undefined
-  return { username, password: password ?? unsaid }
+  const defaultPassword = node.securityProfile === 'legacy' && !isKept ? legacyPassword : undefined
+  return { username, password: password ?? defaultPassword }
 }
 
 /** Creates a password at the first start of a node without one. undefined: there is one. Throws StorageFailure. */
 export async function generateAdminPassword(
-  { username, password: told }: ConfiguredAccount,
+  { username, password: configuredPassword }: ConfiguredAccount,
   records: AccessRecords,
   work: PasswordHasher,
 ): Promise<NewPassword | undefined> {
-  if (told !== undefined || records.find({ kind: 'account', name: username }) !== undefined) return undefined
+  if (configuredPassword !== undefined || records.find({ kind: 'account', name: username }) !== undefined)
+    return undefined
   const password = randomBytes(randomPasswordBytes).toString('base64url')
   const kept = await work.hash(password)
   const createdAtMs = records.newMomentMs()

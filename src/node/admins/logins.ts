@@ -56,7 +56,7 @@ export function adminLogins({ records, own, canSignIn, nowMs }: LoginDependencie
       const password = passwordOf(name)
       if (password === undefined) return undefined
       const token = randomBytes(tokenBytes).toString('base64url')
-      makeRoom(logins, name)
+      removeOldestLogins(logins, name)
       lastNumber += 1
       logins.set(digestOf(token), { number: lastNumber, name, password, lastShownAtMs: nowMs() })
       return token
@@ -87,7 +87,7 @@ function digestOf(token: string): string {
   return createHash('sha256').update(token).digest('base64')
 }
 
-function makeRoom(logins: Map<string, Login>, name: string): void {
+function removeOldestLogins(logins: Map<string, Login>, name: string): void {
   const ofAccount = [...logins].filter(([, login]) => login.name === name)
   const [oldestOfAccount] = ofAccount
   if (oldestOfAccount !== undefined && ofAccount.length >= maxLoginsOfAccount) logins.delete(oldestOfAccount[0])

@@ -42,8 +42,8 @@ export function secondFactors({ records, own, nodeName, nowMs }: SecondFactorDep
       if (factor === undefined) return 'not-needed'
       if (code === undefined || code === '') {
         const { secret } = factor
-        const told = { secret: writeBase32(secret), uri: otpauthUri(secret, name, `Godwit ${nodeName}`) }
-        return factor.isConfirmed ? { missing: true } : { missing: true, ...told }
+        const enrollment = { secret: writeBase32(secret), uri: otpauthUri(secret, name, `Godwit ${nodeName}`) }
+        return factor.isConfirmed ? { missing: true } : { missing: true, ...enrollment }
       }
       const codes = wrongCodesOf(name)
       if (codes.count >= maxWrongCodes) return 'too-many'

@@ -176,9 +176,9 @@ function appOperations(dependencies: AccountDependencies, carryOut: ApplyChange)
       const found = find(id)
       return found === undefined ? undefined : appOf(found)
     },
-    createApp: async ({ secret: told, ...app }, by) => {
-      const secret = told ?? randomSecret()
-      const kept = told === undefined ? hashSecret(secret) : await dependencies.work.hash(secret)
+    createApp: async ({ secret: given, ...app }, by) => {
+      const secret = given ?? randomSecret()
+      const kept = given === undefined ? hashSecret(secret) : await dependencies.work.hash(secret)
       const refused = await carryOut(`application ${app.id} made`, by, () => {
         if (isTaken(dependencies, app.id)) return 'exists'
         if (countAdmins(records) >= maxAdmins) return 'too-many'

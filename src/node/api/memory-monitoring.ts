@@ -41,7 +41,7 @@ export function monitorMemory({ memory, histograms, alarms, supervisor }: Memory
       residentBytes: residentBytes(),
       heapBytes: rows.map(({ memory: { heapBytes } }) => heapBytes),
     }),
-    tell: (news) => {
+    sendToShards: (news) => {
       for (const shard of shards) supervisor.send(shard, { kind: 'memory', ...news })
     },
     collect: () =>

@@ -48,7 +48,8 @@ export function observeNode(dependencies: MonitoringDependencies): Monitoring {
   const { nodeName, counters, histograms, alarms, supervisor } = dependencies
   const traces = new Traces({
     ...dependencies,
-    tell: (targets) => supervisor.change((change) => ({ kind: 'traces', change, targets }), { traces: targets }),
+    sendToShards: (targets) =>
+      supervisor.change((change) => ({ kind: 'traces', change, targets }), { traces: targets }),
   })
   supervisor.onTrace = (trace, line) => traces.note(trace, line)
   const gauges = new Gauges(counters)

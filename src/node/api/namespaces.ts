@@ -35,7 +35,7 @@ export function namespaceOperations(
   clients: Pick<ClientOperations, 'clients'>,
 ): NamespaceOperations {
   const { accessRecords: records, log } = dependencies
-  const tell = (what: string, { name, address }: Requester): void =>
+  const logChange = (what: string, { name, address }: Requester): void =>
     log.warn('namespaces changed', { what, by: name, address })
   const find = (name: string): NamespaceRecord | undefined => records.find({ kind: 'namespace', name })
   const isFull = (): boolean => [...records.list('namespace')].length >= maxNamespaces
@@ -54,7 +54,7 @@ export function namespaceOperations(
           outcome = described(dependencies, made)
           return { put: [made], delete: [] }
         })
-        if (typeof outcome === 'object') tell(`namespace ${name} made`, by)
+        if (typeof outcome === 'object') logChange(`namespace ${name} made`, by)
         return outcome
       }),
     changeLimits: (name, changed, by) =>
@@ -73,7 +73,7 @@ export function namespaceOperations(
           outcome = described(dependencies, made)
           return { put: [made], delete: [] }
         })
-        if (typeof outcome === 'object') tell(`limits of the namespace ${name} changed`, by)
+        if (typeof outcome === 'object') logChange(`limits of the namespace ${name} changed`, by)
         return outcome
       }),
     remove: (name, by) =>
@@ -86,7 +86,7 @@ export function namespaceOperations(
         const wasThere = find(name) !== undefined
         await records.change({ put: [], delete: wasThere ? [{ kind: 'namespace', name }] : [] })
         if (!wasThere && known === 'none' && gone.sessions + gone.retainedMessages === 0) return 'missing'
-        tell(`namespace ${name} taken away`, by)
+        logChange(`namespace ${name} taken away`, by)
         return gone
       }),
   }

@@ -106,15 +106,15 @@ export function ruleOperations({ nodeName, dataDirectory, configuration, supervi
       const created_at = known?.created_at ?? last_modified_at
       const { sql, actions = [], enable = true, description = '' } = settings ?? { sql: '' }
       const on_action_failed = settings?.onActionFailed ?? known?.on_action_failed ?? 'continue'
-      const said = { sql, actions, enable, description, on_action_failed }
-      const value = settings === undefined ? undefined : { ...said, created_at, last_modified_at }
+      const given = { sql, actions, enable, description, on_action_failed }
+      const value = settings === undefined ? undefined : { ...given, created_at, last_modified_at }
       return writer.put(['rule_engine', 'rules', id], value, by)
     },
     ruleMetrics: async (id) =>
       sumOfRule((await shards.reports()).flatMap(({ rules }) => rules).filter((rule) => rule.id === id)),
     metricsOfRules: async () => sumOfRules((await shards.reports()).flatMap(({ rules }) => rules)),
     scrape: () => scrapeOf(configuration.config, shards),
-    resetRule: (rule) => shards.tell({ kind: 'reset-rule', rule }),
+    resetRule: (rule) => shards.sendToAll({ kind: 'reset-rule', rule }),
     ...sqlOperations(host),
     sqlWithin: (namespace) => sqlOperations(hostWithin(ruleHost(Date.now, hostSettings), namespace)),
     serviceTypes: () => Object.keys(sinkTypes),
@@ -132,9 +132,9 @@ export function ruleOperations({ nodeName, dataDirectory, configuration, supervi
     usersOf: (kind, at) => usersIn(configuration.config, kind, at),
     actionMetrics: async () => sumOfActions((await shards.reports()).flatMap(({ actions }) => actions)),
     ...sourceOperations(shards, bridges),
-    resetAction: (action) => shards.tell({ kind: 'reset-action', action }),
-    controlAction: (action, what) => shards.tell({ kind: 'control-action', action, what }),
-    discardAction: (action) => shards.tell({ kind: 'discard-action', action }),
+    resetAction: (action) => shards.sendToAll({ kind: 'reset-action', action }),
+    controlAction: (action, what) => shards.sendToAll({ kind: 'control-action', action, what }),
+    discardAction: (action) => shards.sendToAll({ kind: 'discard-action', action }),
     deadLetters: (action) => shards.deadLetters(action),
     deleteDeadLetters: (action, letter) => shards.countLetters('delete-dead-letters', action, letter),
     retryDeadLetters: (action, letter) => shards.countLetters('retry-dead-letters', action, letter),
@@ -157,7 +157,7 @@ function sourceOperations(
   return {
     sourceMetrics,
     resetSource: async (source) => counters.reset(source, (await sourceMetrics()).get(source)),
-    controlSource: (source, what) => shards.tell({ kind: 'control-source', source, what }),
+    controlSource: (source, what) => shards.sendToAll({ kind: 'control-source', source, what }),
   }
 }
 
@@ -345,7 +345,7 @@ class AllShards {
     )
   }
 
-  async tell<Name extends 'reset-rule' | 'reset-action' | 'control-action' | 'control-source' | 'discard-action'>(
+  async sendToAll<Name extends 'reset-rule' | 'reset-action' | 'control-action' | 'control-source' | 'discard-action'>(
     query: QueryOf<Name>,
   ): Promise<void> {
     await this.#query(query)

@@ -117,8 +117,8 @@ function partsOf({ parts }: ImportRequest): Pick<Plan, 'tables' | 'hasConfigurat
   const known = [...Object.keys(tableSets), 'configuration', 'files']
   const unknown = parts.filter((part) => !known.includes(part))
   if (unknown.length > 0 || parts.length === 0) {
-    const said = unknown.map((part) => quoted(part)).join(', ')
-    return refusal('BAD_REQUEST', `Invalid parts: ${said}. There are ${known.join(', ')}`)
+    const unknownNames = unknown.map((part) => quoted(part)).join(', ')
+    return refusal('BAD_REQUEST', `Invalid parts: ${unknownNames}. There are ${known.join(', ')}`)
   }
   return {
     tables: parts.flatMap((part) => (Object.hasOwn(tableSets, part) ? tableSets[part] : [])),

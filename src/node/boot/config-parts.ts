@@ -57,7 +57,7 @@ export function createBridgeConfig(
   const bridges = new BridgeConfig({
     plans,
     secret,
-    tell: (changed) =>
+    sendToShards: (changed) =>
       supervisor.change((change) => ({ kind: 'bridges', change, plans: changed }), { bridges: changed }),
     reports: async () => {
       const shards = Array.from({ length: supervisor.size }, (_, shard) => supervisor.query(shard, { kind: 'bridges' }))
@@ -77,7 +77,7 @@ export function createGatewayConfig(
     config,
     plan,
     planner,
-    tell: (changed) =>
+    sendToShards: (changed) =>
       supervisor.change((change) => ({ kind: 'gateways', change, plan: changed }), { gateways: changed }),
   })
 }
@@ -86,6 +86,7 @@ export function createRuleConfig({ rules: plan, name }: PreparedParts, superviso
   return new RuleConfig({
     plan,
     nodeName: name,
-    tell: (changed) => supervisor.change((change) => ({ kind: 'rules', change, plan: changed }), { rules: changed }),
+    sendToShards: (changed) =>
+      supervisor.change((change) => ({ kind: 'rules', change, plan: changed }), { rules: changed }),
   })
 }

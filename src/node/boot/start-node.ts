@@ -298,9 +298,9 @@ function partsOfShards({ bridges, rules, gateways, accessSecret, name: nodeName,
 function distributeAccess(
   supervisor: ShardSupervisor,
   limits: NamespaceLimitsInForce,
-): Pick<AccessRecordsDependencies, 'tell' | 'noteNamespace'> {
+): Pick<AccessRecordsDependencies, 'sendToShards' | 'noteNamespace'> {
   return {
-    tell: (records) => supervisor.change((change) => ({ kind: 'access', change, records }), {}),
+    sendToShards: (records) => supervisor.change((change) => ({ kind: 'access', change, records }), {}),
     noteNamespace: (name, record) => limits.note(name, record),
   }
 }
@@ -364,8 +364,8 @@ function sysTopicsOf(
   }: { readonly nodeName: string; readonly counters: SharedArrayBuffer; readonly supervisor: () => ShardSupervisor },
 ): SysTopics {
   const { intervalMs } = config.sysTopics
-  const tell: SysTopicsOptions['tell'] = (messages) => supervisor().send(0, { kind: 'tell', messages })
-  return new SysTopics({ nodeName, version, counters, intervalMs, tell })
+  const publish: SysTopicsOptions['publish'] = (messages) => supervisor().send(0, { kind: 'broker-messages', messages })
+  return new SysTopics({ nodeName, version, counters, intervalMs, publish })
 }
 
 interface SupervisorDependencies {

@@ -28,7 +28,7 @@ export interface BridgeConfigOptions {
   /** Secret of this node, from which its broker ID for bridges is derived. */
   readonly secret: Uint8Array
   /** Sends the bridges to the shards. Resolves when every shard has applied them. */
-  tell(plans: readonly BridgeAssignment[]): Promise<void>
+  sendToShards(plans: readonly BridgeAssignment[]): Promise<void>
   /** Queries the shards. Bridges of unavailable shards are omitted. */
   reports(): Promise<readonly BridgeReport[]>
 }
@@ -63,7 +63,7 @@ export class BridgeConfig implements ConfigConsumer {
       const problem = problemOfFiles(plan)
       if (problem !== undefined) return { problem }
     }
-    await this.#options.tell(plans)
+    await this.#options.sendToShards(plans)
     this.#plans = plans
     return undefined
   }

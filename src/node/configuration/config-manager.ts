@@ -430,9 +430,9 @@ export class ConfigManager {
     if (!waits) this.#running = { ...config, held: this.#heldNow(config) }
     const { changed, needsRestart, withoutEffect } = applyResultOf(found, live)
     await this.#remember(act)
-    this.#tell(act, { live: changed, needsRestart })
-    const said = [...warnings, ...this.#options.warningsOf(config)]
-    return { isDone: true, changed, needsRestart, withoutEffect, pinned, warnings: said }
+    this.#logChange(act, { live: changed, needsRestart })
+    const allWarnings = [...warnings, ...this.#options.warningsOf(config)]
+    return { isDone: true, changed, needsRestart, withoutEffect, pinned, warnings: allWarnings }
   }
 
   #reasonToWait(config: GodwitConfig): string | undefined {
@@ -468,7 +468,10 @@ export class ConfigManager {
     }
   }
 
-  #tell({ name, author }: Act, { live, needsRestart }: Record<'live' | 'needsRestart', readonly Difference[]>): void {
+  #logChange(
+    { name, author }: Act,
+    { live, needsRestart }: Record<'live' | 'needsRestart', readonly Difference[]>,
+  ): void {
     const { log } = this.#options
     const event = name === 'reload' ? 'configuration reloaded' : 'configuration changed'
     const by = { by: author.by, name: author.name, address: author.address }

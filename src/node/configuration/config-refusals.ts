@@ -12,7 +12,7 @@ export interface ConfigRefusal {
 }
 
 /** Maximum number of reported errors. */
-const faultsTold = 20
+const maxListedErrors = 20
 
 export function refuseDisk(error: unknown): ConfigRefusal {
   const { message } = error as Error
@@ -39,9 +39,9 @@ export function refusePinned(keys: readonly string[]): ConfigRefusal {
 }
 
 export function refuseFaults(why: 'not-hocon' | 'invalid', faults: readonly ConfigError[]): ConfigRefusal {
-  const told = faults.slice(0, faultsTold).map(formatConfigError)
-  const more = faults.length - told.length
-  return { isDone: false, why, message: [...told, ...(more > 0 ? [`and ${more} more`] : [])].join('\n') }
+  const listed = faults.slice(0, maxListedErrors).map(formatConfigError)
+  const more = faults.length - listed.length
+  return { isDone: false, why, message: [...listed, ...(more > 0 ? [`and ${more} more`] : [])].join('\n') }
 }
 
 /** `key`: the setting whose new value waits for the next start, together with all others. */

@@ -249,7 +249,7 @@ export interface GatewayConfigOptions {
   readonly plan: GatewayPlan
   readonly planner: GatewayPlanner
   /** Sends the sockets to the shards. Resolves when every shard has applied them. */
-  tell(plan: GatewayPlan): Promise<void>
+  sendToShards(plan: GatewayPlan): Promise<void>
 }
 
 /** When a gateway was loaded, enabled and disabled in this run of the broker. */
@@ -308,7 +308,7 @@ export class GatewayConfig implements ConfigConsumer {
     if ('problem' in planned) return planned
     this.#noteTimes(config)
     if (isDeepStrictEqual(planned.plan, this.#plan)) return undefined
-    await this.#options.tell(planned.plan)
+    await this.#options.sendToShards(planned.plan)
     this.#plan = planned.plan
     return undefined
   }

@@ -51,7 +51,7 @@ interface ManagedListener {
 }
 
 interface Plan {
-  readonly held: readonly ManagedListener[]
+  readonly listeners: readonly ManagedListener[]
   readonly difference: ListenerDifference
 }
 
@@ -117,9 +117,9 @@ export class ListenerManager {
       const checked = changedAddress(found.address, found.configured)
       if ('problem' in checked) return checked
       const restarted: ManagedListener = { ...found, shardListener: this.#place(found.address), isStopped: false }
-      const held = this.#listeners.map((one) => (one === found ? restarted : one))
+      const listeners = this.#listeners.map((one) => (one === found ? restarted : one))
       const difference = { opened: [restarted.shardListener], changed: [], closed: openNumbersOf([found]) }
-      return (await this.#carryOut({ held, difference })) ?? true
+      return (await this.#carryOut({ listeners, difference })) ?? true
     })
   }
 
@@ -129,9 +129,9 @@ export class ListenerManager {
       const found = this.#listeners.find(({ address }) => address.kind === kind && address.name === name)
       if (found === undefined) return false
       if (found.isStopped) return true
-      const held = this.#listeners.map((one) => (one === found ? { ...found, isStopped: true } : one))
+      const listeners = this.#listeners.map((one) => (one === found ? { ...found, isStopped: true } : one))
       const difference = { opened: [], changed: [], closed: [found.shardListener.number] }
-      return (await this.#carryOut({ held, difference })) ?? true
+      return (await this.#carryOut({ listeners, difference })) ?? true
     })
   }
 
@@ -150,18 +150,18 @@ export class ListenerManager {
     }
     const keptListeners = new Set(kept.values())
     const removed = this.#listeners.filter((one) => !keptListeners.has(one))
-    const held: ManagedListener[] = []
+    const listeners: ManagedListener[] = []
     const difference = { opened: [] as ShardListener[], changed: [] as ShardListener[] }
     for (const configured of config.listeners) {
       const old = kept.get(configured)
       const now = old === undefined ? await this.#open(configured, config, removed) : this.#change(old, configured)
       if (now === undefined) continue
       if ('problem' in now) return now
-      held.push(now)
+      listeners.push(now)
       if (old === undefined) difference.opened.push(now.shardListener)
       else if (now !== old && !now.isStopped) difference.changed.push(now.shardListener)
     }
-    return { held, difference: { ...difference, closed: openNumbersOf(removed) } }
+    return { listeners, difference: { ...difference, closed: openNumbersOf(removed) } }
   }
 
   #change(old: ManagedListener, configured: ListenerConfig): ManagedListener | Problem {
@@ -193,7 +193,7 @@ export class ListenerManager {
   }
 
   async #carryOut(plan: Plan): Promise<Problem | undefined> {
-    const { held, difference } = plan
+    const { listeners, difference } = plan
     const { opened, changed, closed } = difference
     if (opened.length + changed.length + closed.length === 0) return undefined
     const shards = this.#options
@@ -204,7 +204,7 @@ export class ListenerManager {
       return { problem }
     }
     const before = this.#listeners
-    this.#listeners = held
+    this.#listeners = listeners
     const late = await shards.sendStep('settle', difference, this.placed)
     return late === undefined ? undefined : this.#restore(before, difference, late)
   }
@@ -251,8 +251,8 @@ export class ListenerManager {
 }
 
 /** Returns the numbers of the open listeners. */
-function openNumbersOf(held: readonly ManagedListener[]): number[] {
-  return held.filter(({ isStopped }) => !isStopped).map(({ shardListener }) => shardListener.number)
+function openNumbersOf(listeners: readonly ManagedListener[]): number[] {
+  return listeners.filter(({ isStopped }) => !isStopped).map(({ shardListener }) => shardListener.number)
 }
 
 type Named = Pick<ListenerConfig, 'kind' | 'name'>

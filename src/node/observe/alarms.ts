@@ -67,7 +67,7 @@ export class Alarms {
     active.occurrences += 1
     if (active.sources.size < maxActive) active.sources.add(source)
     this.#options.log.error('alarm', { name, message })
-    this.#tell('activate', alarmOf(name, active, undefined))
+    this.#notifyListeners('activate', alarmOf(name, active, undefined))
   }
 
   /** The problem has ended for this source. Does nothing if it was not raised. */
@@ -110,10 +110,10 @@ export class Alarms {
     this.#history.push(alarm)
     if (this.#history.length > (this.#options.maxInHistory ?? defaultMaxInHistory)) this.#history.shift()
     this.#options.log.warn('alarm ended', { name, message })
-    this.#tell('deactivate', alarm)
+    this.#notifyListeners('deactivate', alarm)
   }
 
-  #tell(what: 'activate' | 'deactivate', alarm: Alarm): void {
+  #notifyListeners(what: 'activate' | 'deactivate', alarm: Alarm): void {
     for (const listener of this.#listeners) listener(what, alarm)
   }
 }

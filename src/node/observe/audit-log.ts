@@ -195,10 +195,10 @@ export async function reloadWithAudit(
   const atMs = Date.now()
   const outcome = await configuration.reload(bySignal)
   const same = { role: 'administrator', namespace: null, via: 'signal', operation: 'reload_configuration' } as const
-  const told = { method: 'SIGHUP', path: '', request: null, status: 0, code: 0 }
+  const requestFields = { method: 'SIGHUP', path: '', request: null, status: 0, code: 0 }
   const fate = outcome.isDone
     ? ({ outcome: 'done', message: '' } as const)
     : ({ outcome: 'refused', message: outcome.message } as const)
-  await audit.note({ atMs, ...bySignal, ...same, ...told, ...fate, tookMs: Date.now() - atMs })
+  await audit.note({ atMs, ...bySignal, ...same, ...requestFields, ...fate, tookMs: Date.now() - atMs })
   return outcome
 }

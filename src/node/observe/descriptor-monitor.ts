@@ -76,12 +76,12 @@ export class DescriptorMonitor {
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       // Other errors of that file say nothing about descriptors.
-      if (code === 'EMFILE' || code === 'ENFILE') return this.#noteLack(code)
+      if (code === 'EMFILE' || code === 'ENFILE') return this.#noteFailure(code)
     }
-    this.#noteRoom()
+    this.#noteSuccess()
   }
 
-  #noteLack(code: 'EMFILE' | 'ENFILE'): void {
+  #noteFailure(code: 'EMFILE' | 'ENFILE'): void {
     this.#lackingSeconds += 1
     this.#open = { ...this.#open, count: countOpen() }
     if (this.#freeDescriptors !== undefined) setFreeDescriptors(this.#freeDescriptors, 0)
@@ -89,7 +89,7 @@ export class DescriptorMonitor {
     this.#goodLooks = 0
   }
 
-  #noteRoom(): void {
+  #noteSuccess(): void {
     const [count, limit] = [countOpen(), readLimit() ?? this.#open.limit]
     this.#open = { count, limit }
     if (this.#freeDescriptors !== undefined) setFreeDescriptors(this.#freeDescriptors, leftForConnections(this.#open))

@@ -22,7 +22,7 @@ const collectionIntervalsMs = { normal: 10_000, soft: 1_000, hard: 250 } as cons
 /** Time within which all threads collect garbage, one after the other. */
 export const shortestCollectionIntervalMs = collectionIntervalsMs.hard
 /** Interval of messages to the shards while memory is short. */
-const tellIntervalMs = 1_000
+const sendIntervalMs = 1_000
 const bytesPerMib = 1_048_576
 
 export interface MemoryReading {
@@ -44,7 +44,7 @@ export interface MemoryMonitorOptions {
   readonly maxHeapBytes: number
   read(): MemoryReading
   /** Sends the level to all shards. */
-  tell(news: MemoryChange): void
+  sendToShards(news: MemoryChange): void
   /** Collects garbage in all threads. */
   collect(): void
   /** Returns the largest uses and their clients, as text. */
@@ -59,7 +59,7 @@ export class MemoryMonitor {
   #level: MemoryLevel = 'normal'
   #step = 0
   #collectedAtMs = -Infinity
-  #toldAtMs = -Infinity
+  #sentAtMs = -Infinity
   #announced: Promise<unknown> = Promise.resolve()
 
   constructor(options: MemoryMonitorOptions) {
@@ -82,10 +82,10 @@ export class MemoryMonitor {
     const nowMs = this.#nowMs()
     const before = this.#level
     this.#level = this.#levelAt(part, nowMs)
-    const isDue = this.#level !== 'normal' && nowMs - this.#toldAtMs >= tellIntervalMs
+    const isDue = this.#level !== 'normal' && nowMs - this.#sentAtMs >= sendIntervalMs
     if (this.#level !== 'hard' || before !== 'hard') this.#step = 0
     else if (isDue) this.#step++
-    if (this.#level !== before || isDue) this.#tell(nowMs)
+    if (this.#level !== before || isDue) this.#sendLevel(nowMs)
     if (this.#shouldCollect(part, nowMs)) {
       this.#collectedAtMs = nowMs
       this.#options.collect()
@@ -112,9 +112,9 @@ export class MemoryMonitor {
     return part >= parts.soft && isCollected ? 'soft' : 'normal'
   }
 
-  #tell(nowMs: number): void {
-    this.#options.tell({ level: this.#level, step: this.#step })
-    this.#toldAtMs = nowMs
+  #sendLevel(nowMs: number): void {
+    this.#options.sendToShards({ level: this.#level, step: this.#step })
+    this.#sentAtMs = nowMs
   }
 
   /**

@@ -11,7 +11,7 @@ export interface SysTopicsOptions {
   readonly counters: SharedArrayBuffer
   /** 0: no messages at intervals. */
   readonly intervalMs: number
-  tell(messages: readonly BrokerMessage[]): void
+  publish(messages: readonly BrokerMessage[]): void
 }
 
 /** Minimum interval of the messages. */
@@ -81,27 +81,27 @@ export class SysTopics {
   /** Publishes that an alarm was raised or ended. The message is not retained, because the API returns active alarms. */
   noteAlarm(what: 'activate' | 'deactivate', { name, message, activatedAtMs, deactivatedAtMs }: Alarm): void {
     const payload = JSON.stringify({ name, message, activated_at: activatedAtMs, deactivated_at: deactivatedAtMs })
-    this.#options.tell([{ topic: `${this.#topic}/alarms/${what}`, payload, retain: false }])
+    this.#options.publish([{ topic: `${this.#topic}/alarms/${what}`, payload, retain: false }])
   }
 
   #publishAll(): void {
     const { nodeName, version, counters } = this.#options
     const sums = readCounters(counters)
     const messages: BrokerMessage[] = [{ topic: '$SYS/brokers', payload: nodeName, retain: true }]
-    const tell = (name: string, payload: string | number): void =>
+    const add = (name: string, payload: string | number): void =>
       void messages.push({ topic: `${this.#topic}/${name}`, payload: String(payload), retain: true })
-    tell('version', version)
-    tell('sysdescr', 'Godwit MQTT broker')
-    tell('uptime', inWords(performance.now() - this.#startedAtMs))
-    tell('datetime', new Date().toISOString().slice(0, 19).replace('T', ' '))
+    add('version', version)
+    add('sysdescr', 'Godwit MQTT broker')
+    add('uptime', inWords(performance.now() - this.#startedAtMs))
+    add('datetime', new Date().toISOString().slice(0, 19).replace('T', ' '))
     for (const [name, counter] of stats) {
       const highest = Math.max(sums[counter], this.#highest.get(name) ?? 0)
       this.#highest.set(name, highest)
-      tell(`stats/${name}/count`, sums[counter])
-      tell(`stats/${name}/max`, highest)
+      add(`stats/${name}/count`, sums[counter])
+      add(`stats/${name}/max`, highest)
     }
-    for (const [name, counter] of metrics) tell(`metrics/${name}`, sums[counter])
-    this.#options.tell(messages)
+    for (const [name, counter] of metrics) add(`metrics/${name}`, sums[counter])
+    this.#options.publish(messages)
   }
 }
 

@@ -23,7 +23,7 @@ export interface TracesOptions {
   readonly dataDirectory: string
   readonly log: Log
   /** Sends the running traces to the shards. Resolves when every shard uses exactly these. */
-  tell(targets: readonly TraceTarget[]): Promise<unknown>
+  sendToShards(targets: readonly TraceTarget[]): Promise<unknown>
 }
 
 interface StoredTrace extends Omit<TraceRecord, 'isRunning'> {
@@ -93,7 +93,7 @@ export class Traces implements TraceOperations {
     })
     this.#traces.set(name, trace)
     this.note(name, { trace: name, namespace, type, value, startedAtMs, endsAtMs })
-    await this.#tellShards()
+    await this.#sendTargets()
     return undefined
   }
 
@@ -152,12 +152,14 @@ export class Traces implements TraceOperations {
     const isEarly = Date.now() < trace.endsAtMs && trace.stream !== undefined
     if (isEarly) trace.endsAtMs = Date.now()
     await closeTrace(trace)
-    await this.#tellShards()
+    await this.#sendTargets()
   }
 
-  async #tellShards(): Promise<void> {
+  async #sendTargets(): Promise<void> {
     const running = [...this.#traces.values()].filter(({ stream }) => stream !== undefined)
-    await this.#options.tell(running.map(({ name, namespace, type, value }) => ({ name, namespace, type, value })))
+    await this.#options.sendToShards(
+      running.map(({ name, namespace, type, value }) => ({ name, namespace, type, value })),
+    )
   }
 
   #path(name: string): string {

@@ -45,7 +45,7 @@ export interface AccessChange {
 export interface AccessRecordsDependencies {
   readonly store: Store
   /** Sends a change to the shards. Resolves when every running shard has applied it. */
-  tell(change: AccessChange): Promise<void>
+  sendToShards(change: AccessChange): Promise<void>
   /** Called when a namespace was created, changed or deleted, and for each namespace at the start. `record` undefined: deleted. */
   noteNamespace?(name: string, record: NamespaceRecord | undefined): void
 }
@@ -170,8 +170,8 @@ export class AccessRecords {
       if (key.kind === 'namespace') this.#dependencies.noteNamespace?.(key.name, undefined)
     }
     for (const record of change.put) this.#put(record)
-    const told = { put: change.put.filter(isForShards), delete: change.delete.filter(isForShards) }
-    if (told.put.length + told.delete.length > 0) await this.#dependencies.tell(told)
+    const forShards = { put: change.put.filter(isForShards), delete: change.delete.filter(isForShards) }
+    if (forShards.put.length + forShards.delete.length > 0) await this.#dependencies.sendToShards(forShards)
   }
 
   #put(record: NodeRecord): void {

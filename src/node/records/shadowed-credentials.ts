@@ -16,7 +16,7 @@ export class ShadowedCredentials implements ConfigConsumer {
   readonly #log: Log
   #configured: ReadonlySet<string>
   /** Names that were logged; only names of the configuration. */
-  readonly #told = new Set<string>()
+  readonly #loggedNames = new Set<string>()
 
   /** `configured`: the current credentials of the configuration. */
   constructor({ records, log, configured }: { records: AccessRecords; log: Log; configured: readonly Named[] }) {
@@ -45,8 +45,8 @@ export class ShadowedCredentials implements ConfigConsumer {
   /** A stored credential of this name exists. */
   noteStored(stored: Named): void {
     const word = wordOf(stored)
-    if (!this.#configured.has(word) || this.#told.has(word)) return
-    this.#told.add(word)
+    if (!this.#configured.has(word) || this.#loggedNames.has(word)) return
+    this.#loggedNames.add(word)
     const { by, id } = stored
     this.#log.warn('configured credential shadowed by a stored one', {
       [by === 'username' ? 'username' : 'clientId']: id,

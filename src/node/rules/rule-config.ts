@@ -38,7 +38,7 @@ export interface RuleConfigOptions {
   readonly plan: RulePlan
   readonly nodeName: string
   /** Sends the plan to the shards. Resolves when every shard has applied it. */
-  tell(plan: RulePlan): Promise<void>
+  sendToShards(plan: RulePlan): Promise<void>
 }
 
 const sections = [
@@ -78,7 +78,7 @@ export class RuleConfig implements ConfigConsumer {
     const planned = planRules(config, this.#options.nodeName)
     if ('problem' in planned) return planned
     if (isDeepStrictEqual(planned.plan, this.#plan)) return undefined
-    await this.#options.tell(planned.plan)
+    await this.#options.sendToShards(planned.plan)
     this.#plan = planned.plan
     return undefined
   }

@@ -55,7 +55,7 @@ export interface BridgeManagerDependencies {
   alarmOver(name: AlarmName, message: string): void
   fail(error: unknown): void
   /** Sends filters of clients to all other shards. */
-  tellFilters(notice: FilterNotice): void
+  sendFilters(notice: FilterNotice): void
   readonly readOldest: ReadOldest
   /** Called once per second while there are bridges. */
   report(reports: readonly BridgeReport[]): void
@@ -104,7 +104,7 @@ export class BridgeManager {
       own,
       shards,
       count: (areWanted) => shard.input({ kind: 'client-filters', areWanted }),
-      sendToPeers: (notice) => dependencies.tellFilters(notice),
+      sendToPeers: (notice) => dependencies.sendFilters(notice),
       updateBridges: (filters) => {
         for (const { bridge, isTransparent } of this.#bridges.values())
           if (isTransparent) bridge.updateClientFilters(filters)

@@ -22,7 +22,7 @@ export interface FilterSyncDependencies {
   /** Sends to all other shards. */
   sendToPeers(notice: FilterNotice): void
   /** Passes filters to the transparent bridges of this shard. */
-  updateBridges(wishes: ClientFilters): void
+  updateBridges(filters: ClientFilters): void
   guard(work: () => void): void
 }
 
@@ -37,7 +37,7 @@ export class FilterSync {
   #timer: NodeJS.Timeout | undefined
   #hasBridges = false
   /** All filters that existed at the start were sent. */
-  #isTold = false
+  #isReported = false
 
   constructor(dependencies: FilterSyncDependencies) {
     this.#dependencies = dependencies
@@ -48,10 +48,10 @@ export class FilterSync {
     const isNew = hasBridges && !this.#hasBridges
     this.#hasBridges = hasBridges
     if (!hasBridges) this.#reported.clear()
-    if (isWanted !== (this.#timer !== undefined)) this.#turn(isWanted)
+    if (isWanted !== (this.#timer !== undefined)) this.#setChecking(isWanted)
     if (!isNew) return
     this.#dependencies.sendToPeers({ what: 'request' })
-    if (this.#isTold) this.#take(this.#dependencies.own, this.#everything())
+    if (this.#isReported) this.#take(this.#dependencies.own, this.#everything())
   }
 
   /** All known filters, for a new bridge. */
@@ -62,7 +62,7 @@ export class FilterSync {
 
   receive(from: PeerNumber, notice: FilterNotice): void {
     if (notice.what === 'report') this.#take(from, notice)
-    else if (this.#isTold) this.#dependencies.sendToPeers(this.#everything())
+    else if (this.#isReported) this.#dependencies.sendToPeers(this.#everything())
   }
 
   stop(): void {
@@ -70,20 +70,21 @@ export class FilterSync {
     this.#timer = undefined
   }
 
-  #turn(isOn: boolean): void {
+  #setChecking(isOn: boolean): void {
     this.stop()
-    this.#isTold = false
+    this.#isReported = false
     this.#dependencies.count(isOn)
-    if (isOn) this.#timer = setInterval(() => this.#dependencies.guard(() => this.#look()), checkIntervalMs).unref()
+    if (isOn)
+      this.#timer = setInterval(() => this.#dependencies.guard(() => this.#checkForChanges()), checkIntervalMs).unref()
   }
 
-  #look(): void {
+  #checkForChanges(): void {
     const { clientFilters: filters } = this.#dependencies.core
     if (filters?.isComplete !== true) return
     const changes = filters.take()
-    if (this.#isTold && changes.length === 0) return
-    const notice: FilterNotice = { what: 'report', isAll: !this.#isTold, changes, unreported: filters.unreported }
-    this.#isTold = true
+    if (this.#isReported && changes.length === 0) return
+    const notice: FilterNotice = { what: 'report', isAll: !this.#isReported, changes, unreported: filters.unreported }
+    this.#isReported = true
     this.#dependencies.sendToPeers(notice)
     this.#take(this.#dependencies.own, notice)
   }

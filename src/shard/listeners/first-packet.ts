@@ -20,7 +20,7 @@ export interface ShardOfSession {
   sessionOf(connect: ConnectPacket): string | undefined
 }
 
-const smallestRoom = 512
+const minBufferBytes = 512
 
 export class FirstPacket {
   readonly #decoder: PacketDecoder
@@ -68,7 +68,7 @@ export class FirstPacket {
     if (this.#received === undefined) this.#received = chunk
     else {
       if (bytes > this.#received.length) {
-        const larger = Buffer.allocUnsafeSlow(Math.max(2 * bytes, smallestRoom))
+        const larger = Buffer.allocUnsafeSlow(Math.max(2 * bytes, minBufferBytes))
         this.#received.copy(larger, 0, 0, this.#receivedBytes)
         this.#received = larger
       }

@@ -185,7 +185,7 @@ export type NodeToShard =
   /** Certificates, keys and revocation lists are checked now instead of at the next interval. */
   | { readonly kind: 'reload-files' }
   /** Messages of the broker about itself, at QoS 0, for subscribers on all shards. */
-  | { readonly kind: 'tell'; readonly messages: readonly BrokerMessage[] }
+  | { readonly kind: 'broker-messages'; readonly messages: readonly BrokerMessage[] }
   /** Values that rules of the node have stored, in their final order. `isOwn`: this shard has sent them. */
   | { readonly kind: 'stored-values'; readonly changes: readonly StoredValueChange[]; readonly isOwn: boolean }
   /** An alarm was raised or has ended: rules for it run on this shard only. */

@@ -19,7 +19,7 @@ export interface ClientEventsOptions {
   readonly topic: string | undefined
   /** The core waits this multiple of a client's keep alive. */
   readonly keepAliveMultiplier: number
-  readonly tell: (message: BrokerMessage) => void
+  readonly publishMessage: (message: BrokerMessage) => void
   readonly client: (clientId: string) => ClientView | undefined
 }
 
@@ -64,7 +64,7 @@ export class ClientEvents {
   #flush(): void {
     const waiting = this.#waiting
     this.#waiting = []
-    for (const message of waiting) this.#options.tell(message)
+    for (const message of waiting) this.#options.publishMessage(message)
   }
 
   #connected({ clientId, connection }: PresenceEvent, nowMs: number): object {

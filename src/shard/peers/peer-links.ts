@@ -46,14 +46,14 @@ export class PeerLinks implements LinkDependencies {
   #isClosed = false
   /** One object for all inputs of this kind: millions of objects would have to be collected. */
   readonly #messageInput: { kind: 'peer-message'; peer: PeerNumber; message: PeerMessage }
-  readonly #passesInput: { kind: 'peer-passes'; peer: PeerNumber; message: Message }
+  readonly #plainMessageInput: { kind: 'plain-peer-message'; peer: PeerNumber; message: Message }
   readonly #linkTo = (peer: PeerNumber): Link | undefined => this.#links.get(peer)
 
   constructor(shard: PeerLinksDependencies) {
     this.#shard = shard
     this.topics = shard.topics
     this.#messageInput = { kind: 'peer-message', peer: 0, message: undefined as never }
-    this.#passesInput = { kind: 'peer-passes', peer: 0, message: undefined as never }
+    this.#plainMessageInput = { kind: 'plain-peer-message', peer: 0, message: undefined as never }
   }
 
   /** Number of sockets of this shard whose sessions belong to other shards. */
@@ -146,7 +146,7 @@ export class PeerLinks implements LinkDependencies {
   }
 
   notePlainMessage(link: Link, message: Message): void {
-    const input = this.#passesInput
+    const input = this.#plainMessageInput
     input.peer = link.peer
     input.message = message
     this.#shard.core.handle(input, this.#shard.turnMs())

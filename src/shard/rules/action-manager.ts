@@ -301,7 +301,7 @@ export class ActionManager implements RuleSinks {
         random: Math.random,
         after: this.#after,
         spool: this.#spoolOptions(clientId, assignment, false),
-        bury: (entry, why) => this.#giveUp(running, entry, why),
+        storeDeadLetter: (entry, why) => this.#giveUp(running, entry, why),
         noteOutcome: (entry, isDone, why) => this.#dependencies.noteDelivered(ruleOf(entry) ?? '', isDone, why),
         noteState: (state, why) => this.#noteState(id, state, why),
         noteReady: () => this.#noteReady(id),

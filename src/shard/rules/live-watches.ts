@@ -65,7 +65,7 @@ export class LiveWatches implements RuleHook {
     this.#rules = rules
     this.#triggers = triggers
     this.#countedTopics = countedTopics
-    this.#tell()
+    this.#applyRules()
   }
 
   run(matched: readonly MatchedRule[], message: Message, actions: RuleActions): void {
@@ -94,7 +94,7 @@ export class LiveWatches implements RuleHook {
     if (known === undefined) {
       const watch = { id, filter, maxBytes, spools: noSpools, messages: [], leftOut: 0, lastTakenAtMs: nowMs }
       this.#watches.set(id, watch)
-      this.#tell()
+      this.#applyRules()
       return { messages: [], leftOut: 0 }
     }
     const { messages, leftOut } = known
@@ -105,14 +105,14 @@ export class LiveWatches implements RuleHook {
   }
 
   end(id: string): void {
-    if (this.#watches.delete(id)) this.#tell()
+    if (this.#watches.delete(id)) this.#applyRules()
   }
 
   #endAbandoned(nowMs: number): void {
     for (const [id, { lastTakenAtMs }] of this.#watches) if (nowMs - lastTakenAtMs > abandonedMs) this.end(id)
   }
 
-  #tell(): void {
+  #applyRules(): void {
     const watches = [...this.#watches.values()].map((watch) => [watch.filter, watch] as const)
     this.#setRules([...this.#rules, ...watches], this.#triggers, this.#countedTopics)
   }

@@ -8,14 +8,14 @@ import type { StoredValues } from './rule-host.ts'
 
 export class NodeValues implements StoredValues {
   readonly #values = new Map<string, RuleValue>()
-  readonly #tell: (changes: readonly StoredValueChange[]) => void
+  readonly #send: (changes: readonly StoredValueChange[]) => void
   /** Not sent yet, the last of each key. */
   #changes = new Map<string, string | undefined>()
   /** Sent and not returned yet. A change of such a key that arrives meanwhile is older. */
   readonly #underWay = new Map<string, number>()
 
-  constructor(tell: (changes: readonly StoredValueChange[]) => void) {
-    this.#tell = tell
+  constructor(send: (changes: readonly StoredValueChange[]) => void) {
+    this.#send = send
   }
 
   get size(): number {
@@ -55,7 +55,7 @@ export class NodeValues implements StoredValues {
     const changes = [...this.#changes]
     this.#changes = new Map()
     for (const [key] of changes) this.#underWay.set(key, (this.#underWay.get(key) ?? 0) + 1)
-    this.#tell(changes)
+    this.#send(changes)
   }
 
   #hasComeBack(key: string): void {

@@ -31,7 +31,7 @@ export interface ShardRulesDependencies extends Omit<
 > {
   readonly log: Log
   /** Sends to the main thread, which passes them to all shards. */
-  tellStoredValues(changes: readonly StoredValueChange[]): void
+  sendStoredValues(changes: readonly StoredValueChange[]): void
   /** Limits of clients' packets. */
   limits(): PacketLimits
 }
@@ -91,7 +91,7 @@ export class ShardRules implements QueriedRules {
       noteFallbackFailure: (rule, why) => this.#runner.noteFallbackFailure(rule, why),
       withoutRule: (rule, work) => this.#runner.without(rule, work),
     })
-    this.storedValues = new NodeValues((changes) => dependencies.tellStoredValues(changes))
+    this.storedValues = new NodeValues((changes) => dependencies.sendStoredValues(changes))
     this.#receivers = new SourceManager({ ...dependencies, shard })
     this.#runner = new RuleRunner({
       log: dependencies.log,

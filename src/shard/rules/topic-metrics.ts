@@ -49,7 +49,7 @@ export class TopicMetrics implements RuleHook {
   setRules(rules: Rules, triggers: ReadonlySet<RuleTriggerKind>): void {
     this.#rules = rules
     this.#triggers = triggers
-    this.#tell()
+    this.#applyRules()
   }
 
   /** From here on these are counted. Topics that stay keep their counts. */
@@ -64,7 +64,7 @@ export class TopicMetrics implements RuleHook {
     }
     clearInterval(this.#seconds)
     if (wanted.size > 0) this.#seconds = setInterval(() => this.noteSecond(), 1_000).unref()
-    this.#tell()
+    this.#applyRules()
   }
 
   run(matched: readonly MatchedRule[], message: Message, actions: RuleActions): void {
@@ -118,7 +118,7 @@ export class TopicMetrics implements RuleHook {
     clearInterval(this.#seconds)
   }
 
-  #tell(): void {
+  #applyRules(): void {
     const counted = new Map([...this.#registered].map(([name, { topic }]) => [name, topic]))
     const entries = [...counted].flatMap(([name, topic]) => {
       const filter = parseTopicFilter(name)

@@ -45,7 +45,7 @@ export class CommitPipeline {
   /** Sets the failure that another shard found; undefined: the disk works. */
   noteTrouble(trouble: string | undefined): void {
     this.#trouble = trouble
-    this.#tellHealth(trouble ?? worksAgain)
+    this.#reportHealth(trouble ?? worksAgain)
   }
 
   /** Starts to write a batch. Must not be called while a write is in progress. */
@@ -71,12 +71,12 @@ export class CommitPipeline {
       try {
         await this.#store.commit(batch.changes)
         this.#isWriting = true
-        this.#tellHealth(worksAgain)
+        this.#reportHealth(worksAgain)
         return
       } catch (error) {
         if (!(error instanceof StorageFailure)) throw error
         this.#isWriting = false
-        this.#tellHealth(error.message)
+        this.#reportHealth(error.message)
       }
       await pause(pauseMs)
       await this.#reopen()
@@ -92,7 +92,7 @@ export class CommitPipeline {
     }
   }
 
-  #tellHealth(why: string): void {
+  #reportHealth(why: string): void {
     const isHealthy = this.#isWriting && this.#trouble === undefined
     if (this.#isHealthy === isHealthy) return
     this.#isHealthy = isHealthy

@@ -14,7 +14,7 @@ import {
   type WriteOutcome,
 } from '../sink.ts'
 import type { AppendOptions, LineFile } from './line-file.ts'
-import { releaseFile, takeFile } from './open-files.ts'
+import { releaseFile, acquireFile } from './open-files.ts'
 
 type DiskLogConnector = NamedValue<ConnectorsConfig['disk_log']>
 type DiskLogAction = NamedValue<ActionsConfig['disk_log']>
@@ -55,7 +55,7 @@ class DiskLogSink implements Sink {
   #isClosed = false
 
   constructor(connector: DiskLogConnector, action: DiskLogAction, context: SinkContext) {
-    this.#file = takeFile(fileOfShard(connector.filepath ?? '', context))
+    this.#file = acquireFile(fileOfShard(connector.filepath ?? '', context))
     this.#options = {
       maxFileBytes: connector.max_file_size,
       maxFiles: connector.max_file_number,

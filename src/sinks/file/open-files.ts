@@ -10,7 +10,7 @@ interface SharedFile {
 const files = new Map<string, SharedFile>()
 
 /** Returns a file, which the caller must release. */
-export function takeFile(path: string): LineFile {
+export function acquireFile(path: string): LineFile {
   const known = files.get(path)
   if (known !== undefined) {
     known.users++

@@ -119,6 +119,6 @@ class NatsSink implements Sink {
 }
 
 function messageOfEntry({ payload, attributes }: SpoolEntry): NatsMessage {
-  const said = new Map(attributes)
-  return { subject: said.get(subjectAttribute) ?? '', id: said.get(idAttribute) ?? '', payload }
+  const values = new Map(attributes)
+  return { subject: values.get(subjectAttribute) ?? '', id: values.get(idAttribute) ?? '', payload }
 }

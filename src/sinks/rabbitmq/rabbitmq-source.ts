@@ -56,7 +56,7 @@ export const rabbitmqSourceType: SourceType<RabbitmqSource, RabbitmqConnector> =
 
 function receivedMessage({ payload, fields, columns, headers }: QueueMessage, queue: string) {
   const { exchange, routingKey, redelivered } = fields
-  const said = { queue, exchange, routing_key: routingKey, redelivered, ...columns }
+  const ownFields = { queue, exchange, routing_key: routingKey, redelivered, ...columns }
   const name = `the message of the exchange ${JSON.stringify(exchange)} with the routing key ${JSON.stringify(routingKey)}`
-  return { payload, properties: propertiesOf(said, headers), name }
+  return { payload, properties: propertiesOf(ownFields, headers), name }
 }

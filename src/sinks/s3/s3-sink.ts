@@ -226,7 +226,7 @@ function headersOf({ acl, headers: configured }: S3Action['parameters']) {
 }
 
 function directObject({ payload, attributes }: SpoolEntry): S3Object {
-  const said = new Map(attributes)
-  const [bucket, key] = [said.get(bucketAttribute) ?? '', said.get(keyAttribute) ?? '']
+  const values = new Map(attributes)
+  const [bucket, key] = [values.get(bucketAttribute) ?? '', values.get(keyAttribute) ?? '']
   return { bucket, key, body: payload, contentType: 'application/octet-stream' }
 }

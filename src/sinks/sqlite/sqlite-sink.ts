@@ -5,7 +5,7 @@ import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import { messageOf } from '../service-responses.ts'
 import type { NamedValue, Sink, SinkContext, SinkType, SpoolEntry, WriteOutcome } from '../sink.ts'
 import { sqlRenderer, StatementReader } from '../sql/sql-entry.ts'
-import { releaseThread, type SqliteThread, takeThread } from './sqlite-thread.ts'
+import { releaseThread, type SqliteThread, acquireThread } from './sqlite-thread.ts'
 
 type SqliteConnector = NamedValue<ConnectorsConfig['sqlite']>
 type SqliteAction = NamedValue<ActionsConfig['sqlite']>
@@ -41,7 +41,7 @@ class SqliteSink implements Sink {
 
   constructor({ path = '' }: SqliteConnector, { parameters }: SqliteAction, context: SinkContext) {
     const absolute = isAbsolute(path) ? path : join(context.dataDirectory, path)
-    this.#thread = takeThread({ path: absolute, busyTimeoutMs: context.requestTimeoutMs })
+    this.#thread = acquireThread({ path: absolute, busyTimeoutMs: context.requestTimeoutMs })
     this.#createTable = parameters.create_table
   }
 

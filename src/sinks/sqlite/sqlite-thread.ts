@@ -4,16 +4,20 @@
 import { Worker } from 'node:worker_threads'
 import type { SqliteResponse, SqliteRequest, SqliteStart } from './sqlite-messages.ts'
 
-type Wanted = Extract<SqliteRequest, { id: number }>
+type RequestWithId = Extract<SqliteRequest, { id: number }>
 /** A request without its ID, which `run` adds. */
-export type SqliteWork = Wanted extends infer Request ? (Request extends Wanted ? Omit<Request, 'id'> : never) : never
+export type SqliteWork = RequestWithId extends infer Request
+  ? Request extends RequestWithId
+    ? Omit<Request, 'id'>
+    : never
+  : never
 
-interface Waiting {
+interface PendingRequest {
   resolve(response: SqliteResponse): void
   reject(error: Error): void
 }
 
-interface Shared {
+interface SharedThread {
   readonly thread: SqliteThread
   users: number
 }
@@ -22,10 +26,10 @@ const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
 const entry = new URL(`./sqlite-worker.${extension}`, import.meta.url)
 const maxHeapMb = 64
 
-const threads = new Map<string, Shared>()
+const threads = new Map<string, SharedThread>()
 
 /** Returns a thread, which the caller must release. */
-export function takeThread(start: SqliteStart): SqliteThread {
+export function acquireThread(start: SqliteStart): SqliteThread {
   const known = threads.get(start.path)
   if (known !== undefined) {
     known.users++
@@ -46,7 +50,7 @@ export function releaseThread({ path }: SqliteThread): void {
 export class SqliteThread {
   readonly #start: SqliteStart
   #worker: Worker | undefined
-  readonly #waiting = new Map<number, Waiting>()
+  readonly #pending = new Map<number, PendingRequest>()
   #lastId = 0
 
   constructor(start: SqliteStart) {
@@ -61,7 +65,7 @@ export class SqliteThread {
   run(work: SqliteWork): Promise<SqliteResponse> {
     const id = ++this.#lastId
     const { promise, resolve, reject } = Promise.withResolvers<SqliteResponse>()
-    this.#waiting.set(id, { resolve, reject })
+    this.#pending.set(id, { resolve, reject })
     this.#thread().postMessage({ ...work, id })
     return promise
   }
@@ -81,14 +85,14 @@ export class SqliteThread {
     })
     let why = 'the thread of the file has ended'
     worker.on('message', (response: SqliteResponse) => {
-      this.#waiting.get(response.id)?.resolve(response)
-      this.#waiting.delete(response.id)
+      this.#pending.get(response.id)?.resolve(response)
+      this.#pending.delete(response.id)
     })
     worker.on('error', (error) => (why = error instanceof Error ? error.message : String(error)))
     worker.on('exit', () => {
       if (this.#worker === worker) this.#worker = undefined
-      for (const waiting of this.#waiting.values()) waiting.reject(new Error(why))
-      this.#waiting.clear()
+      for (const waiting of this.#pending.values()) waiting.reject(new Error(why))
+      this.#pending.clear()
     })
     // The thread does not keep the process alive.
     worker.unref()

@@ -165,7 +165,7 @@ class LostSessionRecovery {
       messages += await this.#recoverSession(generation, clientId, expirySeconds)
       recovered.push(clientId)
     }
-    this.#tellRecovered(recovered, messages)
+    this.#reportRecovered(recovered, messages)
   }
 
   /** Reads the client IDs again. Most databases have no lost sessions, and all client IDs would take much memory. */
@@ -227,7 +227,7 @@ class LostSessionRecovery {
     }
   }
 
-  #tellRecovered(clientIds: readonly string[], messages: number): void {
+  #reportRecovered(clientIds: readonly string[], messages: number): void {
     if (clientIds.length === 0) return
     const { directory, onAlarm } = this.#options
     const named = clientIds.slice(0, maxNamesInAlarm).map((clientId) => JSON.stringify(clientId))

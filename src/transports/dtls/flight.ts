@@ -36,8 +36,8 @@ function addMessage(
   const headerBytes = records.overheadBytes(epoch) + handshakeHeaderBytes
   let offset = 0
   do {
-    if (packing.room < headerBytes + Math.min(minFragmentBytes, body.length - offset)) packing.startDatagram()
-    const end = Math.min(body.length, offset + packing.room - headerBytes)
+    if (packing.freeBytes < headerBytes + Math.min(minFragmentBytes, body.length - offset)) packing.startDatagram()
+    const end = Math.min(body.length, offset + packing.freeBytes - headerBytes)
     const piece = { type, length: body.length, messageSequence, offset, body: body.subarray(offset, end) }
     packing.add(records.seal(contentTypes.handshake, epoch, writeFragment(piece)))
     offset = end
@@ -54,12 +54,12 @@ class Packing {
     this.#maxBytes = maxBytes
   }
 
-  get room(): number {
+  get freeBytes(): number {
     return this.#maxBytes - this.#bytes
   }
 
   add(record: Buffer): void {
-    if (record.length > this.room) this.startDatagram()
+    if (record.length > this.freeBytes) this.startDatagram()
     this.#records.push(record)
     this.#bytes += record.length
   }

@@ -233,7 +233,8 @@ export class SeveralCores {
     const core = this.cores[link.to]
     if (message === undefined || core === undefined) return
     const peer = link.from
-    if (message instanceof Message) core.handle({ kind: 'peer-passes', peer, message: copied(message, core.topics) })
+    if (message instanceof Message)
+      core.handle({ kind: 'plain-peer-message', peer, message: copied(message, core.topics) })
     else core.handle({ kind: 'peer-message', peer, message: copiedByLink(message, core.topics) })
   }
 

@@ -22,11 +22,11 @@ export const anyCommands: readonly CtlCommand[] = [
 async function callByName({ client, operands, options, secrets }: CtlCall): Promise<Outcome> {
   const [name = '', ...parameters] = operands
   if (!Object.hasOwn(endpoints, name)) return { usage: `${name}: no such operation; "godwit ctl api list" has them` }
-  const said = options['body']
-  const line = said === '-' ? await secrets.next('body') : undefined
+  const bodyText = options['body']
+  const line = bodyText === '-' ? await secrets.next('body') : undefined
   if (line !== undefined && 'usage' in line) return line
   const endpoint: Endpoint = endpoints[name as EndpointName]
-  const call = callFrom(endpoint, parameters, line?.secret ?? (said === true ? undefined : said))
+  const call = callFrom(endpoint, parameters, line?.secret ?? (bodyText === true ? undefined : bodyText))
   if ('usage' in call) return call
   const operation = client[name as EndpointName] as (
     given: AnyCall,

@@ -23,7 +23,7 @@ interface Mark {
 export class PeerAcks {
   #marks: Mark[] = []
   #confirmed = 0
-  #told = 0
+  #reported = 0
   #awaited = 0
   #committed = 0
   #refused: { number: number; reason: ReasonCode }[] = []
@@ -78,10 +78,10 @@ export class PeerAcks {
   /** Returns the confirmation to send, if the peer waits for one. */
   take(): PeerCommitted | undefined {
     this.#advance()
-    const isFurther = this.#confirmed !== this.#told && this.#awaited > this.#told
+    const isFurther = this.#confirmed !== this.#reported && this.#awaited > this.#reported
     if (!isFurther && !this.#hasReleased) return undefined
     const upTo = this.#confirmed
-    this.#told = upTo
+    this.#reported = upTo
     this.#hasReleased = false
     const isCovered = ({ number }: { number: number }): boolean => number <= upTo && !this.#withheld.has(number)
     const refused = this.#refused.filter(isCovered)

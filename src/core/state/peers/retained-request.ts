@@ -18,7 +18,7 @@ export interface RetainedRequest {
   found: RetainedMessage[]
   isAtEnd: boolean
   /** Number of messages that the peer accepts now; 0: it has not requested more. */
-  wanted: number
+  requested: number
   /** The next message is being read from disk. */
   isReading: boolean
 }

@@ -19,22 +19,22 @@ export function writtenRole({ role, namespace }: RoleAssignment): string {
  * checked.
  */
 export function readRoleAssignment<Known extends Role>(
-  told: {
+  given: {
     readonly role?: string | undefined
     readonly tags?: string | undefined
     readonly namespace?: string | null | undefined
   },
   before: RoleAssignment<Known>,
 ): RoleAssignment<Known> | ApiError {
-  const said = requestedRole(told)
-  if (said instanceof RefusalValue) return said
-  if (said === undefined) {
-    return told.namespace === undefined ? before : { ...before, namespace: told.namespace ?? undefined }
+  const roleText = requestedRole(given)
+  if (roleText instanceof RefusalValue) return roleText
+  if (roleText === undefined) {
+    return given.namespace === undefined ? before : { ...before, namespace: given.namespace ?? undefined }
   }
-  const [, inRole, plain = said] = /^ns:(.*)::(\w+)$/.exec(said) ?? []
+  const [, inRole, plain = roleText] = /^ns:(.*)::(\w+)$/.exec(roleText) ?? []
   const role = plain as Known
-  if (inRole !== undefined && told.namespace !== undefined && told.namespace !== inRole) {
+  if (inRole !== undefined && given.namespace !== undefined && given.namespace !== inRole) {
     return refuseFor('BAD_REQUEST', `role in the body names the namespace ${inRole}, and namespace another one`)
   }
-  return { role, namespace: inRole ?? told.namespace ?? undefined }
+  return { role, namespace: inRole ?? given.namespace ?? undefined }
 }

@@ -223,8 +223,8 @@ export class OidcProvider {
     const json = objectIn(response.body)
     if (response.status !== 200) {
       const { error } = json ?? {}
-      const said = typeof error === 'string' && /^[\w.-]{1,64}$/.test(error) ? ` (${error})` : ''
-      return { failure: `returned status ${response.status}${said}` }
+      const errorCode = typeof error === 'string' && /^[\w.-]{1,64}$/.test(error) ? ` (${error})` : ''
+      return { failure: `returned status ${response.status}${errorCode}` }
     }
     return json === undefined ? { failure: 'returned no JSON object' } : { json }
   }

@@ -50,7 +50,7 @@ export function oidcSignIn({ provider: current, admit, nowMs }: OidcSignInDepend
       const provider = current()
       if (provider === undefined) return notConfigured
       dropOld(pending, nowMs())
-      makeRoom(pending, address)
+      removeOldestOfAddress(pending, address)
       if (pending.size >= maxPending) return { kind: 'busy', message: 'too many sign-ins have begun: try again later' }
       const [state, secret, nonce, verifier] = [randomText(), randomText(), randomText(), randomText()]
       const kept = { provider, address, secretDigest: digestOf(secret), nonce, verifier, atMs: nowMs() }
@@ -102,10 +102,10 @@ export function userOf(claims: ProviderClaims, config: OidcConfig): OidcUser | S
   const { usernameClaim, roleClaim, roles, defaultRole } = config
   const name = claimAt(claims, usernameClaim)
   if (typeof name !== 'string' || name === '' || name.length > maxNameLength || /\p{C}/u.test(name)) {
-    return { kind: 'denied', message: `the provider told no user name in the claim ${usernameClaim}` }
+    return { kind: 'denied', message: `the provider sent no user name in the claim ${usernameClaim}` }
   }
-  const said = claimAt(claims, roleClaim)
-  const values = new Set<unknown>(Array.isArray(said) ? said.slice(0, maxValues) : [said])
+  const roleClaimValue = claimAt(claims, roleClaim)
+  const values = new Set<unknown>(Array.isArray(roleClaimValue) ? roleClaimValue.slice(0, maxValues) : [roleClaimValue])
   const [, role = defaultRole] = roles.find(([value]) => values.has(value)) ?? []
   if (role === 'none') {
     return { kind: 'denied', message: `${JSON.stringify(name)} has no role here by the claim ${roleClaim}` }
@@ -129,7 +129,7 @@ function dropOld(pending: Map<string, PendingSignIn>, nowMs: number): void {
   }
 }
 
-function makeRoom(pending: Map<string, PendingSignIn>, address: string): void {
+function removeOldestOfAddress(pending: Map<string, PendingSignIn>, address: string): void {
   const ofAddress = [...pending].filter(([, each]) => each.address === address)
   const [oldest] = ofAddress
   if (oldest !== undefined && ofAddress.length >= maxOfAddress) pending.delete(oldest[0])
