@@ -1,9 +1,9 @@
-// Gateways and listeners with an authentication of their own. One authenticator decides about their clients, which is one of
-// those of the broker's chain with other settings:
+// Gateways and listeners with an authentication of their own. One authenticator decides about their clients. It has a type of the
+// broker's chain, and its own settings:
 //
 //   listener ──authentication──> chain `coap:udp:default` ──> password | http | jwt
 //
-// What it does not know is refused: anonymous clients are for listeners without an authentication of their own.
+// It refuses unknown clients: anonymous clients can use only listeners without an authentication of their own.
 
 import { isDeepStrictEqual } from 'node:util'
 import { assert } from '../../protocol/index.ts'

@@ -6,7 +6,7 @@
 
 import { assert, type ReasonCode } from '../../protocol/index.ts'
 
-/** A new barrier expects one commit, that of its creator: it completes only after the creator called `arrive` as well. */
+/** A new barrier expects the commit of its creator, so it completes only after the creator has called `arrive`. */
 export class CommitBarrier {
   #missingCount = 1
   #refusal: ReasonCode | undefined = undefined

@@ -33,8 +33,8 @@ export function handleDisconnect(
 }
 
 /**
- * A session with expiry 0 has no records: it ends with its connection, even if the maximum was raised meanwhile. That of a gateway client
- * may outlive it in memory, since a gateway changes a will with a new connection.
+ * A session with expiry 0 has no records: it ends with its connection, even if the maximum was raised meanwhile. The session of a gateway
+ * client may outlive its connection in memory, because a gateway opens a new connection to change a will.
  */
 function changeExpiry(
   state: Parts<'batches' | 'settings'>,

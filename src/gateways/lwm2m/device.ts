@@ -149,8 +149,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     this.#lostAtMs = this.#heardAtMs + this.#registration.lifetimeSeconds * msPerSecond
     const { settings } = this.#gateway
     this.#keep()
-    if (hasObjects || settings.publishesAllUpdates)
-      this.#publish(settings.translators.update, this.#registrationDocument('update'))
+    if (hasObjects || settings.publishesAllUpdates) this.#publish(settings.translators.update, this.#document('update'))
     this.#gateway.schedule(this)
   }
 
@@ -322,7 +321,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     this.#keep()
     onConnected?.(reasonCode)
     if (this.#isRestored) return this.#gateway.schedule(this)
-    this.#publish(translators.register, this.#registrationDocument('register'))
+    this.#publish(translators.register, this.#document('register'))
     if (observesAll) for (const path of this.#registration.objects) this.#observe(path)
     this.#gateway.schedule(this)
   }
@@ -332,7 +331,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     return `${this.#gateway.settings.mountpoint.replaceAll('${endpoint_name}', endpointName)}${topic}`
   }
 
-  #registrationDocument(msgType: string): Readonly<Record<string, unknown>> {
+  #document(msgType: string): Readonly<Record<string, unknown>> {
     const { endpointName: ep, lifetimeSeconds: lt, version, binding: b, alternatePath, objects } = this.#registration
     const data = { ep, lt, lwm2m: version, ...(b === undefined ? {} : { b }), alternatePath, objectList: objects }
     return { msgType, data }

@@ -9,7 +9,7 @@ export interface ObjectList {
 
 const maxLinks = 1_024
 
-/** Undefined: invalid. */
+/** Returns undefined if the text is invalid. */
 export function parseObjectList(text: string): ObjectList | undefined {
   if (text.trim() === '') return { alternatePath: '/', objects: [] }
   const links = splitLinks(text)

@@ -430,7 +430,7 @@ export class ConfigManager {
     if (!waits) this.#running = { ...config, held: this.#heldNow(config) }
     const { changed, needsRestart, withoutEffect } = applyResultOf(found, live)
     await this.#remember(act)
-    this.#logChange(act, { live: changed, needsRestart })
+    this.#log(act, { live: changed, needsRestart })
     const allWarnings = [...warnings, ...this.#options.warningsOf(config)]
     return { isDone: true, changed, needsRestart, withoutEffect, pinned, warnings: allWarnings }
   }
@@ -468,10 +468,7 @@ export class ConfigManager {
     }
   }
 
-  #logChange(
-    { name, author }: Act,
-    { live, needsRestart }: Record<'live' | 'needsRestart', readonly Difference[]>,
-  ): void {
+  #log({ name, author }: Act, { live, needsRestart }: Record<'live' | 'needsRestart', readonly Difference[]>): void {
     const { log } = this.#options
     const event = name === 'reload' ? 'configuration reloaded' : 'configuration changed'
     const by = { by: author.by, name: author.name, address: author.address }

@@ -36,7 +36,7 @@ function mapFallbackName(fallback: unknown, nameOf: (name: string) => string): u
   return typeof fallback.name === 'string' ? { ...fallback, name: nameOf(fallback.name) } : fallback
 }
 
-/** Returns why an account that is kept to a namespace must not create this; a global administrator can. */
+/** Returns why an account of a namespace must not create this item; undefined: it may. Global administrators may create all. */
 export function refusalOfFiles(type: string, settings: unknown): string | undefined {
   if (typesOfFiles.has(type))
     return `${type} writes to files of the broker: a global administrator can make it for a namespace`
@@ -45,7 +45,7 @@ export function refusalOfFiles(type: string, settings: unknown): string | undefi
   return `${key} names a file of the broker: a global administrator can set it for a namespace`
 }
 
-/** Whether it is only for global administrators that entries of this type have this setting. `path`: below the entry. */
+/** Returns whether only global administrators may set this setting of an entry. `path`: below the entry. */
 export function isSettingOfFiles(type: string, path: readonly string[]): boolean {
   return typesOfFiles.has(type) || path.some((key) => fileKey.test(key))
 }
