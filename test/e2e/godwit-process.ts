@@ -168,7 +168,9 @@ export async function startBroker(t: Scope, options: BrokerOptions = {}): Promis
     setting,
   ])
   const config = options.config === undefined ? [] : ['--config', options.config]
-  const environment = options.setsMalloc === true ? process.env : { ...process.env, ...fastMalloc }
+  // Without the settings of test/jobs.ts, which keep memory.
+  const { GLIBC_TUNABLES: _, ...ownMalloc } = process.env
+  const environment = options.setsMalloc === true ? ownMalloc : { ...process.env, ...fastMalloc }
   const godwit = runGodwit(t, ['start', '--data', dataDirectory, ...config, ...set], environment)
   const [, port] = await godwit.until(/listening +mqtt:\/\/127\.0\.0\.1:(\d+)\s/)
   return { port: Number(port), dataDirectory, process: godwit }
