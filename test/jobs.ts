@@ -46,7 +46,7 @@ const memoryFolder = '/dev/shm'
 const minMemoryFolderBytes = 2_147_483_648
 
 /**
- * Data directories of tests are in memory where there is room, so that no test waits for the disk: tests of the storage take half the time. Kills
+ * Data directories of tests are in memory if it has enough space, so that no test waits for the disk: tests of the storage take half the time. Kills
  * lose nothing of it; tests of power cuts record what is synced themselves (test/power).
  */
 function temporaryFiles(): NodeJS.ProcessEnv {

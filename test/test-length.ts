@@ -1,6 +1,8 @@
 // Random scenarios, kills and fuzzing find more the longer they run. `npm test` and `.ci/run` run the daily length;
 // `npm run test:long -- --only long-tests` runs the same test files with their long one.
 
+import { test, type TestContext } from 'node:test'
+
 /** Set by `npm run test:long`. */
 export const isLong = process.env['GODWIT_LONG_TESTS'] === '1'
 
@@ -23,6 +25,11 @@ export function casesOf<Case extends readonly unknown[]>(
   ...dailyNames: readonly Case[0][]
 ): readonly Case[] {
   return isLong ? all : all.filter(([name]) => dailyNames.includes(name))
+}
+
+/** A test of the long run only. The comment before each names the daily test that fails for nearly the same defects. */
+export function longTest(title: string, run: (t: TestContext) => Promise<void>): void {
+  if (isLong) void test(title, run)
 }
 
 /** Number of seeds, rounds or messages of a test. */

@@ -12,6 +12,7 @@ import { eventually } from '../e2e/eventually.ts'
 import { runGodwit, startBroker, temporaryFolder } from '../e2e/godwit-process.ts'
 import { shareConfigurableBroker } from '../management/api.ts'
 import { runHere } from './run-here.ts'
+import { longTest } from '../test-length.ts'
 
 interface Ended {
   code: number | null
@@ -185,7 +186,8 @@ test('a second broker on the same data directory is refused, and the first conti
   assert.equal((await broker.request('/api/v4/brokers')).status, 200)
 })
 
-test('after a broker was killed, its lock does not prevent the next start', async (t) => {
+// Daily: the locks of stopped processes in test/node/node.test.ts.
+longTest('after a broker was killed, its lock does not prevent the next start', async (t) => {
   const broker = await startBroker(t)
   assert.equal(await broker.process.stop('SIGKILL'), null)
   const next = await startBroker(t, { dataDirectory: broker.dataDirectory, set: ['log.level=info'] })
@@ -211,7 +213,8 @@ test('a signal during the start stops the broker', async (t) => {
   assert.equal(await godwit.stop('SIGINT'), 0)
 })
 
-test('a signal that npm repeats at once causes one graceful stop', async (t) => {
+// Daily: test/cli has a stop with one signal, test/package one by npm.
+longTest('a signal that npm repeats at once causes one graceful stop', async (t) => {
   let code: number | null
   do {
     const broker = await startBroker(t)

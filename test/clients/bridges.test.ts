@@ -23,7 +23,7 @@ import { temporaryFolder } from '../e2e/godwit-process.ts'
 import { reservePort } from '../e2e/reserve-port.ts'
 import { startBrokerWithApi } from '../management/api.ts'
 import { encode } from '../simulator/world.ts'
-import { versionsOf } from '../test-length.ts'
+import { versionsOf, longTest } from '../test-length.ts'
 import { Authority } from '../transports/certificates.ts'
 import { startMosquitto } from './mosquitto-server.ts'
 
@@ -167,7 +167,8 @@ for (const version of versionsOf(4, 5)) {
   })
 }
 
-test('a bridge to mosquitto over TLS sends its certificate, and does not trust another authority', async (t) => {
+// Daily: a bridge over TLS in test/e2e/bridge-transports.test.ts.
+longTest('a bridge to mosquitto over TLS sends its certificate, and does not trust another authority', async (t) => {
   const authority = new Authority('The test authority')
   const server = authority.issue('localhost', { hostNames: ['localhost'] })
   const bridge = authority.issue('bridge-up')

@@ -7,6 +7,7 @@ import { shared, startBroker, temporaryFolder, type Scope } from '../e2e/godwit-
 import { reservePort } from '../e2e/reserve-port.ts'
 import { startMosquitto } from './mosquitto-server.ts'
 import { actionView, deadLettersOf, hasAllNumbers, publishAll, ruleTo, startWith, until } from './sink-stage.ts'
+import { longTest } from '../test-length.ts'
 
 const action = 'mqtt:forward'
 const options = 'resource_opts={retry_interval=100ms,max_retries=1,request_timeout=2s,health_check_interval=200ms}'
@@ -113,27 +114,31 @@ test('each message arrives at a Godwit that is killed and restarted, in order wi
   )
 })
 
-test('each message arrives at mosquitto that is stopped and restarted; messages with QoS 0 are queued, too', async (t) => {
-  const first = await startMosquitto(t)
-  const { port, folder: dataFolder } = first
-  const reader = await subscribe(t, port)
-  await reader.close()
-  const { broker, client } = await startWith(t, configuration(port, 'topic="${topic}",qos=0,payload="${payload}"'))
-  await until(broker, action, async () => (await actionView(broker, action)).status === 'connected')
-  await first.process.stop('SIGTERM')
-  // Messages that are sent with QoS 0 before that are lost.
-  await until(broker, action, async () => (await actionView(broker, action)).status === 'disconnected')
-  await publishAll(client, 0, 100)
-  await startMosquitto(t, [], { dataFolder, port })
-  const { received } = await subscribe(t, port)
-  await publishAll(client, 100, 200)
-  await until(broker, action, async () =>
-    hasAllNumbers(
-      received.map(({ payload }) => payload),
-      200,
-    ),
-  )
-})
+// Daily: the same with Godwit, above.
+longTest(
+  'each message arrives at mosquitto that is stopped and restarted; messages with QoS 0 are queued, too',
+  async (t) => {
+    const first = await startMosquitto(t)
+    const { port, folder: dataFolder } = first
+    const reader = await subscribe(t, port)
+    await reader.close()
+    const { broker, client } = await startWith(t, configuration(port, 'topic="${topic}",qos=0,payload="${payload}"'))
+    await until(broker, action, async () => (await actionView(broker, action)).status === 'connected')
+    await first.process.stop('SIGTERM')
+    // Messages that are sent with QoS 0 before that are lost.
+    await until(broker, action, async () => (await actionView(broker, action)).status === 'disconnected')
+    await publishAll(client, 0, 100)
+    await startMosquitto(t, [], { dataFolder, port })
+    const { received } = await subscribe(t, port)
+    await publishAll(client, 100, 200)
+    await until(broker, action, async () =>
+      hasAllNumbers(
+        received.map(({ payload }) => payload),
+        200,
+      ),
+    )
+  },
+)
 
 test('a message that the remote broker refuses becomes a dead letter, and the others arrive', async (t) => {
   const remote = await startBroker(t, {

@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import mqtt from 'mqtt'
 import { type Broker, runProgram, type Scope, shared, startBroker, type WatchedProcess } from '../e2e/godwit-process.ts'
 import { reservePort } from '../e2e/reserve-port.ts'
+import { versionsOf } from '../test-length.ts'
 
 interface StompBroker extends Broker {
   readonly stompPort: number
@@ -52,7 +53,7 @@ sys.stdin.read()
   return runProgram(t, '/usr/bin/python3', ['-c', program])
 }
 
-for (const version of ['10', '11', '12'] as const) {
+for (const version of versionsOf('10', '11', '12')) {
   test(`[F6] stomp.py sends and receives with version ${version.split('').join('.')}, across shards`, async (t) => {
     const broker = await startShared()
     const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, { protocolVersion: 5 })

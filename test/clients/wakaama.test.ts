@@ -6,6 +6,7 @@ import { connectAsync, type MqttClient } from 'mqtt'
 import { type Scope, shared, startBroker } from '../e2e/godwit-process.ts'
 import { reservePort } from '../e2e/reserve-port.ts'
 import { startWakaama } from './wakaama-client.ts'
+import { longTest } from '../test-length.ts'
 
 const key = '7369787465656e2d627974652d6b6579'
 
@@ -135,14 +136,18 @@ test('[F5] Wakaama registers; commands over MQTT read, write, execute, observe a
   assert.deepEqual([topic, clientid, reason], ['$event/client_disconnected', 'wakaama', 'normal'])
 })
 
-test('[F5, F7] Wakaama registers over DTLS with a pre-shared key and tinydtls, and responds to commands', async (t) => {
-  const { port, ports } = await startShared()
-  const own = await reservePort(t)
-  const uplink = await Uplink.open(t, port, 'secure')
-  await startWakaama(t, 'dtls', { own, server: ports.dtls }, ['-n', 'secure', '-t', '60', '-i', 'meter', '-s', key])
-  const { data } = await uplink.next('register')
-  assert.equal((data as Document)['ep'], 'secure')
-  const read = await uplink.request('read', { path: '/3/0/0' })
-  assert.deepEqual(read['content'], [{ path: '/3/0/0', value: 'Open Mobile Alliance' }])
-  assert.deepEqual(await uplink.request('execute', { path: '/3/0/12' }), changed)
-})
+// Daily: Wakaama over UDP above, libcoap over DTLS in test/clients/dtls.test.ts.
+longTest(
+  '[F5, F7] Wakaama registers over DTLS with a pre-shared key and tinydtls, and responds to commands',
+  async (t) => {
+    const { port, ports } = await startShared()
+    const own = await reservePort(t)
+    const uplink = await Uplink.open(t, port, 'secure')
+    await startWakaama(t, 'dtls', { own, server: ports.dtls }, ['-n', 'secure', '-t', '60', '-i', 'meter', '-s', key])
+    const { data } = await uplink.next('register')
+    assert.equal((data as Document)['ep'], 'secure')
+    const read = await uplink.request('read', { path: '/3/0/0' })
+    assert.deepEqual(read['content'], [{ path: '/3/0/0', value: 'Open Mobile Alliance' }])
+    assert.deepEqual(await uplink.request('execute', { path: '/3/0/12' }), changed)
+  },
+)

@@ -4,13 +4,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { runCrashScenario } from './crash-scenario.ts'
-import { testLength } from '../test-length.ts'
+import { longTest, testLength } from '../test-length.ts'
 
 /** By number of shards. */
 const rounds = { 1: testLength({ daily: 2, long: 10 }), 3: testLength({ daily: 2, long: 4 }) }
 
-test('a broker that is killed repeatedly under load loses nothing that it acknowledged, and QoS 2 arrives once', (t) =>
-  tellOf(t, { shards: 1, rounds: rounds[1], leastPerRound: 40 }))
+// Daily: three shards, below.
+longTest(
+  'a broker that is killed repeatedly under load loses nothing that it acknowledged, and QoS 2 arrives once',
+  (t) => tellOf(t, { shards: 1, rounds: rounds[1], leastPerRound: 40 }),
+)
 
 test('a broker of 3 shards that is killed repeatedly under load loses nothing either', (t) =>
   tellOf(t, { shards: 3, rounds: rounds[3], leastPerRound: 30 }))

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { isLong } from '../test-length.ts'
+import { isLong, longTest } from '../test-length.ts'
 import {
   client,
   durable,
@@ -63,18 +63,22 @@ test('both brokers are killed while messages are queued: all messages arrive, in
   assert.deepEqual(withoutDuplicates(of('up/least')), least)
 })
 
-test('the broker with the bridge is killed while the remote broker sends: all messages arrive, QoS 2 once', async (t) => {
-  const { own, remote } = await pair(t)
-  const subscriber = await client(t, own.port, durable)
-  await subscriber.subscribeAsync('down/#', { qos: 2 })
-  await subscriber.endAsync(true)
-  const publisher = await client(t, remote.port)
-  const first = publishNumbered(publisher, 'down/exactly', { qos: 2, from: 0, count: 200 })
-  await untilBridge(own, ({ counters }) => counters.received > 20)
-  await own.process.stop('SIGKILL')
-  const texts = await first
-  const restarted = await startAgain(t, own, oneShard)
-  const archive = await Listener.at(t, restarted.port, 'none', durable)
-  await archive.until(texts)
-  assert.deepEqual(archive.texts, texts)
-})
+// Daily: both brokers are killed, above.
+longTest(
+  'the broker with the bridge is killed while the remote broker sends: all messages arrive, QoS 2 once',
+  async (t) => {
+    const { own, remote } = await pair(t)
+    const subscriber = await client(t, own.port, durable)
+    await subscriber.subscribeAsync('down/#', { qos: 2 })
+    await subscriber.endAsync(true)
+    const publisher = await client(t, remote.port)
+    const first = publishNumbered(publisher, 'down/exactly', { qos: 2, from: 0, count: 200 })
+    await untilBridge(own, ({ counters }) => counters.received > 20)
+    await own.process.stop('SIGKILL')
+    const texts = await first
+    const restarted = await startAgain(t, own, oneShard)
+    const archive = await Listener.at(t, restarted.port, 'none', durable)
+    await archive.until(texts)
+    assert.deepEqual(archive.texts, texts)
+  },
+)

@@ -21,6 +21,7 @@ import {
   Wire,
 } from './bridge-stage.ts'
 import { eventually } from './eventually.ts'
+import { longTest } from '../test-length.ts'
 
 const bridged = shareBridged()
 const remoteBroker = shareBrokerWithApi({ set: oneShard })
@@ -60,39 +61,45 @@ test('a bridge transfers messages in both directions, with topic, QoS and RETAIN
   })
 })
 
-test('three brokers in a ring of bridges with MQTT 3.1.1 deliver each message once, and stop it before it returns to its origin', async (t) => {
-  const wires = [await Wire.to(t, undefined), await Wire.to(t, undefined), await Wire.to(t, undefined)]
-  const brokers = await Promise.all(
-    wires.map(({ port }) => {
-      const forwards = 'forwards = [{ local_topic = "#", remote_topic = "" }]'
-      const bridge = `server = "mqtt-tcp://127.0.0.1:${port}"\nproto_ver = 4\nbackoff_max = 1s\n${forwards}`
-      return startBridged(t, bridge, { set: oneShard })
-    }),
-  )
-  for (const [at, wire] of wires.entries()) wire.target = brokers[(at + 1) % brokers.length]?.port
-  for (const broker of brokers) {
-    assert.equal((await untilConnected(broker)).proto_ver, 5, 'the remote broker is Godwit')
-    assert.equal((await bridgeOf(broker)).connector.proto_ver, 4, 'the settings are unchanged')
-  }
-  const listeners = await Promise.all(brokers.map(({ port }) => Listener.at(t, port, '#')))
-  const texts: string[] = []
-  for (const [at, { port }] of brokers.entries()) {
-    const publisher = await client(t, port)
-    for (const qos of [1, 2] as const)
-      texts.push(...(await publishNumbered(publisher, `from/${at}`, { qos, from: qos * 100, count: 20 })))
-  }
-  for (const listener of listeners) await listener.until(texts)
-  // Each message passes two bridges; the third drops it.
-  const totals = async (): Promise<readonly number[]> => {
-    const all = await Promise.all(brokers.map((broker) => untilBridge(broker, ({ spool_depth: depth }) => depth === 0)))
-    return [
-      all.reduce((total, { counters }) => total + counters.sent, 0),
-      all.reduce((total, { counters }) => total + counters.dropped.loop, 0),
-    ]
-  }
-  await eventually(async () => assert.deepEqual(await totals(), [texts.length * 2, texts.length]))
-  for (const listener of listeners) assert.deepEqual(listener.texts.toSorted(), texts.toSorted())
-})
+// Daily: 16 scenarios of rings in test/simulator.
+longTest(
+  'three brokers in a ring of bridges with MQTT 3.1.1 deliver each message once, and stop it before it returns to its origin',
+  async (t) => {
+    const wires = [await Wire.to(t, undefined), await Wire.to(t, undefined), await Wire.to(t, undefined)]
+    const brokers = await Promise.all(
+      wires.map(({ port }) => {
+        const forwards = 'forwards = [{ local_topic = "#", remote_topic = "" }]'
+        const bridge = `server = "mqtt-tcp://127.0.0.1:${port}"\nproto_ver = 4\nbackoff_max = 1s\n${forwards}`
+        return startBridged(t, bridge, { set: oneShard })
+      }),
+    )
+    for (const [at, wire] of wires.entries()) wire.target = brokers[(at + 1) % brokers.length]?.port
+    for (const broker of brokers) {
+      assert.equal((await untilConnected(broker)).proto_ver, 5, 'the remote broker is Godwit')
+      assert.equal((await bridgeOf(broker)).connector.proto_ver, 4, 'the settings are unchanged')
+    }
+    const listeners = await Promise.all(brokers.map(({ port }) => Listener.at(t, port, '#')))
+    const texts: string[] = []
+    for (const [at, { port }] of brokers.entries()) {
+      const publisher = await client(t, port)
+      for (const qos of [1, 2] as const)
+        texts.push(...(await publishNumbered(publisher, `from/${at}`, { qos, from: qos * 100, count: 20 })))
+    }
+    for (const listener of listeners) await listener.until(texts)
+    // Each message passes two bridges; the third drops it.
+    const totals = async (): Promise<readonly number[]> => {
+      const all = await Promise.all(
+        brokers.map((broker) => untilBridge(broker, ({ spool_depth: depth }) => depth === 0)),
+      )
+      return [
+        all.reduce((total, { counters }) => total + counters.sent, 0),
+        all.reduce((total, { counters }) => total + counters.dropped.loop, 0),
+      ]
+    }
+    await eventually(async () => assert.deepEqual(await totals(), [texts.length * 2, texts.length]))
+    for (const listener of listeners) assert.deepEqual(listener.texts.toSorted(), texts.toSorted())
+  },
+)
 
 test('bridge traffic needs an access rule for the bridge, and rules for all clients do not allow it', async (t) => {
   const remote = await remoteBroker()
@@ -158,7 +165,8 @@ test('the age of the oldest message of a spool is shown also after a restart, wi
   })
 })
 
-test('no acknowledged message is lost if the remote broker restarts without its data', async (t) => {
+// Daily: the same with mosquitto in test/clients/bridges.test.ts.
+longTest('no acknowledged message is lost if the remote broker restarts without its data', async (t) => {
   const { own, remote, wire } = await pair(t, '', { own: bridged })
   const before = await Listener.at(t, remote.port, 'up/#')
   const first = publishNumbered(await client(t, own.port), 'up/least', { qos: 1, from: 0, count: 150 })

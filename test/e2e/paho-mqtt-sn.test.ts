@@ -3,6 +3,7 @@
 
 import { test } from 'node:test'
 import { playRecordings } from './recorded-exchanges.ts'
+import { longTest } from '../test-length.ts'
 
 /** Messages of the client that uses the library. The deleted will is not published. */
 const published = ['levels/tank full', 'wills/lost gone']
@@ -33,7 +34,8 @@ const ofSamples = [
   'a long topic name mypayload',
 ]
 
-test('[F3] the sample programs of Paho: the gateway sends the recorded responses', async (t) => {
+// Daily: the packet library of Paho, above.
+longTest('[F3] the sample programs of Paho: the gateway sends the recorded responses', async (t) => {
   await playRecordings(t, 'paho-samples', ofSamples)
 })
 

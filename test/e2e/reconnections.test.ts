@@ -11,13 +11,15 @@ import { connect as connectTls } from 'node:tls'
 import { runReconnectScenario } from '../crash/reconnect-scenario.ts'
 import { Authority } from '../transports/certificates.ts'
 import { type Broker, portOf, type Scope, startBroker, temporaryFolder } from './godwit-process.ts'
+import { longTest } from '../test-length.ts'
 
 const scenario = { messages: 1_500, messagesPerConnection: 97, receiveMaximum: 30, silenceMs: 60_000 }
 
 const authority = new Authority('The test authority')
 const server = authority.issue('localhost', { hostNames: ['localhost', '127.0.0.1'] })
 
-test('[MQTT5-4.6.0-5] a session that reconnects over WebSocket gets everything in order', async (t) => {
+// Daily: TLS below, TCP in test/crash/reconnect.test.ts.
+longTest('[MQTT5-4.6.0-5] a session that reconnects over WebSocket gets everything in order', async (t) => {
   const broker = await startBroker(t, { set: ['node.shards=3', 'listeners.ws.bind="127.0.0.1:0/mqtt"'] })
   await checkScenarios(broker, `ws://127.0.0.1:${portOf(broker, 'ws')}/mqtt`)
 })

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import mqtt, { type MqttClient } from 'mqtt'
 import { shareConfigurableBroker } from '../management/api.ts'
-import { testLength } from '../test-length.ts'
+import { testLength, longTest } from '../test-length.ts'
 import { eventually } from './eventually.ts'
 import { type Broker, startBroker } from './godwit-process.ts'
 import { connected } from './mqtt-client.ts'
@@ -137,28 +137,32 @@ for (const setting of ['limits.max_connections=6', 'listeners.tcp.max_connection
   })
 }
 
-test('shared messages in the queues of sessions that end are delivered to the remaining member, each once', async (t) => {
-  const before = await startBroker(t, { set: ['node.shards=3'] })
-  const brief = ['brief-1', 'brief-2', 'brief-3', 'brief-4']
-  for (const clientId of [...brief, 'steady']) {
-    const member = await connected(t, before, { clientId, ...durable })
-    await member.subscribeAsync('$share/press/job/#', { qos: 2 })
-    await member.endAsync()
-  }
-  const publisher = await connected(t, before, { clientId: 'publisher' })
-  const jobs = Array.from({ length: 300 }, (_, number) => `job ${number}`)
-  for (const [number, job] of jobs.entries())
-    await publisher.publishAsync(`job/${number}`, job, { qos: number % 2 === 0 ? 1 : 2 })
-  publisher.stream.destroy()
-  const broker = await restart(t, before, 2, 'SIGKILL')
-  const steady = mqtt.connect(`mqtt://127.0.0.1:${broker.port}`, {
-    clientId: 'steady',
-    protocolVersion: 5,
-    reconnectPeriod: 0,
-    ...durable,
-  })
-  t.after(() => steady.end(true))
-  const steadyPayloads = payloads(steady, jobs.length)
-  for (const clientId of brief) await (await connected(t, broker, { clientId, clean: true })).endAsync()
-  assert.deepEqual((await steadyPayloads).toSorted(), jobs.toSorted())
-})
+// Daily: test/core/shared with one shard and three.
+longTest(
+  'shared messages in the queues of sessions that end are delivered to the remaining member, each once',
+  async (t) => {
+    const before = await startBroker(t, { set: ['node.shards=3'] })
+    const brief = ['brief-1', 'brief-2', 'brief-3', 'brief-4']
+    for (const clientId of [...brief, 'steady']) {
+      const member = await connected(t, before, { clientId, ...durable })
+      await member.subscribeAsync('$share/press/job/#', { qos: 2 })
+      await member.endAsync()
+    }
+    const publisher = await connected(t, before, { clientId: 'publisher' })
+    const jobs = Array.from({ length: 300 }, (_, number) => `job ${number}`)
+    for (const [number, job] of jobs.entries())
+      await publisher.publishAsync(`job/${number}`, job, { qos: number % 2 === 0 ? 1 : 2 })
+    publisher.stream.destroy()
+    const broker = await restart(t, before, 2, 'SIGKILL')
+    const steady = mqtt.connect(`mqtt://127.0.0.1:${broker.port}`, {
+      clientId: 'steady',
+      protocolVersion: 5,
+      reconnectPeriod: 0,
+      ...durable,
+    })
+    t.after(() => steady.end(true))
+    const steadyPayloads = payloads(steady, jobs.length)
+    for (const clientId of brief) await (await connected(t, broker, { clientId, clean: true })).endAsync()
+    assert.deepEqual((await steadyPayloads).toSorted(), jobs.toSorted())
+  },
+)

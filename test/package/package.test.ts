@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { versionsOf } from '../test-length.ts'
 
 const checkout = fileURLToPath(new URL('../../', import.meta.url))
 const run = promisify(execFile)
@@ -46,7 +47,7 @@ describe('the package', () => {
   })
   after(() => rmSync(project, { recursive: true, force: true }))
 
-  for (const major of [24, 26]) {
+  for (const major of versionsOf(24, 26)) {
     test(`installs, starts, carries a message and stops on Node ${major}`, async () => {
       const node = await nodeOfMajor(major, project)
       const { version } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as { version: string }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { runCrashScenario, type CrashScenarioEnd, type CrashScenarioOptions } from '../crash/crash-scenario.ts'
 import { PowerLoss } from './power-loss.ts'
-import { testLength } from '../test-length.ts'
+import { testLength, longTest } from '../test-length.ts'
 
 const rounds = testLength({ daily: 3, long: 10 })
 
@@ -16,7 +16,8 @@ test('a broker whose machine repeatedly loses power loses nothing that it acknow
   assert.ok(takenBytes > 0, 'the power took nothing: it was never really cut')
 })
 
-test('the check detects a broker that does not sync', async (t) => {
+// It tests the test above.
+longTest('the check detects a broker that does not sync', async (t) => {
   const { end } = await tellOfPowerLoss(t, 3, { set: ['storage.sync=never'], timeoutMs: 3_000 })
   assert.notDeepEqual(end.faults, [])
 })
