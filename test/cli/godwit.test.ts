@@ -12,7 +12,7 @@ import { eventually } from '../e2e/eventually.ts'
 import { runGodwit, startBroker, temporaryFolder } from '../e2e/godwit-process.ts'
 import { shareConfigurableBroker } from '../management/api.ts'
 import { runHere } from './run-here.ts'
-import { longTest } from '../test-length.ts'
+import { casesOf, longTest } from '../test-length.ts'
 
 interface Ended {
   code: number | null
@@ -230,14 +230,16 @@ longTest('a signal that npm repeats at once causes one graceful stop', async (t)
   } while (code !== 0)
 })
 
+const internalErrors = [
+  ['SIGUSR2', 'thrown on purpose'],
+  ['SIGWINCH', 'rejected on purpose'],
+] as const
+
 test('an internal error on the main thread, thrown or rejected, is logged and ends the process with code 1', async (t) => {
   const folder = await temporaryFolder(t)
   const preload = new URL('./break-on-signal.ts', import.meta.url).href
   const environment = { ...process.env, NODE_OPTIONS: `--import ${preload}` }
-  for (const [signal, words] of [
-    ['SIGUSR2', 'thrown on purpose'],
-    ['SIGWINCH', 'rejected on purpose'],
-  ] as const) {
+  for (const [signal, words] of casesOf<(typeof internalErrors)[number]>(internalErrors, 'SIGWINCH')) {
     const godwit = runGodwit(t, ['start', '--data', folder, ...quietly], environment)
     await godwit.until(/listening/)
     assert.equal(await godwit.stop(signal), 1)

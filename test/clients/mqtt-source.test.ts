@@ -8,6 +8,7 @@ import { startBrokerWithApi } from '../management/api.ts'
 import { startMosquitto } from './mosquitto-server.ts'
 import { Relay } from './relay.ts'
 import { untilSource } from './source-stage.ts'
+import { longTest } from '../test-length.ts'
 
 const sourceOf = (port: number, more = ''): readonly string[] => [
   `connectors.mqtt.plant={server="127.0.0.1:${port}",username=godwit,password=secret}`,
@@ -87,7 +88,8 @@ test('a client cannot publish to the topic of a source', async (t) => {
   await assert.rejects(published, (error: { readonly code?: number }) => error.code === 0x87)
 })
 
-test('no message of the remote broker is lost when this broker is killed repeatedly', async (t) => {
+// Daily: the same with Kafka in test/clients/kafka-source.test.ts.
+longTest('no message of the remote broker is lost when this broker is killed repeatedly', async (t) => {
   const mosquitto = await startMosquitto(t)
   const remote = await connect(t, mosquitto.port)
   const dataDirectory = await temporaryFolder(t)

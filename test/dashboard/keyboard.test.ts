@@ -4,7 +4,8 @@ import type { Page } from 'playwright-core'
 import { shared } from '../e2e/godwit-process.ts'
 import { startBrokerWithApi } from '../management/api.ts'
 import { assertQuiet, openAt } from './browser.ts'
-import { routesOfParts } from './routes.ts'
+import { allRoutes } from './routes.ts'
+import { oneInThreeOf } from '../test-length.ts'
 import { fillBroker, settingsOfSample } from './sample-data.ts'
 
 interface Walk {
@@ -55,8 +56,10 @@ const filledBroker = shared(async (scope) => {
   return broker
 })
 
+const routes = oneInThreeOf(allRoutes)
+
 /** The menu and the header are the same on all pages; they are walked through on the first one only. */
-const placeOf = (route: string): string => (route === routesOfParts[0]?.route ? 'body' : '#content')
+const placeOf = (route: string): string => (route === routes[0]?.route ? 'body' : '#content')
 
 async function walkThrough(page: Page, { route, heading }: { readonly route: string; readonly heading: string }) {
   // The page is loaded, in the process of the one before.
@@ -79,8 +82,8 @@ async function walkThrough(page: Page, { route, heading }: { readonly route: str
 const pagesPerTest = 7
 
 describe('the keyboard reaches all controls, and the focus is visible', () => {
-  for (let first = 0; first < routesOfParts.length; first += pagesPerTest) {
-    const some = routesOfParts.slice(first, first + pagesPerTest)
+  for (let first = 0; first < routes.length; first += pagesPerTest) {
+    const some = routes.slice(first, first + pagesPerTest)
     test(`from ${some[0]?.route} to ${some.at(-1)?.route}`, async (t) => {
       const opened = await openAt(t, await filledBroker(), '#/overview')
       for (const each of some) {

@@ -1,7 +1,5 @@
 // Every page of the dashboard with its heading.
 
-import { isLong } from '../test-length.ts'
-
 export const allRoutes: readonly { readonly route: string; readonly heading: string }[] = [
   { route: '#/overview', heading: 'Overview' },
   { route: '#/alarms', heading: 'Alarms' },
@@ -39,9 +37,6 @@ export const allRoutes: readonly { readonly route: string; readonly heading: str
   { route: '#/namespaces', heading: 'Namespaces' },
   { route: '#/about', heading: 'About' },
 ]
-
-/** Of pages that are made of the same parts, the daily run has one in three where a test looks at parts and not at texts. */
-export const routesOfParts = isLong ? allRoutes : allRoutes.filter((_, index) => index % 3 === 0)
 
 /** Dialogs that a broker without clients and data can open, by the exact names of their buttons. */
 export const allDialogs: readonly { readonly route: string; readonly button: string }[] = [

@@ -22,6 +22,7 @@ import {
 } from './bridge-stage.ts'
 import { eventually } from './eventually.ts'
 import { atEnd, temporaryFolder } from './godwit-process.ts'
+import { longTest } from '../test-length.ts'
 
 const put = (broker: Awaited<ReturnType<typeof startBrokerWithApi>>, node: object) =>
   broker.request('/api/v4/bridges/up', { method: 'PUT', body: { up: node } })
@@ -70,7 +71,8 @@ test('rules of a bridge change without a new connection, other settings reconnec
   })
 })
 
-test('a disabled bridge has no connection, and a removed bridge leaves no session', async (t) => {
+// Daily: both in memory in test/bridges/rules.test.ts.
+longTest('a disabled bridge has no connection, and a removed bridge leaves no session', async (t) => {
   const { own, wire } = await pair(t)
   const turn = (bridge_switch: boolean) =>
     own.request('/api/v4/bridges/switch/up', { method: 'POST', body: { data: { bridge_switch } } })

@@ -9,6 +9,7 @@ import { statements } from '../../src/probes/conformance/statements.ts'
 import { runCtl } from '../cli/ctl/ctl.ts'
 import { runHere } from '../cli/run-here.ts'
 import { startBroker } from '../e2e/godwit-process.ts'
+import { longTest } from '../test-length.ts'
 
 test('every clause is one of the standards', () => {
   const known = new Set(normative.map(({ mark }) => mark))
@@ -32,7 +33,8 @@ test('Godwit with two shards keeps all statements of both versions, and the repo
   assert.match(lines[0] ?? '', /^kept {4}3\.1\.1 {2}MQTT-3\.1\.0-2 +a second CONNECT ends the connection$/)
 })
 
-test('a broker that accepts every client and does nothing else is reported, clause by clause', async (t) => {
+// It tests the test above.
+longTest('a broker that accepts every client and does nothing else is reported, clause by clause', async (t) => {
   const nothing = createServer((socket) => {
     socket.on('error', () => socket.destroy())
     socket.write(Buffer.from([0x20, 2, 0, 0]))
