@@ -1,5 +1,5 @@
-// The time that the main thread takes for data from outside grows with its size, and no faster. Measured as the ratio of the processor time
-// for the largest input to that for one of 1/64 of its size: about 64 where work is linear, and 4,096 where it is quadratic.
+// The time that the main thread takes for external data grows at most in proportion to its size. The test measures the ratio of the processor
+// time for the largest input to that for an input of 1/64 of its size: about 64 if the work is linear, and 4,096 if it is quadratic.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -8,18 +8,18 @@ import { expressionsInSources, textsFor } from './regular-expressions.ts'
 
 const growth = 64
 /**
- * As far from linear (64) as from quadratic (4,096). A smaller growth does not separate them: with 4 instead of 64, garbage collection and
- * caches of the processor made linear work take 10 to 16 times as long.
+ * As far from linear (64) as from quadratic (4,096). A growth of 4 does not separate them: garbage collection and caches of the processor
+ * made linear work take 10 to 16 times as long.
  */
 const maxRatio = 512
 /** The largest input of the API has 1 MiB. */
 const largestCount = 64_000
-/** Of the largest input: takes no time worth bounding. The system counts processor time in steps of up to 4 ms. */
+/** If the largest input takes less, its ratio does not matter. The system counts processor time in steps of up to 4 ms. */
 const measurableMs = 40
 const maxRuns = 10_000
 const attempts = 4
 
-/** Processor time of this thread for one run of `work`, on average over at least `measurableMs`; what other processes take does not count. */
+/** Returns the processor time of this thread for one run of `work`, on average over at least `measurableMs`. Other processes do not change it. */
 async function cpuMs(work: () => unknown): Promise<number> {
   let usedMs = 0
   let runs = 0
@@ -33,7 +33,7 @@ async function cpuMs(work: () => unknown): Promise<number> {
   return usedMs / runs
 }
 
-/** How much longer `growth` times as much takes; undefined: the largest input takes no time worth bounding. */
+/** Returns how much longer `growth` times the input takes; undefined if the largest input takes less than `measurableMs`. */
 async function ratioOf({ prepare, maxCount = largestCount }: CostlyInput): Promise<number | undefined> {
   const [work, larger] = [prepare(Math.floor(maxCount / growth)), prepare(maxCount)]
   if (work === undefined || larger === undefined) return undefined
@@ -70,7 +70,7 @@ describe('reading, comparing and matching take time in proportion to the size of
   }
 })
 
-/** Expressions that take more than linear time, with what bounds the text that they are used on. */
+/** Expressions that take more than linear time, with the limit of the texts on which they are used. */
 const bounded: Readonly<Record<string, string>> = {
   'backup/tar-header.ts: /[\\0 ]+$/': 'a field of a tar header: 12 bytes',
   'cli/program.ts: /\\s*\\n\\s*/g': 'a text of the program itself',
@@ -81,7 +81,7 @@ const shortText = 5_000
 const longTextGrowth = 4
 /** Between linear (4) and quadratic (16). */
 const maxTextRatio = 10
-/** A linear expression takes some 50 microseconds for the short text. */
+/** A linear expression takes about 50 microseconds for the short text. */
 const suspiciousMs = 2
 
 function matchMs(expression: RegExp, text: string, times: number): number {
@@ -96,7 +96,7 @@ function matchMs(expression: RegExp, text: string, times: number): number {
   return best
 }
 
-/** Measured again while it is not as it is expected to be: a busy machine makes either of the two times longer. */
+/** Repeats the measurement while the result is not as expected: other work of the machine can increase either of the two times. */
 function isSuperlinear(expression: RegExp, text: string, isExpected: boolean): boolean {
   // The same text, four times as long, with its end.
   const long = text.slice(0, -2).repeat(longTextGrowth) + text.slice(-2)
@@ -107,7 +107,7 @@ function isSuperlinear(expression: RegExp, text: string, isExpected: boolean): b
   return !isExpected
 }
 
-test('no regular expression of the sources backtracks without a bound', () => {
+test('no regular expression of the sources takes more than linear time, except on texts of limited length', () => {
   const found = expressionsInSources()
   assert.ok(found.length > 150)
   const unused = new Set(Object.keys(bounded))
