@@ -1,4 +1,4 @@
-// Measures how much memory hostile clients can use, in a control group of 1 GiB. Each attack has its own broker; meanwhile a healthy client sends
+// Measures how much memory hostile clients can use, in a control group of 1 GiB. Each attack has its own broker; meanwhile, a healthy client sends
 // itself messages.
 //
 //   node bench/attacks/memory.ts [--only aliases,queues] [--limit 1024] [--settle 60]      as root, for the control group
@@ -7,6 +7,7 @@ import { mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -36,7 +37,7 @@ const megabyte = Buffer.alloc(1_000_000, 'x')
 const longTopic = (number: number): string => `${number}/${'t'.repeat(60_000)}`
 const program = fileURLToPath(new URL('../../bin/godwit.js', import.meta.url))
 
-type Attack = (port: number) => Promise<Attacker[]>
+type Attack = (port: number, apiPort: number) => Promise<Attacker[]>
 
 function many(
   count: number,
@@ -65,6 +66,45 @@ async function unacknowledged(port: number, subscribers: number, expirySeconds: 
   }
   publisher.drop()
   return readers
+}
+
+/** Duration of attacks on the API and on passwords, in ms, and number of connections at once. */
+const siegeMs = 10_000
+const siegeConnections = 100
+
+/** Repeats `attempt` on each of so many connections at once. */
+async function besiege(connections: number, attempt: () => Promise<void>): Promise<void> {
+  const endsAtMs = performance.now() + siegeMs
+  await Promise.all(
+    Array.from({ length: connections }, async () => {
+      while (performance.now() < endsAtMs) await attempt()
+    }),
+  )
+}
+
+/** Returns the status; undefined: the broker closed the connection before it had read the request. */
+function statusOf(apiPort: number, path: string, auth?: string): Promise<number | undefined> {
+  const { promise, resolve } = Promise.withResolvers<number | undefined>()
+  const options = { host: '127.0.0.1', port: apiPort, path, agent: false, ...(auth === undefined ? {} : { auth }) }
+  const sent = request(options, (response) => {
+    response.resume()
+    resolve(response.statusCode)
+  })
+  sent.on('error', () => resolve(undefined)).end()
+  return promise
+}
+
+async function expectRefused(status: Promise<number | undefined>): Promise<void> {
+  const refused = await status
+  if (refused !== undefined && (refused < 400 || refused >= 500)) throw new Error(`the API returned ${refused}`)
+}
+
+async function guessMqttPassword(port: number): Promise<void> {
+  const credentials = { username: 'victim', password: 'a guess' }
+  const guesser = new Attacker({ port, clientId: 'guesser', credentials })
+  const connack = await guesser.nextPacket()
+  if (connack === 'connack 0x0') throw new Error('the broker accepted a wrong password')
+  guesser.drop()
 }
 
 const attacks: Readonly<Record<string, Attack>> = {
@@ -124,6 +164,34 @@ const attacks: Readonly<Record<string, Attack>> = {
     }
     return [one]
   },
+  /** Shared subscriptions of one client to one topic, and messages to it. */
+  groups: async (port) => {
+    const one = new Attacker({ port, clientId: 'attacker' })
+    await one.nextPacket()
+    for (let number = 0; number < 50 && one.isOpen; number++) {
+      await one.subscribe(Array.from({ length: 1_000 }, (_, at) => `$share/${number}-${at}/attack`))
+      await one.nextPacket()
+    }
+    for (let count = 0; count < 600 && one.isOpen; count++) {
+      await one.publish('attack', Buffer.from('x'), { qos: 1 })
+      await one.nextPacket()
+    }
+    return [one]
+  },
+  /** A request of 240 KB with 60,000 values, without authentication. */
+  query: async (_port, apiPort) => {
+    const path = `/api/v4/status?${'a=1&'.repeat(60_000)}`
+    await besiege(20, () => expectRefused(statusOf(apiPort, path)))
+    return []
+  },
+  /** Wrong passwords for an account of the API and for a user of MQTT. */
+  guesses: async (port, apiPort) => {
+    await Promise.all([
+      besiege(siegeConnections, () => expectRefused(statusOf(apiPort, '/api/v4/brokers', 'admin:a guess'))),
+      besiege(siegeConnections, () => guessMqttPassword(port)),
+    ])
+    return []
+  },
   sessions: async (port) => {
     const all: Attacker[] = []
     for (let number = 0; number < 100_000; number++) {
@@ -178,11 +246,21 @@ function hasFile(path: string): boolean {
 interface Started {
   readonly child: ChildProcess
   readonly port: number
+  readonly apiPort: number
 }
+
+/** The healthy client is anonymous. */
+const settings = [
+  'auth.password.victim="a-password-of-mqtt"',
+  'auth.allow_anonymous=true',
+  'log.to=[console]',
+  'log.level=error',
+]
 
 async function start(group: ControlGroup, folder: string): Promise<Started> {
   const port = await freePort()
-  const sets = [`listeners.tcp.bind=127.0.0.1:${port}`, 'http_server.enable=false', 'log.to=console', 'log.level=warn']
+  const apiPort = await freePort()
+  const sets = [`listeners.tcp.bind=127.0.0.1:${port}`, `http_server.port=${apiPort}`, ...settings]
   const all = [...sets, ...options.set.split(' ').filter((one) => one !== '')].flatMap((one) => ['--set', one])
   // The shell waits until it is in the group: the process measures its memory when it begins.
   const child = spawn(
@@ -199,7 +277,7 @@ async function start(group: ControlGroup, folder: string): Promise<Started> {
     child.on('exit', (code, signal) => reject(new Error(`the broker did not start: ${code ?? signal}`)))
   })
   await pause(1_000)
-  return { child, port }
+  return { child, port, apiPort }
 }
 
 async function stop({ child }: Started): Promise<void> {
@@ -263,7 +341,7 @@ async function measure(name: string, attack: Attack): Promise<string[]> {
       anonymousPeak = Math.max(anonymousPeak, toMib(anonymousKib(broker.child.pid)))
     }, 100)
     const healthy = await HealthyClient.open(broker.port)
-    const attackers = await attack(broker.port)
+    const attackers = await attack(broker.port, broker.apiPort)
     const refusals = new Set(attackers.flatMap(({ packets: found }) => found).filter((text) => !text.endsWith('0x0')))
     await pause(Number(options.settle) * 1_000)
     clearInterval(sampler)

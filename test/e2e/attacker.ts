@@ -12,6 +12,7 @@ export interface AttackerOptions {
   /** 0: the session ends with the connection. */
   readonly expirySeconds?: number
   readonly will?: { readonly topic: string; readonly payload: Buffer }
+  readonly credentials?: { readonly username: string; readonly password: string }
 }
 
 export class Attacker {
@@ -31,7 +32,7 @@ export class Attacker {
   /** Resolves `nextPacket` when data arrives. */
   #wake: (() => void) | undefined
 
-  constructor({ port, clientId, expirySeconds = 0, will }: AttackerOptions) {
+  constructor({ port, clientId, expirySeconds = 0, will, credentials }: AttackerOptions) {
     this.#socket = connect({ port, host: '127.0.0.1', noDelay: true })
     this.#socket.on('error', () => {}).setMaxListeners(0)
     this.#socket.on('close', () => this.#wake?.())
@@ -39,8 +40,9 @@ export class Attacker {
     const expiry = Buffer.from([5, 0x11, 0, 0, 0, 0])
     expiry.writeUInt32BE(expirySeconds, 2)
     const willParts = will === undefined ? [] : [Buffer.from([0]), text(will.topic), binary(will.payload)]
-    const flags = (expirySeconds === 0 ? 2 : 0) | (will === undefined ? 0 : 4)
-    this.#send(0x10, [text('MQTT'), Buffer.from([5, flags, 0, 0]), expiry, text(clientId), ...willParts])
+    const login = credentials === undefined ? [] : [text(credentials.username), text(credentials.password)]
+    const flags = (expirySeconds === 0 ? 2 : 0) | (will === undefined ? 0 : 4) | (credentials === undefined ? 0 : 0xc0)
+    this.#send(0x10, [text('MQTT'), Buffer.from([5, flags, 0, 0]), expiry, text(clientId), ...willParts, ...login])
   }
 
   get isOpen(): boolean {
