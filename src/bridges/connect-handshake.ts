@@ -125,7 +125,7 @@ export class ConnectHandshake {
     if (!isNameAnnouncement(packet)) return this.#accept(connack, packet)
     const { negotiated, versions, server } = this.#dependencies
     if (!versions.recordGodwit(server)) return this.#accept(connack, undefined)
-    this.#notice(`the remote broker is a Godwit: MQTT 5.0 is spoken with ${server}`)
+    this.#notice(`the remote broker is a Godwit: MQTT 5.0 is used with ${server}`)
     return retryStep(negotiated.version)
   }
 
@@ -140,10 +140,13 @@ export class ConnectHandshake {
     const { negotiated, versions, server, link } = this.#dependencies
     if (negotiated.language === 'tries 5.0') {
       link.end(disconnectPacket(5, {}))
-      return { step: 'fail', why: 'the remote broker told a name as Godwits do before MQTT 5.0, and none with it' }
+      return {
+        step: 'fail',
+        why: 'the remote broker announced itself as a Godwit with an older version of MQTT, but not with 5.0',
+      }
     }
     versions.recordFailure(server, true)
-    this.#notice(`the remote broker is no Godwit any more: MQTT is spoken as configured with ${server}`)
+    this.#notice(`the remote broker is not a Godwit any more: the configured version of MQTT is used with ${server}`)
     return retryStep(5)
   }
 

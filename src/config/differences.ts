@@ -1,6 +1,6 @@
 // Differences between two configurations, and what they need to apply; the whole configuration as text or object.
 
-import type { HeldSetting } from './check/check-settings.ts'
+import type { SettingText } from './check/check-settings.ts'
 import type { GodwitConfig } from './godwit-config.ts'
 import type { AppliesOn } from './schema/setting.ts'
 import { parseHocon } from './hocon/parse-hocon.ts'
@@ -25,11 +25,11 @@ export interface Difference {
 
 /** Returns the settings of `after` that differ from `before`, in the order of the reference. */
 export function differences(before: GodwitConfig, after: GodwitConfig): readonly Difference[] {
-  const keys = new Set([...before.held.keys(), ...after.held.keys()])
+  const keys = new Set([...before.settingTexts.keys(), ...after.settingTexts.keys()])
   const found: Difference[] = []
   for (const key of keys) {
-    const old = before.held.get(key)
-    const now = after.held.get(key)
+    const old = before.settingTexts.get(key)
+    const now = after.settingTexts.get(key)
     if (old?.text === now?.text) continue
     const { appliesOn, hasEffect } = now ?? old ?? { appliesOn: 'at-restart', hasEffect: true }
     const exists = old !== undefined && now !== undefined
@@ -66,7 +66,7 @@ export function applyResultOf(found: readonly Difference[], live: readonly Diffe
 
 /** Returns every setting of a configuration with its value, secrets masked. */
 export function describeConfig(config: GodwitConfig): ReadonlyMap<string, string> {
-  return new Map([...config.held].map(([key, setting]) => [key, show(setting) ?? '']))
+  return new Map([...config.settingTexts].map(([key, setting]) => [key, show(setting) ?? '']))
 }
 
 /** A value as JSON; durations, sizes and so on are text as in a file. Objects have no prototype. */
@@ -83,7 +83,7 @@ interface Description {
 export function describeAsObject(config: GodwitConfig): Readonly<Record<string, DescribedValue>> {
   const whole: Description = Object.create(null) as Description
   const listeners = new Set(config.listeners.map(({ kind, name }) => `${kind} ${name}`))
-  for (const setting of config.held.values()) {
+  for (const setting of config.settingTexts.values()) {
     if (isUnusedListener(setting, listeners) || isIgnoredServiceSetting(setting)) continue
     const names = setting.path.slice(0, -1)
     let place = whole
@@ -95,20 +95,20 @@ export function describeAsObject(config: GodwitConfig): Readonly<Record<string, 
 }
 
 /** Connectors, actions and sources have settings of EMQX that are ignored: they are omitted unless they are written. */
-function isIgnoredServiceSetting({ path: [section], hasEffect, isDefault }: HeldSetting): boolean {
+function isIgnoredServiceSetting({ path: [section], hasEffect, isDefault }: SettingText): boolean {
   return isDefault && !hasEffect && (section === 'connectors' || section === 'actions' || section === 'sources')
 }
 
 /** Default settings of listeners that are not configured are omitted. */
 function isUnusedListener(
-  { path: [section, kind, name], isDefault }: HeldSetting,
+  { path: [section, kind, name], isDefault }: SettingText,
   listeners: ReadonlySet<string>,
 ): boolean {
   if (section !== 'listeners' || !isDefault) return false
   return !listeners.has(`${kind ?? ''} ${name ?? ''}`) && !listeners.has(`${kind ?? ''} default`)
 }
 
-function valueOf(setting: HeldSetting): DescribedValue {
+function valueOf(setting: SettingText): DescribedValue {
   const text = show(setting) ?? ''
   if (text === mask) return mask
   const parsed = parseHocon(`value = ${text}`, { file: '' })
@@ -116,7 +116,7 @@ function valueOf(setting: HeldSetting): DescribedValue {
   return value === undefined ? text : toPlain(value)
 }
 
-function show(setting: HeldSetting | undefined): string | undefined {
+function show(setting: SettingText | undefined): string | undefined {
   // A secret that is not set is shown as such.
   return setting === undefined || !setting.isSecret || setting.isDefault ? setting?.text : mask
 }

@@ -9,7 +9,7 @@ import {
 } from './topic-config.ts'
 import type { AclRule } from './acl/acl-rule.ts'
 import { toAuthConfig, type AuthConfig } from './auth-config.ts'
-import type { Checked, HeldSetting } from './check/check-settings.ts'
+import type { Checked, SettingText } from './check/check-settings.ts'
 import type { Position } from './hocon/values.ts'
 import {
   type ListenerConfig,
@@ -285,7 +285,7 @@ export interface GodwitConfig {
   /** Both limits from which the core's is derived. */
   readonly packetLimits: { readonly maxPacketBytes: number; readonly clientMaxPacketBytes: number }
   /** Every setting as text by its dotted key, for `differences`. */
-  readonly held: ReadonlyMap<string, HeldSetting>
+  readonly settingTexts: ReadonlyMap<string, SettingText>
   /** Positions of the written settings, for later errors. */
   readonly places: ReadonlyMap<string, Position>
 }
@@ -303,10 +303,10 @@ export interface NamedFiles {
   readonly apiTokenKey: string | undefined
 }
 
-type CheckedSettings = Pick<Checked<typeof root>, 'values' | 'held' | 'places'>
+type CheckedSettings = Pick<Checked<typeof root>, 'values' | 'settingTexts' | 'places'>
 
 /** Creates the typed configuration from checked values. */
-export function toGodwitConfig({ values, held, places }: CheckedSettings, files: NamedFiles): GodwitConfig {
+export function toGodwitConfig({ values, settingTexts, places }: CheckedSettings, files: NamedFiles): GodwitConfig {
   const { node, auth, limits, mqtt, storage, sys_topics: sysTopics } = values
   return {
     node: {
@@ -354,7 +354,7 @@ export function toGodwitConfig({ values, held, places }: CheckedSettings, files:
       maxPacketBytes: mqtt.max_packet_size,
       clientMaxPacketBytes: mqtt.client_max_packet_size ?? mqtt.max_packet_size,
     },
-    held,
+    settingTexts,
     places,
   }
 }

@@ -13,7 +13,7 @@ export {
   type DescribedValue,
   type Difference,
 } from './differences.ts'
-export type { HeldSetting } from './check/check-settings.ts'
+export type { SettingText } from './check/check-settings.ts'
 export type { NamedPath } from './schema/named-path.ts'
 export type {
   AuthConfig,

@@ -6,7 +6,7 @@ import { checkAuth } from './auth-config.ts'
 import { checkGateways } from './check/check-gateways.ts'
 import { checkOidc } from './check/check-oidc.ts'
 import { checkListeners, warnOfProxies } from './check/cross-field-checks.ts'
-import { checkSettings, type HeldSetting } from './check/check-settings.ts'
+import { checkSettings, type SettingText } from './check/check-settings.ts'
 import { configErrorAt, type ConfigError, type Warning } from './config-errors.ts'
 import { toGodwitConfig, type GodwitConfig } from './godwit-config.ts'
 import { emptyObject, mergeObjects, putValue } from './hocon/merge.ts'
@@ -168,11 +168,11 @@ function sortByPosition(faults: readonly ConfigError[], mainFile: string): reado
 /** In other brokers a configured bridge runs without `enable`. */
 function warnOfIdleBridges(
   { bridges }: GodwitConfig,
-  { held, places }: { held: ReadonlyMap<string, HeldSetting>; places: ReadonlyMap<string, Position> },
+  { settingTexts, places }: { settingTexts: ReadonlyMap<string, SettingText>; places: ReadonlyMap<string, Position> },
 ): readonly Warning[] {
   return [...bridges.mqtt.named.keys()].flatMap((name) => {
     const key = `bridges.mqtt.${name}.enable`
-    if (held.get(key)?.isDefault !== true) return []
+    if (settingTexts.get(key)?.isDefault !== true) return []
     const place = places.get(`bridges.mqtt.${name}.server`) ?? nowhere
     return [configErrorAt(place, key, 'the bridge does not say whether it is on, so it is off', `set ${key} = true`)]
   })

@@ -333,9 +333,12 @@ async function letClientsIn(
   gateways: GatewayManager,
 ): Promise<void> {
   if (!(await shard.isReadyWithin(readyTimeoutMs))) {
-    alarm('shards', 'not every shard has said what its clients subscribe to: some may miss messages until it has')
+    alarm(
+      'shards',
+      'some shards have not sent the subscriptions of their clients: clients may miss messages until they have',
+    )
     shard.isReadyWithin(maxTimerMs).then((isReady) => {
-      if (isReady) alarmOver('shards', 'every shard has said what its clients subscribe to')
+      if (isReady) alarmOver('shards', 'all shards have sent the subscriptions of their clients')
     }, fail)
   }
   if (isStopping) return

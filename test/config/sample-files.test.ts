@@ -124,8 +124,8 @@ describe('a file of NanoMQ', () => {
     )
     assert.equal(config.auth.allowAnonymous, true)
     assert.deepEqual([config.log.dir, config.log.file], ['/tmp', 'nanomq.log'])
-    assert.ok(config.held.has('auth.password.client'))
-    assert.ok(config.held.has('bridges.mqtt.cloud.server'))
+    assert.ok(config.settingTexts.has('auth.password.client'))
+    assert.ok(config.settingTexts.has('bridges.mqtt.cloud.server'))
   })
 
   test('has a warning for each setting without effect, by name and in the order of the file', () => {

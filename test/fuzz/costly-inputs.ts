@@ -99,7 +99,7 @@ const ofNames = new Set(['listeners', 'TLS', 'bridges', 'settings of wrong type'
 
 const password = 'auth.password'.split('.')
 
-const settings = (config: GodwitConfig) => ({ settings: Object.fromEntries(config.held) })
+const settings = (config: GodwitConfig) => ({ settings: Object.fromEntries(config.settingTexts) })
 
 /** The steps of a configuration change after reading. */
 const changes: readonly CostlyInput[] = [

@@ -11,7 +11,7 @@ import { nearestOf } from './suggest-key.ts'
 import { walkSchema } from './walk-schema.ts'
 
 /** One setting with its value. */
-export interface HeldSetting {
+export interface SettingText {
   /** The parts of its key: a name among them may contain dots. */
   readonly path: readonly string[]
   /** The value as in a configuration file. */
@@ -29,7 +29,7 @@ export interface HeldSetting {
 export interface Checked<Node> {
   readonly values: ValueOf<Node>
   /** Every setting with a value, by its dotted key. */
-  readonly held: ReadonlyMap<string, HeldSetting>
+  readonly settingTexts: ReadonlyMap<string, SettingText>
   readonly faults: readonly ConfigError[]
   readonly warnings: readonly Warning[]
   /** Positions of the written settings, for checks across several of them. */
@@ -45,7 +45,13 @@ const nameOfNamespaceForm = /^[A-Za-z0-9_][A-Za-z0-9_-]{0,63}@[A-Za-z0-9][A-Za-z
 export function checkSettings<Node extends Section>(root: Node, value: ConfigObject): Checked<Node> {
   const checker = new SettingsChecker(root)
   const values = checker.check(root, value, '', false) as ValueOf<Node>
-  return { values, held: checker.held, faults: checker.faults, warnings: checker.warnings, places: checker.places }
+  return {
+    values,
+    settingTexts: checker.settingTexts,
+    faults: checker.faults,
+    warnings: checker.warnings,
+    places: checker.places,
+  }
 }
 
 /** Maximum number of unknown settings for which a similar key is searched. */
@@ -54,7 +60,7 @@ const maxSuggestions = 10
 class SettingsChecker {
   readonly faults: ConfigError[] = []
   readonly warnings: Warning[] = []
-  readonly held = new Map<string, HeldSetting>()
+  readonly settingTexts = new Map<string, SettingText>()
   readonly places = new Map<string, Position>()
   readonly #root: SchemaNode
   #knownKeys: string[] | undefined
@@ -108,7 +114,16 @@ class SettingsChecker {
     const isSecret = setting.isSecret && value !== undefined
     const paths = type.pathsIn?.(value) ?? noPaths
     const text = type.show(value)
-    this.held.set(key, { path: [...this.#path], text, isDefault, isSecret, isLocal, paths, appliesOn, hasEffect })
+    this.settingTexts.set(key, {
+      path: [...this.#path],
+      text,
+      isDefault,
+      isSecret,
+      isLocal,
+      paths,
+      appliesOn,
+      hasEffect,
+    })
   }
 
   #checkSection(node: Section, value: ConfigValue | undefined, key: string, isWarned: boolean): object {
@@ -204,7 +219,7 @@ class SettingsChecker {
       appliesOn: 'at-restart',
       hasEffect: false,
     } as const
-    this.held.set(key, { path: [...this.#path], text, paths: noPaths, ...isHeld })
+    this.settingTexts.set(key, { path: [...this.#path], text, paths: noPaths, ...isHeld })
   }
 }
 

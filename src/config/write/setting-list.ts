@@ -1,6 +1,6 @@
 // Lists every setting of a running configuration with its definition, for forms.
 
-import type { HeldSetting } from '../check/check-settings.ts'
+import type { SettingText } from '../check/check-settings.ts'
 import { mask } from '../differences.ts'
 import type { GodwitConfig } from '../godwit-config.ts'
 import type { Position, PlainValue } from '../hocon/values.ts'
@@ -37,8 +37,8 @@ export interface DescribedSetting {
 }
 
 /** In the order of the reference. */
-export function describeSettings({ held, places }: GodwitConfig): readonly DescribedSetting[] {
-  return [...held].flatMap(([key, setting]) => {
+export function describeSettings({ settingTexts, places }: GodwitConfig): readonly DescribedSetting[] {
+  return [...settingTexts].flatMap(([key, setting]) => {
     const node = settingAt(setting.path)
     return node === undefined ? [] : [describeSetting(key, setting, node, places.get(key))]
   })
@@ -76,13 +76,13 @@ function* settingsBelow(node: SchemaNode, path: readonly string[]): Generator<De
   }
   const { appliesOn, isSecret, isLocal, type } = node
   const text = type.show(node.default)
-  const held = { path, text, isDefault: true, isSecret, isLocal, paths: [], appliesOn, hasEffect: true }
-  yield describeSetting(path.join('.'), held, node, undefined)
+  const setting = { path, text, isDefault: true, isSecret, isLocal, paths: [], appliesOn, hasEffect: true }
+  yield describeSetting(path.join('.'), setting, node, undefined)
 }
 
 function describeSetting(
   key: string,
-  setting: HeldSetting,
+  setting: SettingText,
   node: Setting<unknown>,
   place: Position | undefined,
 ): DescribedSetting {

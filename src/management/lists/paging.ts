@@ -34,7 +34,7 @@ export function pagingOf(query: PagingQuery): Paging | ApiError {
   return { part: 'onward', from, limit: limit ?? maxRowsPerPage }
 }
 
-/** Returns where a list goes on. */
+/** Returns the position of a cursor, from which the list continues. */
 export function positionOf(cursor: string): ListPosition | ApiError {
   if (cursor === 'first') return beginning
   const found = cursorPattern.exec(cursor)

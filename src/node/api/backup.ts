@@ -279,10 +279,10 @@ class BackupOperator {
       const ofSecond = await this.#second(scope, second, pass('addSecond'))
       if ('symbol' in ofSecond) return ofSecond
       if (comparison.needsThirdPass) await checkFile(one, pass('addFirstAgain'))
-      const { held } = this.#dependencies.configuration.config
+      const { settingTexts } = this.#dependencies.configuration.config
       const { namespace } = scope
       const isSecret = (key: string): boolean =>
-        held.get(namespace === undefined ? key : scopedKey(key, namespace))?.isSecret === true
+        settingTexts.get(namespace === undefined ? key : scopedKey(key, namespace))?.isSecret === true
       const configuration = configurationDifferences(plainConfigurationOf(ofFirst), ofSecond.configuration, isSecret)
       return { tables: comparison.tables, configuration }
     })

@@ -109,7 +109,7 @@ function pathsOf(config: GodwitConfig, { dataDirectory, configurationFolder }: P
     'working-directory': '',
     'data-directory': dataDirectory,
   } as const
-  for (const [key, { path: names, paths }] of config.held) {
+  for (const [key, { path: names, paths }] of config.settingTexts) {
     const at = config.places.get(key) ?? nowhere
     const use = names.at(-1) ?? ''
     for (const { path, base, isWritten } of paths) {

@@ -90,9 +90,9 @@ export class ConfigHistory {
   /** Values that differ from defaults. */
   settingsOf(config: GodwitConfig): ConfigVersion['settings'] {
     const settings: Record<string, { text: string } | { digest: string }> = Object.create(null) as never
-    for (const [key, held] of config.held) {
-      if (held.isDefault) continue
-      settings[key] = held.isSecret ? { digest: this.#digest(key, held.text) } : { text: held.text }
+    for (const [key, setting] of config.settingTexts) {
+      if (setting.isDefault) continue
+      settings[key] = setting.isSecret ? { digest: this.#digest(key, setting.text) } : { text: setting.text }
     }
     return settings
   }

@@ -356,14 +356,14 @@ export class ConfigManager {
   /** Returns keys of `written` that `--set` overrides with another value. */
   #pinnedIn(written: ConfigObject, layers: ConfigLayers, act: Pick<Act, 'origin'>): readonly string[] {
     const pinned = pinnedPaths(this.#options.dependencies.overrides)
-    const [free, held] = [this.#load(layers, act, true), this.#load(layers, act)]
-    if ('faults' in held) return []
-    return settingsIn(written, held.config).flatMap(({ path }) => {
+    const [free, complete] = [this.#load(layers, act, true), this.#load(layers, act)]
+    if ('faults' in complete) return []
+    return settingsIn(written, complete.config).flatMap(({ path }) => {
       const key = path.join('.')
       if (!isPinned(path, pinned)) return []
       // If the configuration is invalid without `--set`, a comparison is impossible.
       if ('faults' in free) return [key]
-      return free.config.held.get(key)?.text === held.config.held.get(key)?.text ? [] : [key]
+      return free.config.settingTexts.get(key)?.text === complete.config.settingTexts.get(key)?.text ? [] : [key]
     })
   }
 
@@ -373,7 +373,7 @@ export class ConfigManager {
     const after = 'config' in tried ? tried.config : this.#wanted
     const news = settingsIn(sent, after).filter(({ path }) => {
       const key = path.join('.')
-      const [old, now] = [this.#wanted.held.get(key), after.held.get(key)]
+      const [old, now] = [this.#wanted.settingTexts.get(key), after.settingTexts.get(key)]
       const isSame = old !== undefined && old.text === now?.text
       return !isSame || valueAt(this.#layers.untilRestart, path) !== undefined
     })
@@ -427,7 +427,7 @@ export class ConfigManager {
     const pinned = this.#pinnedIn(written, layers, act)
     this.#layers = layers
     this.#wanted = config
-    if (!waits) this.#running = { ...config, held: this.#heldNow(config) }
+    if (!waits) this.#running = { ...config, settingTexts: this.#appliedTexts(config) }
     const { changed, needsRestart, withoutEffect } = applyResultOf(found, live)
     await this.#remember(act)
     this.#log(act, { live: changed, needsRestart })
@@ -444,11 +444,12 @@ export class ConfigManager {
   }
 
   /** Returns the applied values: settings that apply at the next start keep their earlier values. */
-  #heldNow(config: GodwitConfig): GodwitConfig['held'] {
-    const held = new Map<string, NonNullable<ReturnType<GodwitConfig['held']['get']>>>()
-    for (const [key, setting] of config.held) if (this.#isLive({ key, ...setting })) held.set(key, setting)
-    for (const [key, setting] of this.#running.held) if (!this.#isLive({ key, ...setting })) held.set(key, setting)
-    return held
+  #appliedTexts(config: GodwitConfig): GodwitConfig['settingTexts'] {
+    const texts = new Map<string, NonNullable<ReturnType<GodwitConfig['settingTexts']['get']>>>()
+    for (const [key, setting] of config.settingTexts) if (this.#isLive({ key, ...setting })) texts.set(key, setting)
+    for (const [key, setting] of this.#running.settingTexts)
+      if (!this.#isLive({ key, ...setting })) texts.set(key, setting)
+    return texts
   }
 
   async #stage(layers: ConfigLayers, act: Act): Promise<{ readonly files: readonly StagedFile[] } | ConfigRefusal> {

@@ -19,7 +19,7 @@ const noPosition = { file: 'configuration', line: 0, column: 0 }
 export function localFaults(config: GodwitConfig, before: GodwitConfig): readonly ConfigError[] {
   return localSettings.flatMap((path) => {
     const key = path.join('.')
-    if (config.held.get(key)?.text === before.held.get(key)?.text) return []
+    if (config.settingTexts.get(key)?.text === before.settingTexts.get(key)?.text) return []
     const message = 'the API may not change it'
     return [
       configErrorAt(

@@ -22,7 +22,7 @@ export function overruledSettings(
   if ('faults' in alone) return []
   return settingsIn(document.values, config).flatMap(({ path, value }) => {
     const key = path.join('.')
-    const [written, used] = [alone.config.held.get(key), config.held.get(key)]
+    const [written, used] = [alone.config.settingTexts.get(key), config.settingTexts.get(key)]
     if (written === undefined || used === undefined || written.text === used.text) return []
     const values = used.isSecret ? '' : `: ${used.text} instead of ${written.text}`
     return [configErrorAt(value.at, key, `a change over the API has priority over this file${values}`, hint)]

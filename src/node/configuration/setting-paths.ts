@@ -19,7 +19,7 @@ const nameOf = (path: readonly string[]): string => JSON.stringify(path)
 
 /** Returns every setting in `written`: values of settings of `config`, null, and empty groups. */
 export function settingsIn(written: ConfigObject, config: GodwitConfig): readonly WrittenSetting[] {
-  const known = new Set([...config.held.values()].map(({ path }) => nameOf(path)))
+  const known = new Set([...config.settingTexts.values()].map(({ path }) => nameOf(path)))
   const found: WrittenSetting[] = []
   const walk = (value: ConfigValue, path: readonly string[]): void => {
     if (value.kind !== 'object' || value.entries.size === 0 || known.has(nameOf(path))) found.push({ path, value })
@@ -46,7 +46,7 @@ export function isPinned(path: readonly string[], pinned: readonly (readonly str
 export function maskedPaths(written: ConfigObject, config: GodwitConfig): readonly (readonly string[])[] {
   return settingsIn(written, config).flatMap(({ path, value }) => {
     const isMask = value.kind === 'text' && value.text === mask
-    return isMask && config.held.get(path.join('.'))?.isSecret === true ? [path] : []
+    return isMask && config.settingTexts.get(path.join('.'))?.isSecret === true ? [path] : []
   })
 }
 
@@ -60,7 +60,7 @@ export function storedAt(stored: ConfigObject, paths: readonly (readonly string[
 
 /** Returns secrets that equal the mask, which is well known. */
 export function maskedKeys(config: GodwitConfig): readonly string[] {
-  return [...config.held].flatMap(([key, { isSecret, text }]) =>
+  return [...config.settingTexts].flatMap(([key, { isSecret, text }]) =>
     isSecret && text === JSON.stringify(mask) ? [key] : [],
   )
 }

@@ -89,8 +89,9 @@ function onlyInFile(path: Path, { at }: ConfigValue): Warning {
 }
 
 /** Returns whether the configuration has a setting at `path` or below. */
-function hasSettings({ held }: GodwitConfig, path: Path): boolean {
-  for (const { path: found } of held.values()) if (path.every((part, index) => part === found[index])) return true
+function hasSettings({ settingTexts }: GodwitConfig, path: Path): boolean {
+  for (const { path: found } of settingTexts.values())
+    if (path.every((part, index) => part === found[index])) return true
   return false
 }
 
