@@ -29,7 +29,7 @@ describe('a bridge to a Godwit', () => {
       assert.equal(world.settings.version, version)
       assert.equal(world.dialed.length, 2)
       assert.deepEqual([world.status.counters.connects, world.status.counters.failures], [1, 0])
-      assert.match(told(world, 'notice').join(), /is a Godwit: MQTT 5\.0 is spoken/)
+      assert.match(told(world, 'notice').join(), /is a Godwit: MQTT 5\.0 is used/)
       const there = world.there.subscriber('out/#')
       const here = world.here.subscriber('in/#')
       world.here.publish('out/a', 'up', {
