@@ -92,7 +92,8 @@ longTest('a disabled bridge has no connection, and a removed bridge leaves no se
   }
 })
 
-test('a shard that fails continues its bridge after its restart, with all queued messages', async (t) => {
+// Daily: brokers with bridges are killed in test/e2e/bridges-killed.test.ts, shards with sessions fail in test/e2e/faults.test.ts.
+longTest('a shard that fails continues its bridge after its restart, with all queued messages', async (t) => {
   const remote = await startBrokerWithApi(t, { set: oneShard })
   const wire = await Wire.to(t, remote.port)
   const dataDir = await temporaryFolder(t)

@@ -6,7 +6,7 @@ import mqtt from 'mqtt'
 import { SnDevice } from '../gateways/sn-device.ts'
 import { UdpCoapDevice } from '../gateways/udp-coap-device.ts'
 import { type BrokerWithApi, startBrokerWithApi } from '../management/api.ts'
-import { isLong } from '../test-length.ts'
+import { isLong, longTest } from '../test-length.ts'
 import { eventually } from './eventually.ts'
 import { reservePort } from './reserve-port.ts'
 
@@ -113,7 +113,8 @@ describe('[F1] [F3] MQTT-SN: a sleeping device', () => {
     })
   }
 
-  test('whose sleep expired while the broker was stopped counts as lost, and its will is published', async (t) => {
+  // Daily: restarts in the scenarios of test/simulator/gateways.
+  longTest('whose sleep expired while the broker was stopped counts as lost, and its will is published', async (t) => {
     const place = { gateway: 'mqttsn', port: await reservePort(t) }
     const broker = await start(t, place)
     // The watcher has a persistent session, so the will is queued until it reconnects.

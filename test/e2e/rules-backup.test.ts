@@ -11,6 +11,7 @@ import mqtt from 'mqtt'
 import { type BrokerWithApi, startBrokerWithApi } from '../management/api.ts'
 import { eventually } from './eventually.ts'
 import { HttpService } from './http-service.ts'
+import { longTest } from '../test-length.ts'
 
 const rule = { id: 'all', sql: 'SELECT payload FROM "in/#"', actions: ['http:hook'], description: 'kept' }
 
@@ -109,82 +110,86 @@ function copyArchive(from: BrokerWithApi, to: BrokerWithApi, filename: string, n
   copyFileSync(join(from.dataDirectory, 'backup', 'ns', 'plant', filename), join(folder, filename))
 }
 
-test('an archive of a namespace has its rules, connectors, actions and sources, and changes nothing of others', async (t) => {
-  const service = await HttpService.start(t)
-  const url = `http://127.0.0.1:${service.port}`
-  const from = await startWithNamespaces(t)
-  await makeAll(from, plant, url)
-  await makeAll(from, shop, url)
-  const made = await from.request('/api/v5/data/export', { method: 'POST', body: {}, as: plant })
-  assert.equal(made.status, 200, made.text)
-  const { filename } = made.json
-  const content = await fetch(`${from.url}/api/v5/data/files/${filename}`, {
-    headers: { authorization: `Basic ${Buffer.from(plant).toString('base64')}` },
-  })
-  const archived = gunzipSync(Buffer.from(await content.arrayBuffer())).toString('latin1')
-  assert.match(archived, /Bearer hidden of plant/)
-  assert.doesNotMatch(archived, /hidden of shop|@plant/)
-  const same = await from.request('/api/v5/data/diff', { method: 'POST', body: { first: filename }, as: plant })
-  assert.deepEqual(same.json.data.configuration, [], same.text)
+// Daily: the same without processes in test/node/backup/namespace-configuration.test.ts.
+longTest(
+  'an archive of a namespace has its rules, connectors, actions and sources, and changes nothing of others',
+  async (t) => {
+    const service = await HttpService.start(t)
+    const url = `http://127.0.0.1:${service.port}`
+    const from = await startWithNamespaces(t)
+    await makeAll(from, plant, url)
+    await makeAll(from, shop, url)
+    const made = await from.request('/api/v5/data/export', { method: 'POST', body: {}, as: plant })
+    assert.equal(made.status, 200, made.text)
+    const { filename } = made.json
+    const content = await fetch(`${from.url}/api/v5/data/files/${filename}`, {
+      headers: { authorization: `Basic ${Buffer.from(plant).toString('base64')}` },
+    })
+    const archived = gunzipSync(Buffer.from(await content.arrayBuffer())).toString('latin1')
+    assert.match(archived, /Bearer hidden of plant/)
+    assert.doesNotMatch(archived, /hidden of shop|@plant/)
+    const same = await from.request('/api/v5/data/diff', { method: 'POST', body: { first: filename }, as: plant })
+    assert.deepEqual(same.json.data.configuration, [], same.text)
 
-  const to = await startWithNamespaces(t)
-  await makeAll(to, shop, url)
-  const views = async (as: string): Promise<string[]> =>
-    Promise.all(
-      ['connectors', 'actions', 'sources'].map(async (kind) => (await to.request(`/api/v5/${kind}`, { as })).text),
+    const to = await startWithNamespaces(t)
+    await makeAll(to, shop, url)
+    const views = async (as: string): Promise<string[]> =>
+      Promise.all(
+        ['connectors', 'actions', 'sources'].map(async (kind) => (await to.request(`/api/v5/${kind}`, { as })).text),
+      )
+    const before = await to.request('/api/v4/configuration')
+    copyArchive(from, to, filename)
+    const preview = await to.request('/api/v5/data/import', {
+      method: 'POST',
+      body: { filename, dry_run: true },
+      as: plant,
+    })
+    assert.equal(preview.status, 200, preview.text)
+    assert.match(preview.text, /"connectors\.http\.local\.url"/)
+    assert.doesNotMatch(preview.text, /hidden|@plant/)
+    assert.equal((await to.request('/api/v4/configuration')).text, before.text)
+    const imported = await to.request('/api/v5/data/import', { method: 'POST', body: { filename }, as: plant })
+    assert.equal(imported.status, 200, imported.text)
+
+    const restored = (await to.request('/api/v5/rules/all', { as: plant })).json
+    assert.deepEqual([restored.sql, restored.actions], [rule.sql, [{ action: 'http:hook', fallbacks: ['http:spare'] }]])
+    assert.deepEqual((await to.request('/api/v5/rules')).json.data, [])
+    assert.deepEqual((await to.request('/api/v5/sources', { as: plant })).json[0].connector, 'far')
+    const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${to.port}`, { clientId: 'c', username: 'plant/c' })
+    t.after(() => client.end(true))
+    await client.publishAsync('in/x', 'restored', { qos: 1 })
+    await service.until((received) => received.length === 1)
+    const [hooked] = service.received
+    assert.deepEqual(
+      [hooked.path, hooked.body, hooked.headers.authorization],
+      ['/hook', 'restored', 'Bearer hidden of plant'],
     )
-  const before = await to.request('/api/v4/configuration')
-  copyArchive(from, to, filename)
-  const preview = await to.request('/api/v5/data/import', {
-    method: 'POST',
-    body: { filename, dry_run: true },
-    as: plant,
-  })
-  assert.equal(preview.status, 200, preview.text)
-  assert.match(preview.text, /"connectors\.http\.local\.url"/)
-  assert.doesNotMatch(preview.text, /hidden|@plant/)
-  assert.equal((await to.request('/api/v4/configuration')).text, before.text)
-  const imported = await to.request('/api/v5/data/import', { method: 'POST', body: { filename }, as: plant })
-  assert.equal(imported.status, 200, imported.text)
-
-  const restored = (await to.request('/api/v5/rules/all', { as: plant })).json
-  assert.deepEqual([restored.sql, restored.actions], [rule.sql, [{ action: 'http:hook', fallbacks: ['http:spare'] }]])
-  assert.deepEqual((await to.request('/api/v5/rules')).json.data, [])
-  assert.deepEqual((await to.request('/api/v5/sources', { as: plant })).json[0].connector, 'far')
-  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${to.port}`, { clientId: 'c', username: 'plant/c' })
-  t.after(() => client.end(true))
-  await client.publishAsync('in/x', 'restored', { qos: 1 })
-  await service.until((received) => received.length === 1)
-  const [hooked] = service.received
-  assert.deepEqual(
-    [hooked.path, hooked.body, hooked.headers.authorization],
-    ['/hook', 'restored', 'Bearer hidden of plant'],
-  )
-  // The other namespace is unchanged, and a second import makes no changes.
-  assert.equal((await to.request('/api/v5/rules/all', { as: shop })).json.actions[0].action, 'http:hook')
-  const shops = await views(shop)
-  const again = await to.request('/api/v5/data/import', {
-    method: 'POST',
-    body: { filename, dry_run: true },
-    as: plant,
-  })
-  assert.deepEqual(again.json.data.configuration, [], again.text)
-  await to.request('/api/v5/rules/all', { method: 'DELETE', as: plant })
-  const other = await to.request('/api/v5/data/diff', { method: 'POST', body: { first: filename }, as: plant })
-  assert.ok(
-    other.json.data.configuration.some(({ key }: { key: string }) => key === 'rule_engine.rules.all.sql'),
-    other.text,
-  )
-  // A global administrator can also import it, into this namespace only.
-  copyArchive(from, to, filename, 'shop')
-  const strange = await to.request('/api/v5/data/import', { method: 'POST', body: { filename }, as: shop })
-  assert.deepEqual([strange.status, strange.json.reason], [403, 'FORBIDDEN'], strange.text)
-  const body = { filename }
-  assert.equal((await to.request('/api/v5/data/import?namespace=shop', { method: 'POST', body })).status, 403)
-  assert.equal((await to.request('/api/v5/data/import?namespace=plant', { method: 'POST', body })).status, 200)
-  assert.equal((await to.request('/api/v5/rules/all', { as: plant })).json.sql, rule.sql)
-  assert.deepEqual(await views(shop), shops)
-})
+    // The other namespace is unchanged, and a second import makes no changes.
+    assert.equal((await to.request('/api/v5/rules/all', { as: shop })).json.actions[0].action, 'http:hook')
+    const shops = await views(shop)
+    const again = await to.request('/api/v5/data/import', {
+      method: 'POST',
+      body: { filename, dry_run: true },
+      as: plant,
+    })
+    assert.deepEqual(again.json.data.configuration, [], again.text)
+    await to.request('/api/v5/rules/all', { method: 'DELETE', as: plant })
+    const other = await to.request('/api/v5/data/diff', { method: 'POST', body: { first: filename }, as: plant })
+    assert.ok(
+      other.json.data.configuration.some(({ key }: { key: string }) => key === 'rule_engine.rules.all.sql'),
+      other.text,
+    )
+    // A global administrator can also import it, into this namespace only.
+    copyArchive(from, to, filename, 'shop')
+    const strange = await to.request('/api/v5/data/import', { method: 'POST', body: { filename }, as: shop })
+    assert.deepEqual([strange.status, strange.json.reason], [403, 'FORBIDDEN'], strange.text)
+    const body = { filename }
+    assert.equal((await to.request('/api/v5/data/import?namespace=shop', { method: 'POST', body })).status, 403)
+    assert.equal((await to.request('/api/v5/data/import?namespace=plant', { method: 'POST', body })).status, 200)
+    assert.equal((await to.request('/api/v5/rules/all', { as: plant })).json.sql, rule.sql)
+    assert.deepEqual(await views(shop), shops)
+  },
+)
 
 test('settings that name files of the machine are imported into a namespace only by a global administrator', async (t) => {
   const from = await startWithNamespaces(t)

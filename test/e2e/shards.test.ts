@@ -5,6 +5,7 @@ import { type EventEmitter, once } from 'node:events'
 import { test, type TestContext } from 'node:test'
 import mqtt, { type IClientOptions, type IConnackPacket, type IDisconnectPacket, type MqttClient } from 'mqtt'
 import { type Broker, shared, startBroker, temporaryFolder } from './godwit-process.ts'
+import { longTest } from '../test-length.ts'
 
 const threeShards = { set: ['node.shards=3'] }
 /** Enough connections that not all are accepted by the same shard. */
@@ -27,7 +28,8 @@ const happening = (client: MqttClient, event: string): Promise<unknown[]> =>
 
 const sharedBroker = shared((scope) => startBroker(scope, threeShards))
 
-test('two hundred clients exchange messages, whatever shards have their connections and sessions', async (t) => {
+// Daily: fewer clients with each QoS in test/e2e/several-shards.test.ts.
+longTest('two hundred clients exchange messages, whatever shards have their connections and sessions', async (t) => {
   const broker = await sharedBroker()
   const clients = await Promise.all(
     Array.from({ length: 200 }, (_, number) =>
