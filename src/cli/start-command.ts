@@ -55,7 +55,11 @@ export async function startCommand(options: StartOptions, program: Program, term
   const signals = new Signals()
   const service = serviceManager(program.environment ?? {}, (problem) => terminal.fail(problem))
   // Messages do not pass the main thread, but its garbage collection uses every processor and slows down the shards.
-  startIdleGc({ traffic: () => (signals.node === undefined ? 0 : totalTraffic(signals.node)), forget: () => {} })
+  startIdleGc({
+    traffic: () => (signals.node === undefined ? 0 : totalTraffic(signals.node)),
+    clientBytes: () => 0,
+    forget: () => {},
+  })
   const surroundings = { options, program, terminal, signals, service }
   let life: NodeResult = await runNode(configured, surroundings)
   let former = configured

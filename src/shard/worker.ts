@@ -156,9 +156,11 @@ async function run(): Promise<void> {
 function heapOf(running: Shard): HeapManager {
   return startIdleGc({
     traffic: () => trafficIn((name) => counters.get(counterCells[name])) + (running.peers?.relayedChunks ?? 0),
+    clientBytes: () => running.core.view.memory.totalBytes,
     forget() {
       running.forgetTopics()
       running.buffers.forget()
+      running.peers?.forget()
     },
   })
 }

@@ -11,6 +11,8 @@ class ModelHeap {
   heap: number
   used = 10
   live = 10
+  /** MiB that clients use. */
+  clients = 0
   traffic = 0
   now = 0
   collectionMs = 100
@@ -26,6 +28,7 @@ class ModelHeap {
     return new IdleGc({
       heapBytes: () => this.heap * mebibyte,
       usedBytes: () => this.used * mebibyte,
+      clientBytes: () => this.clients * mebibyte,
       traffic: () => this.traffic,
       nowMs: () => this.now,
       forget: () => {
@@ -120,19 +123,72 @@ test('memory of a burst is released during moderate traffic too, in three interv
   assert.equal(model.done.length, 3)
 })
 
-test('beside little traffic a long collection is not followed by a release, which waits until the traffic ends', () => {
+test('beside little traffic, a long collection is not followed by a release; it is repeated until it is short', () => {
   const model = new ModelHeap()
   model.burst(200)
-  const interval = (traffic: number): string[] => {
-    model.traffic += traffic
+  const interval = (): string[] => {
+    model.traffic += 3_000
     model.check()
-    return model.done
+    return model.done.splice(0)
   }
-  for (let time = 0; time < 2; time++) assert.deepEqual(interval(3_000), [])
-  assert.deepEqual(interval(3_000), ['forget', 'collect'])
-  for (let time = 0; time < 20; time++) assert.deepEqual(interval(3_000), ['forget', 'collect'], 'once')
+  for (let time = 0; time < 2; time++) assert.deepEqual(interval(), [])
+  assert.deepEqual(interval(), ['forget', 'collect'])
+  model.collectionMs = 10
+  assert.deepEqual(interval(), ['forget', 'collect', 'release'])
+  for (let time = 0; time < 20; time++) assert.deepEqual(interval(), [])
+})
+
+test('beside little traffic, collections that stay long are repeated twice, and the release waits until the traffic ends', () => {
+  const model = new ModelHeap()
+  model.burst(200)
+  for (let time = 0; time < 20; time++) {
+    model.traffic += 3_000
+    model.check()
+  }
+  assert.deepEqual(model.done.splice(0), ['forget', 'collect', 'forget', 'collect', 'forget', 'collect'])
   model.checkOften()
-  assert.deepEqual(model.done, ['forget', 'collect', 'forget', 'collect', 'release'])
+  assert.deepEqual(model.done, ['forget', 'collect', 'release'])
+})
+
+test('the memory of a client that leaves is released, although the heap has not grown since it was released beside this client', () => {
+  const model = new ModelHeap()
+  model.burst(200)
+  model.clients = 80
+  model.live = 90
+  model.checkOften()
+  assert.deepEqual(model.done.splice(0), ['forget', 'collect', 'release'])
+  model.live = 10
+  model.clients = 60
+  model.checkOften()
+  assert.deepEqual(model.done, [], 'little has become free')
+  model.clients = 0
+  model.checkOften()
+  assert.deepEqual(model.done, ['forget', 'collect', 'release'])
+  model.done.length = 0
+  model.clients = 80
+  model.heap += 80
+  model.checkOften()
+  assert.deepEqual(model.done, ['forget', 'collect', 'release'], 'the heap has grown')
+})
+
+test('beside traffic too, the memory of a client that leaves is released', () => {
+  const model = new ModelHeap()
+  model.collectionMs = 10
+  model.burst(200)
+  model.clients = 80
+  model.live = 90
+  const intervals = (): string[] => {
+    for (let time = 0; time < 5; time++) {
+      model.traffic += 3_000
+      model.check()
+    }
+    return model.done.splice(0)
+  }
+  assert.deepEqual(intervals(), ['forget', 'collect', 'release'])
+  assert.deepEqual(intervals(), [])
+  model.clients = 0
+  model.live = 10
+  assert.deepEqual(intervals(), ['forget', 'collect', 'release'])
 })
 
 test('during moderate traffic, a heap with much memory in use is not collected, as that would take long', () => {

@@ -47,7 +47,7 @@ export function monitorMemory({ memory, histograms, alarms, supervisor }: Memory
     collect: () =>
       staggerWithin(shortestCollectionIntervalMs, [
         () => {
-          mainGc ??= new IdleGc({ ...ownHeap(), forget: () => {}, traffic: () => 0 })
+          mainGc ??= new IdleGc({ ...ownHeap(), forget: () => {}, traffic: () => 0, clientBytes: () => 0 })
           mainGc.collectNow()
         },
         ...shards.map((shard) => () => supervisor.send(shard, { kind: 'collect-garbage' })),

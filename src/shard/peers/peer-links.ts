@@ -145,6 +145,12 @@ export class PeerLinks implements LinkDependencies {
     this.#input(input)
   }
 
+  /** Drops references to the last messages of other shards: a payload may have many megabytes. */
+  forget(): void {
+    this.#messageInput.message = undefined as never
+    this.#plainMessageInput.message = undefined as never
+  }
+
   notePlainMessage(link: Link, message: Message): void {
     const input = this.#plainMessageInput
     input.peer = link.peer

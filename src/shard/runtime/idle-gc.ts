@@ -22,6 +22,11 @@ export interface GcDependencies {
   heapBytes(): number
   /** Used part of the heap, which a collection visits. */
   usedBytes(): number
+  /**
+   * Memory for clients as the broker counts it (`MemoryAccount`). When a session with a long queue ends, the heap keeps its size until a
+   * collection: only this number falls.
+   */
+  clientBytes(): number
   /** Empties caches. */
   forget(): void
   /** Collects garbage; the thread pauses. */
@@ -36,8 +41,8 @@ export interface GcDependencies {
   traffic(): number
 }
 
-/** Interval between checks. */
-const checkIntervalMs = 15_000
+/** Interval between checks. After a burst, memory is returned in three to four intervals, and that takes at most a minute. */
+const checkIntervalMs = 10_000
 /** Time between the checks of two threads: collections at the same time share the helper threads of V8, and take twice as long. */
 const checkLagMs = 500
 /** The first checks after the start, after the first clients have connected: one to collect and one to release. */
@@ -53,6 +58,8 @@ const maxModerateTraffic = 2_000
 const minReclaimBesideTrafficBytes = 67_108_864
 /** Intervals after a burst until then. */
 const moderateIntervals = 3
+/** Beside little traffic, attempts to release after a collection that took long: the next one has less to visit and to free. */
+const maxReleaseAttempts = 3
 /** With more in use, several visits take too long. */
 const maxBytesToRelease = 100_663_296
 /** With more in use, one visit takes too long. */
@@ -73,22 +80,29 @@ const youngIntervalMs = 100
 
 type Step = 'collect' | 'release'
 
+/** Sizes after a collection. */
+interface Sizes {
+  readonly heapBytes: number
+  readonly clientBytes: number
+}
+
 export class IdleGc {
   readonly #dependencies: GcDependencies
   #traffic: number
   #lookedAtMs: number
   /**
-   * Heap size after the last collection. A new thread has had none: loading its modules leaves a young generation of 30
-   * to 70 MB.
+   * After the last release. A new thread has had none: loading its modules leaves a young generation of 30 to 70 MB.
    */
-  #tidyBytes = 0
-  /** Heap size after the last collection, with the pages that it emptied. */
-  #collectedBytes = 0
+  #released: Sizes = { heapBytes: 0, clientBytes: 0 }
+  /** After the last collection, with the pages that it emptied. */
+  #collected: Sizes = { heapBytes: 0, clientBytes: 0 }
   /** Maximum since the last collection. V8 may have collected meanwhile and kept the pages. */
   #peakBytes: number
   #next: Step
   /** Consecutive intervals with moderate traffic and much to return. */
   #moderateIntervals = 0
+  /** Attempts to release that are left since the last burst. */
+  #releaseAttempts = 0
   #collectsNextAtMs = 0
   #releasesNextAtMs = 0
 
@@ -106,7 +120,7 @@ export class IdleGc {
     this.#peakBytes = Math.max(this.#peakBytes, this.#dependencies.heapBytes())
     if (trafficPerSecond >= maxIdleTraffic) return this.#lookBesideTraffic(trafficPerSecond)
     this.#moderateIntervals = 0
-    if (this.#peakBytes - this.#tidyBytes < minReclaimBytes) return
+    if (this.#reclaimableBytes(this.#released) < minReclaimBytes) return
     if (this.#next === 'collect') this.#collect()
     else this.#release()
   }
@@ -124,20 +138,34 @@ export class IdleGc {
 
   #lookBesideTraffic(trafficPerSecond: number): void {
     this.#next = 'collect'
+    if (this.#releaseAttempts > 0 && trafficPerSecond < maxLittleTraffic) return this.#tryToRelease()
+    this.#releaseAttempts = 0
     this.#moderateIntervals = this.#isWorthwhile(trafficPerSecond) ? this.#moderateIntervals + 1 : 0
     if (this.#moderateIntervals < moderateIntervals) return
     this.#moderateIntervals = 0
-    const durationMs = this.#collectWithCaches()
-    if (durationMs <= quickCollectionMs) this.#release()
-    else this.#noteCollected()
+    if (trafficPerSecond < maxLittleTraffic) this.#releaseAttempts = maxReleaseAttempts
+    this.#tryToRelease()
+  }
+
+  /** Collects, and releases if that was fast. */
+  #tryToRelease(): void {
+    if (this.#collectWithCaches() <= quickCollectionMs) return this.#release()
+    this.#noteCollected()
+    this.#releaseAttempts = this.#reclaimableBytes(this.#released) < minReclaimBytes ? 0 : this.#releaseAttempts - 1
   }
 
   #isWorthwhile(trafficPerSecond: number): boolean {
-    const reclaimBytes = this.#peakBytes - this.#collectedBytes
+    const reclaimBytes = this.#reclaimableBytes(this.#collected)
     const usedBytes = this.#dependencies.usedBytes()
     if (trafficPerSecond < maxLittleTraffic) return reclaimBytes >= minReclaimBytes && usedBytes <= maxBytesToCollect
     if (trafficPerSecond >= maxModerateTraffic || usedBytes > maxBytesToRelease) return false
     return reclaimBytes >= minReclaimBesideTrafficBytes
+  }
+
+  /** Growth of the heap since then, and what clients used then and do not use any more. */
+  #reclaimableBytes(since: Sizes): number {
+    const freedBytes = Math.max(0, since.clientBytes - this.#dependencies.clientBytes())
+    return this.#peakBytes - since.heapBytes + freedBytes
   }
 
   /** Memory is short: collects even if the thread is busy, within a limited part of its time. */
@@ -151,7 +179,7 @@ export class IdleGc {
     if (this.#releasesAfter(durationMs)) this.#dependencies.release()
     const endedAtMs = this.#dependencies.nowMs()
     this.#collectsNextAtMs = endedAtMs + (endedAtMs - beganAtMs) * workPerCollection
-    this.#isTidy()
+    this.#noteReleased()
   }
 
   /** Whether to return the pages that the collection has emptied: V8 kept 119 MB of them for client IDs of 60 KB. */
@@ -173,25 +201,27 @@ export class IdleGc {
 
   #collect(): void {
     this.#dependencies.forget()
-    if (this.#dependencies.usedBytes() > maxBytesToCollect) return this.#isTidy()
+    if (this.#dependencies.usedBytes() > maxBytesToCollect) return this.#noteReleased()
     this.#dependencies.collect()
-    if (this.#dependencies.usedBytes() > maxBytesToRelease) this.#isTidy()
+    if (this.#dependencies.usedBytes() > maxBytesToRelease) this.#noteReleased()
     else this.#next = 'release'
   }
 
   #release(): void {
     this.#dependencies.release()
-    this.#isTidy()
+    this.#noteReleased()
   }
 
-  #isTidy(): void {
-    this.#tidyBytes = this.#dependencies.heapBytes()
+  /** Nothing more is done until the heap grows, or clients use less. */
+  #noteReleased(): void {
     this.#noteCollected()
+    this.#released = this.#collected
+    this.#releaseAttempts = 0
   }
 
   #noteCollected(): void {
-    this.#collectedBytes = this.#dependencies.heapBytes()
-    this.#peakBytes = this.#collectedBytes
+    this.#collected = { heapBytes: this.#dependencies.heapBytes(), clientBytes: this.#dependencies.clientBytes() }
+    this.#peakBytes = this.#collected.heapBytes
     this.#next = 'collect'
   }
 }
@@ -227,7 +257,7 @@ const maxReducerDelayMs = 2_147_483_647
  * (`--memory-reducer-gc-count=0`): when disabled, it counts as done after eight seconds. From then on V8 lets the heap
  * grow by a third at a time, and collects all of it about ten times as often.
  */
-export function startIdleGc(within: Pick<GcDependencies, 'traffic' | 'forget'>): HeapManager {
+export function startIdleGc(within: Pick<GcDependencies, 'traffic' | 'forget' | 'clientBytes'>): HeapManager {
   setFlagsFromString(`--gc-memory-reducer-start-delay-ms=${maxReducerDelayMs}`)
   const heap = ownHeap()
   const tidy = new IdleGc({ ...heap, ...within })
@@ -248,7 +278,7 @@ export function startIdleGc(within: Pick<GcDependencies, 'traffic' | 'forget'>):
 }
 
 /** Returns functions that read and collect the heap of this thread. */
-export function ownHeap(): Omit<GcDependencies, 'traffic' | 'forget'> & {
+export function ownHeap(): Omit<GcDependencies, 'traffic' | 'forget' | 'clientBytes'> & {
   /** Collects the young generation only. */
   collectYoung(): void
 } {
