@@ -1,8 +1,8 @@
 // node test/run.ts NAME...     NAME is a set (check, unit, services) or one of its jobs
-// Runs jobs on all processors: two at a time, each with processes of its own. Prints the output of a job whole, when it ends. The exit
-// code is 0 only if all passed; a job of tests in which none ran has failed.
+// Builds, and runs jobs on all processors: two at a time, each with processes of its own. Prints the output of a job whole, when it ends.
+// The exit code is 0 only if all passed; a job of tests in which none ran has failed.
 
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { checkout, jobsOf, type Job } from './jobs.ts'
 
@@ -15,6 +15,10 @@ if (jobs.length === 0)
       .map(({ name }) => name)
       .join(', ')}`,
   )
+if (jobs.some(({ hasTests }) => hasTests))
+  execFileSync('npm', ['run', '--silent', 'build'], { cwd: checkout, stdio: 'inherit' })
+/** Brokers need not look for sources that are newer than the build (see bin/godwit.js), about 5 % of the processor time of a start. */
+const built = { GODWIT_BUNDLE: 'current' }
 const failed: string[] = []
 const waiting = jobs.filter(({ isAlone }) => isAlone !== true)
 await Promise.all(Array.from({ length: jobsAtOnce }, () => runAll(waiting)))
@@ -31,7 +35,7 @@ async function run({ name, command, environment, hasTests }: Job): Promise<void>
   const [program = '', ...options] = command
   const child = spawn(program, options, {
     cwd: checkout,
-    env: { ...process.env, ...environment },
+    env: { ...process.env, ...built, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const output: Buffer[] = []

@@ -27,9 +27,9 @@ export function casesOf<Case extends readonly unknown[]>(
   return isLong ? all : all.filter(([name]) => dailyNames.includes(name))
 }
 
-/** Of many cases that are made of the same parts, the daily run has one in three. */
-export function oneInThreeOf<Case>(all: readonly Case[]): readonly Case[] {
-  return isLong ? all : all.filter((_, index) => index % 3 === 0)
+/** Of many cases that are made of the same parts, the daily run has one in `number`. */
+export function oneIn<Case>(number: number, all: readonly Case[]): readonly Case[] {
+  return isLong ? all : all.filter((_, index) => index % number === 0)
 }
 
 /** A test of the long run only. The comment before each names the daily test that fails for nearly the same defects. */

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test'
 import type { Page, Request } from 'playwright-core'
 import { shared, type Scope } from '../e2e/godwit-process.ts'
 import { type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from '../management/api.ts'
-import { oneInThreeOf } from '../test-length.ts'
+import { oneIn } from '../test-length.ts'
 import { assertQuiet, openAt, type OpenPage } from './browser.ts'
 import { allDialogs, allRoutes, dialogsOfRows } from './routes.ts'
 import { fillBroker, settingsOfSample } from './sample-data.ts'
@@ -126,7 +126,7 @@ describe('axe finds no violation', () => {
   test('on any page, light and dark', async (t) => {
     const opened = await openWithAxe(t, await broker())
     const { page } = opened
-    for (const each of oneInThreeOf(allRoutes)) {
+    for (const each of oneIn(9, allRoutes)) {
       await goTo(page, each)
       assert.deepEqual(await faultsOf(page), [], each.route)
     }
@@ -137,7 +137,7 @@ describe('axe finds no violation', () => {
     const opened = await openWithAxe(t, await broker(), 320)
     const { page } = opened
     const dialog = page.locator(openDialog)
-    for (const { route, button } of oneInThreeOf(allDialogs)) {
+    for (const { route, button } of oneIn(9, allDialogs)) {
       await goTo(page, plainRoute)
       await page.evaluate((hash) => (location.hash = hash), route)
       await page.getByRole('button', { name: button, exact: true }).click()
@@ -157,7 +157,7 @@ describe('axe finds no violation', () => {
     const opened = await openWithAxe(t, await filledBroker())
     const { page } = opened
     const dialog = page.locator(openDialog)
-    for (const { route, button } of oneInThreeOf(dialogsOfRows)) {
+    for (const { route, button } of oneIn(9, dialogsOfRows)) {
       await goTo(page, plainRoute)
       await page.evaluate((hash) => (location.hash = hash), route)
       await page.getByRole('button', { name: button }).first().click()
@@ -171,7 +171,7 @@ describe('axe finds no violation', () => {
 
   test('at phone width no page scrolls horizontally', async (t) => {
     const { page } = await openAt(t, await broker(), plainRoute.route, { width: 320 })
-    for (const each of oneInThreeOf(allRoutes)) {
+    for (const each of oneIn(3, allRoutes)) {
       await goTo(page, each)
       const isWide = await page.evaluate(
         () => document.documentElement.scrollWidth > document.documentElement.clientWidth,

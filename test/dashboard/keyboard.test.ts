@@ -5,7 +5,7 @@ import { shared } from '../e2e/godwit-process.ts'
 import { startBrokerWithApi } from '../management/api.ts'
 import { assertQuiet, openAt } from './browser.ts'
 import { allRoutes } from './routes.ts'
-import { oneInThreeOf } from '../test-length.ts'
+import { oneIn } from '../test-length.ts'
 import { fillBroker, settingsOfSample } from './sample-data.ts'
 
 interface Walk {
@@ -56,7 +56,7 @@ const filledBroker = shared(async (scope) => {
   return broker
 })
 
-const routes = oneInThreeOf(allRoutes)
+const routes = oneIn(3, allRoutes)
 
 /** The menu and the header are the same on all pages; they are walked through on the first one only. */
 const placeOf = (route: string): string => (route === routes[0]?.route ? 'body' : '#content')
