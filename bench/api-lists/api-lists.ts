@@ -137,7 +137,7 @@ async function measurePages(): Promise<void> {
     await note('no request', () => pause(3_000, undefined))
     await note(`pages of ${limit} by cursor`, () => readPages(url))
     await note('page 1 of 100', () => readMany(`${url}?_page=1&_limit=100`, pages))
-    await note('one client', () => readMany(`${url}/sleeper-77`, pages))
+    await note('one client', () => readMany(`${url}/offline-77`, pages))
     await note('a user name without clients', () => readMany(`${url}?username=nobody`, 5))
     await note('all of it at once', () => readMany(url, 1))
   } finally {
@@ -160,12 +160,12 @@ function delays(latencies: Latencies): string[] {
 function* batches(): IterableIterator<StoredRecord[]> {
   for (let first = 0; first < sessions; first += recordsPerBatch) {
     const count = Math.min(recordsPerBatch, sessions - first)
-    yield Array.from({ length: count }, (_, index) => sleeper(first + index)).flat()
+    yield Array.from({ length: count }, (_, index) => sessionRecords(first + index)).flat()
   }
 }
 
-function sleeper(index: number): StoredRecord[] {
-  const clientId = `sleeper-${index}`
+function sessionRecords(index: number): StoredRecord[] {
+  const clientId = `offline-${index}`
   const session = {
     kind: 'session',
     clientId,

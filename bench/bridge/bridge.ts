@@ -39,7 +39,7 @@ const responseDelayMs = Number(options['respond-after'])
 const program = fileURLToPath(new URL('../../bin/godwit.js', import.meta.url))
 const warmSeconds = 2
 /** The broker reports once per second the longest delay of its event loop: wait until the filling, or the sending, is reported. */
-const toldMs = 2_500
+const reportIntervalMs = 2_500
 const microseconds = 1e6
 const kibPerMib = 1_024
 const { settings: apiSettings, request, loopDelayMs } = await brokerApi()
@@ -141,7 +141,7 @@ async function drain(): Promise<Drain> {
     await (
       await publisher(own.port, { window, most: spooled })
     ).done
-    await pause(toldMs)
+    await pause(reportIntervalMs)
     const mibBefore = mib()
     let maxMib = mibBefore
     let maxDelayMs = 0
@@ -158,7 +158,7 @@ async function drain(): Promise<Drain> {
     while (remote.count() < spooled) await pause(10)
     const secondsTaken = (performance.now() - startedMs) / 1_000
     while ((await spoolDepth()) > 0) await pause(50)
-    await pause(toldMs)
+    await pause(reportIntervalMs)
     clearInterval(looks)
     await remote.stop()
     return { perSecond: spooled / secondsTaken, maxDelayMs, mibBefore, maxMib }

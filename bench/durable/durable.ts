@@ -29,15 +29,15 @@ try {
     seconds: Number(options.seconds),
     window: Number(options.window),
   }
-  const awake = await generateLoad(load)
-  if (awake.lost > 0) console.error(`${awake.lost} messages were lost`)
+  const online = await generateLoad(load)
+  if (online.lost > 0) console.error(`${online.lost} messages were lost`)
   // The subscribers of the first run are disconnected; their sessions still exist.
-  const asleep = await generateLoad({ ...load, subscribers: 0 })
+  const offline = await generateLoad({ ...load, subscribers: 0 })
   printTable(
     ['20 publishers to 20 durable sessions, QoS 1, 64 bytes', 'acknowledged/s', 'processors busy'],
     [
-      ['subscribers awake', number(awake.acknowledgedPerSecond), number(awake.brokerCpuShare, 2)],
-      ['subscribers asleep', number(asleep.acknowledgedPerSecond), number(asleep.brokerCpuShare, 2)],
+      ['subscribers online', number(online.acknowledgedPerSecond), number(online.brokerCpuShare, 2)],
+      ['subscribers offline', number(offline.acknowledgedPerSecond), number(offline.brokerCpuShare, 2)],
     ],
   )
   console.log(`one fdatasync of 4 KiB here takes ${number(measureSyncMs(), 3)} ms (median of 500)`)

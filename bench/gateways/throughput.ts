@@ -80,7 +80,7 @@ function text(value: number): string {
   return Math.round(value).toLocaleString('en')
 }
 
-function tell(name: string, { taken, perSecond, processSeconds, threadSeconds }: Figures): void {
+function print(name: string, { taken, perSecond, processSeconds, threadSeconds }: Figures): void {
   const ofTime = `${text(taken / threadSeconds)} per second of the busiest thread, ${text(taken / processSeconds)} of all`
   console.log(`${name}: ${text(perSecond)} publications/s; ${ofTime}`)
 }
@@ -94,8 +94,8 @@ process.on('exit', () => bare.kill('SIGKILL'))
 try {
   await once(bare.stdout, 'data')
   console.log(`${protocol}, ${senders} senders, ${seconds} s; load of the machine ${loadavg()[0]?.toFixed(1)}`)
-  tell('Godwit', await measure(broker.process.pid, port))
-  tell('bare socket', await measure(bare.pid, barePort))
+  print('Godwit', await measure(broker.process.pid, port))
+  print('bare socket', await measure(bare.pid, barePort))
 } finally {
   await broker.stop()
   bare.kill()

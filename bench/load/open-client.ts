@@ -11,22 +11,22 @@ export interface OpenOptions {
   readonly id?: number
 }
 
-/** Resolves after CONNACK; rejects if the connection is refused or lost before. Later losses are reported to `hears.failed`. */
-export function openClient(options: OpenOptions, hears: Partial<LoadClientOwner> = {}): Promise<LoadClient> {
+/** Resolves after CONNACK; rejects if the connection is refused or lost before. Later losses are reported to `callbacks.failed`. */
+export function openClient(options: OpenOptions, callbacks: Partial<LoadClientOwner> = {}): Promise<LoadClient> {
   return new Promise((resolve, reject) => {
     const owner: LoadClientOwner = {
       subscribed: () => {},
       delivered: () => {},
       acknowledged: () => {},
       look: undefined,
-      ...hears,
+      ...callbacks,
       connected: (client) => {
-        hears.connected?.(client)
+        callbacks.connected?.(client)
         resolve(client)
       },
       failed: (client, reason) => {
         reject(new Error(`${options.clientId}: ${reason}`))
-        hears.failed?.(client, reason)
+        callbacks.failed?.(client, reason)
       },
     }
     const client = new LoadClient(options.id ?? 0, 4, { host: '127.0.0.1', port: options.port }, owner)
@@ -37,10 +37,10 @@ export function openClient(options: OpenOptions, hears: Partial<LoadClientOwner>
 /** As `openClient`, and subscribed to `filters` when it resolves. */
 export async function openSubscriber(
   options: OpenOptions & { readonly filters: readonly string[]; readonly qos: QoS },
-  hears: Partial<LoadClientOwner> = {},
+  callbacks: Partial<LoadClientOwner> = {},
 ): Promise<LoadClient> {
   const { promise: subscribed, resolve } = Promise.withResolvers<void>()
-  const client = await openClient(options, { ...hears, subscribed: () => resolve() })
+  const client = await openClient(options, { ...callbacks, subscribed: () => resolve() })
   client.write(subscribeFrame({ version: 4, packetId: 1, filters: options.filters, qos: options.qos }))
   await subscribed
   return client

@@ -40,17 +40,17 @@ interface Running {
 }
 
 const rows: [string, string][] = []
-const tell = (what: string, value: string): void => {
+const print = (what: string, value: string): void => {
   rows.push([what, value])
 }
 
 let broker = await start()
-tell('start with nothing stored', milliseconds(broker.startMs))
+print('start with nothing stored', milliseconds(broker.startMs))
 // The compiler and the buffer pools allocate memory once, so one queue is fetched first.
 await subscribeAndLeave(broker.port, 'warm', 'warm/#')
 await fill(broker.port, { clientId: 'filler', topic: 'warm/up', count: warmUpMessages, payloadBytes, window })
 await drain(broker.port, 'warm', warmUpMessages)
-await subscribeAndLeave(broker.port, 'sleeper', 'queue/#')
+await subscribeAndLeave(broker.port, 'offline', 'queue/#')
 await pause(settlingMs)
 const before = memoryMib(broker)
 
@@ -60,27 +60,27 @@ const fillSeconds = (performance.now() - filledAtMs) / 1_000
 const justAfter = memoryMib(broker)
 await pause(settlingMs)
 const after = memoryMib(broker)
-tell(`store ${number(messages)} messages`, `${number(fillSeconds, 1)} s, ${number(messages / fillSeconds)}/s`)
-tell('memory of its own before', mebibytes(before.own))
-tell('memory of its own added, at once', mebibytes(justAfter.own - before.own))
-tell(`memory of its own added, ${settlingMs / 1_000} s later`, mebibytes(after.own - before.own))
-tell('mapped files added', mebibytes(after.mapped - before.mapped))
+print(`store ${number(messages)} messages`, `${number(fillSeconds, 1)} s, ${number(messages / fillSeconds)}/s`)
+print('memory of its own before', mebibytes(before.own))
+print('memory of its own added, at once', mebibytes(justAfter.own - before.own))
+print(`memory of its own added, ${settlingMs / 1_000} s later`, mebibytes(after.own - before.own))
+print('mapped files added', mebibytes(after.mapped - before.mapped))
 await measureResumes('resume, warm: first message after')
 
 await stop(broker, 'SIGTERM')
 broker = await start()
-tell('start after an orderly stop', milliseconds(broker.startMs))
-tell('memory of its own after this start', mebibytes(memoryMib(broker).own))
+print('start after an orderly stop', milliseconds(broker.startMs))
+print('memory of its own after this start', mebibytes(memoryMib(broker).own))
 await measureResumes('resume after this start: first message after')
 
 await stop(broker, 'SIGKILL')
 broker = await start()
-tell('start after kill -9', milliseconds(broker.startMs))
+print('start after kill -9', milliseconds(broker.startMs))
 await measureResumes('resume after this start: first message after')
-const { tookMs, outOfOrder } = await drain(broker.port, 'sleeper', messages)
-tell('fetch and acknowledge all', `${number(tookMs / 1_000, 1)} s, ${number((messages / tookMs) * 1_000)}/s`)
-tell('of them out of order', number(outOfOrder))
-tell('memory of its own then', mebibytes(memoryMib(broker).own))
+const { tookMs, outOfOrder } = await drain(broker.port, 'offline', messages)
+print('fetch and acknowledge all', `${number(tookMs / 1_000, 1)} s, ${number((messages / tookMs) * 1_000)}/s`)
+print('of them out of order', number(outOfOrder))
+print('memory of its own then', mebibytes(memoryMib(broker).own))
 await stop(broker, 'SIGTERM')
 if (options.data === undefined) rmSync(folder, { recursive: true })
 
@@ -88,8 +88,8 @@ printTable([`${number(messages)} messages of ${payloadBytes} bytes for one sleep
 
 async function measureResumes(what: string): Promise<void> {
   const times: number[] = []
-  for (let count = 0; count < resumes; count++) times.push(await firstMessageAfterMs(broker.port, 'sleeper'))
-  tell(what, `first time ${milliseconds(times[0])}, median of ${resumes} ${milliseconds(median(times) ?? NaN)}`)
+  for (let count = 0; count < resumes; count++) times.push(await firstMessageAfterMs(broker.port, 'offline'))
+  print(what, `first time ${milliseconds(times[0])}, median of ${resumes} ${milliseconds(median(times) ?? NaN)}`)
 }
 
 async function start(): Promise<Running> {
@@ -97,19 +97,19 @@ async function start(): Promise<Running> {
   const settings = ['node.shards=1', 'listeners.tcp.bind=127.0.0.1:0'].flatMap((setting) => ['--set', setting])
   const [command, ...words] = [...pinnedTo(0), process.execPath, program, 'start', '--data', dataDirectory, ...settings]
   const child = spawn(command, words, { stdio: ['ignore', 'pipe', 'inherit'] })
-  const port = await portSaidBy(child.stdout)
+  const port = await reportedPort(child.stdout)
   return { child, port, startMs: performance.now() - startedMs }
 }
 
-function portSaidBy(output: Readable): Promise<number> {
+function reportedPort(output: Readable): Promise<number> {
   return new Promise((resolve, reject) => {
-    let said = ''
+    let text = ''
     output.on('data', (chunk) => {
-      said += String(chunk)
-      const port = /listening +mqtt:\/\/127\.0\.0\.1:(\d+)/.exec(said)?.[1]
+      text += String(chunk)
+      const port = /listening +mqtt:\/\/127\.0\.0\.1:(\d+)/.exec(text)?.[1]
       if (port !== undefined) resolve(Number(port))
     })
-    output.once('end', () => reject(new Error(`the broker did not start: ${said}`)))
+    output.once('end', () => reject(new Error(`the broker did not start: ${text}`)))
   })
 }
 

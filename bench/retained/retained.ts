@@ -101,7 +101,7 @@ async function probeUntil(probe: LoadClient, endMs: number, isDone: () => boolea
   return [latencies.percentileMs(0.5), latencies.percentileMs(0.99), latencies.maxMs].map((delay) => number(delay, 2))
 }
 
-function open(name: string, hears: Partial<LoadClientOwner> = {}): Promise<LoadClient> {
+function open(name: string, callbacks: Partial<LoadClientOwner> = {}): Promise<LoadClient> {
   return new Promise((resolve, reject) => {
     const client = new LoadClient(
       0,
@@ -114,7 +114,7 @@ function open(name: string, hears: Partial<LoadClientOwner> = {}): Promise<LoadC
         acknowledged: () => whenAcknowledged(),
         look: undefined,
         failed: (_, reason) => reject(new Error(`${name}: ${reason}`)),
-        ...hears,
+        ...callbacks,
       },
     )
     client.write(connectFrame({ version: 4, clientId: name, persistent: false }))

@@ -44,13 +44,13 @@ await measure('count the references to bodies, as at a start', async () => {
   for await (const counts of store.countPayloadReferences()) console.log(counts.length)
 })
 await measure('read the first 1,000 messages', async () => {
-  await readQueue(store, 'sleeper', messages / 2, 1_000)
+  await readQueue(store, 'offline', messages / 2, 1_000)
 })
 await measure('read the whole queue in parts of 1,000', async () => {
-  for (let from = messages / 2; ; from += 1_000) if ((await readQueue(store, 'sleeper', from, 1_000)).isEnd) return
+  for (let from = messages / 2; ; from += 1_000) if ((await readQueue(store, 'offline', from, 1_000)).isEnd) return
 })
 await measure('end the session', async () => {
-  await store.commit([{ change: 'delete-session', clientId: 'sleeper' }])
+  await store.commit([{ change: 'delete-session', clientId: 'offline' }])
 })
 await measure('2,000 commits while it is swept away', async () => {
   for (let first = 0; first < 2_000; first++) await store.commit(queued(messages + first * 10, 10))
@@ -95,7 +95,7 @@ function queued(first: number, count = perBatch): StoredChange[] {
     change: 'put',
     record: {
       kind: 'queued',
-      clientId: 'sleeper',
+      clientId: 'offline',
       sequence: first + index,
       qos: 1,
       retain: false,
@@ -122,6 +122,6 @@ function queued(first: number, count = perBatch): StoredChange[] {
 function acknowledged(first: number): StoredChange[] {
   return Array.from({ length: perBatch }, (_, index) => ({
     change: 'delete',
-    key: { kind: 'queued', clientId: 'sleeper', sequence: first + index },
+    key: { kind: 'queued', clientId: 'offline', sequence: first + index },
   }))
 }

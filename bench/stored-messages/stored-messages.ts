@@ -51,8 +51,8 @@ try {
   await stop(broker)
   broker = await start()
   await note(broker, 'started again')
-  const heard = await subscribeTo(broker.port, 'large/#', Number(options.retained))
-  await note(broker, `one client has received ${heard} retained messages`)
+  const received = await subscribeTo(broker.port, 'large/#', Number(options.retained))
+  await note(broker, `one client has received ${received} retained messages`)
   await stop(broker)
 } finally {
   await rm(directory, { recursive: true, force: true })
@@ -65,13 +65,13 @@ async function start(): Promise<Running> {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const port = await new Promise<number>((resolve, reject) => {
-    let said = ''
+    let output = ''
     child.stdout.on('data', (chunk) => {
-      said += String(chunk)
-      const found = /127\.0\.0\.1:(\d+)/.exec(said)
+      output += String(chunk)
+      const found = /127\.0\.0\.1:(\d+)/.exec(output)
       if (found !== null) resolve(Number(found[1]))
     })
-    child.once('exit', () => reject(new Error(`the broker did not start: ${said}`)))
+    child.once('exit', () => reject(new Error(`the broker did not start: ${output}`)))
   })
   return { process: child, port }
 }
@@ -158,14 +158,14 @@ async function publishRetained(port: number): Promise<void> {
 /** Resolves with the number of received messages. */
 async function subscribeTo(port: number, filter: string, count: number): Promise<number> {
   const client = await open(port)
-  let heard = 0
+  let received = 0
   const all = new Promise<void>((resolve) => {
     client.on('message', () => {
-      if (++heard === count) resolve()
+      if (++received === count) resolve()
     })
   })
   await client.subscribeAsync(filter)
   if (count > 0) await all
   await client.endAsync()
-  return heard
+  return received
 }

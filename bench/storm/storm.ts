@@ -132,8 +132,8 @@ function openAll(errand: Errand): Promise<LoadClient[]> {
 async function publishToAll(): Promise<void> {
   const { promise: taken, resolve } = Promise.withResolvers<void>()
   let waiting = queued
-  const hears = { acknowledged: (_: LoadClient, messages: number) => (waiting -= messages) > 0 || resolve() }
-  const publisher = await openClient({ port: broker.port, clientId: 'publisher' }, hears)
+  const callbacks = { acknowledged: (_: LoadClient, messages: number) => (waiting -= messages) > 0 || resolve() }
+  const publisher = await openClient({ port: broker.port, clientId: 'publisher' }, callbacks)
   for (let packetId = 1; packetId <= queued; packetId++) {
     publisher.write(publishFrame({ version: 4, topic: 'all/of/them', qos: 1, packetId, payload: Buffer.alloc(64) }))
   }

@@ -62,7 +62,7 @@ function heapBytes(): number {
   return process.memoryUsage().heapUsed
 }
 
-const say = (what: string, figure: string): void => console.log(`${what.padEnd(72)} ${figure}`)
+const print = (what: string, figure: string): void => console.log(`${what.padEnd(72)} ${figure}`)
 const inNs = (ns: number): string => `${ns.toFixed(1).padStart(9)} ns`
 
 /** 100 sites of 100 devices of 10 sensors: `count` of them. */
@@ -88,7 +88,7 @@ function addUnrelated(routes: TopicRouter<Subscriber>, count: number): void {
 function measurePlans(): void {
   // Warm up with all cases, so that the first one has no advantage from code that is compiled for it alone.
   measurePlansBeside(10, () => {})
-  for (const unrelated of [1, 1_000, 1_000_000]) measurePlansBeside(unrelated, say)
+  for (const unrelated of [1, 1_000, 1_000_000]) measurePlansBeside(unrelated, print)
 }
 
 function measurePlansBeside(unrelated: number, report: (what: string, figure: string) => void): void {
@@ -166,9 +166,12 @@ function measureChurn(): void {
       plans.set(topic, plan)
       if (at % messagesPerChange === 0) change(routes, filter, at / messagesPerChange)
     }
-    say(`1,000 changes a second of ${name}: plans rebuilt`, `${((anew / order.length) * 100).toFixed(2).padStart(9)} %`)
+    print(
+      `1,000 changes a second of ${name}: plans rebuilt`,
+      `${((anew / order.length) * 100).toFixed(2).padStart(9)} %`,
+    )
     const share = ((busy - quiet) / messageBudgetNs) * 100
-    say(
+    print(
       `1,000 changes a second of ${name}`,
       `${inNs(busy)}, without ${inNs(quiet)}: ${share.toFixed(1)} % of a message`,
     )
@@ -184,7 +187,7 @@ function measureFanOut(): void {
       topic.route = undefined
       routes.planFor(topic)
     })
-    say(`plan with ${count} recipients, rebuilt: for each recipient`, inNs(ns / count))
+    print(`plan with ${count} recipients, rebuilt: for each recipient`, inNs(ns / count))
   }
 }
 
@@ -208,12 +211,12 @@ function measureRetained(): void {
     longest = Math.max(longest, performance.now() - at)
   }
   const ms = performance.now() - start
-  say('1,000,000 retained: set, for each', `${inNs(ms)}, the longest ${longest.toFixed(2)} ms`)
-  say(
+  print('1,000,000 retained: set, for each', `${inNs(ms)}, the longest ${longest.toFixed(2)} ms`)
+  print(
     '1,000,000 retained: memory of the tree for each',
     `${((heapBytes() - before) / 1e6).toFixed(0).padStart(9)} bytes`,
   )
-  say('1,000,000 retained: get', inNs(nsPerCall(1_000_000, (at) => tree.get(messages[at].topicName))))
+  print('1,000,000 retained: get', inNs(nsPerCall(1_000_000, (at) => tree.get(messages[at].topicName))))
   for (const filter of ['#', 'site/+/device/+/sensor/1', '+/+/+/+/+/none', 'site/17/#']) {
     for (const limit of [1_024, 4_096]) walk(tree, filter, limit)
   }
@@ -230,11 +233,11 @@ function measureFlatRetained(): void {
     tree.set(message)
     longest = Math.max(longest, performance.now() - at)
   }
-  say(
+  print(
     '1,000,000 retained on one level: memory of the tree for each',
     `${((heapBytes() - before) / 1e6).toFixed(0).padStart(9)} bytes`,
   )
-  say('1,000,000 retained on one level: the longest set', `${longest.toFixed(2).padStart(9)} ms`)
+  print('1,000,000 retained on one level: the longest set', `${longest.toFixed(2).padStart(9)} ms`)
   walk(tree, 'status/+', 4_096)
 }
 
@@ -252,7 +255,7 @@ function walk(tree: RetainedTree<Retained>, filter: string, limit: number): void
     isEnd = slice.isEnd
   }
   const whole = performance.now() - start
-  say(
+  print(
     `walk ${filter} in slices of ${limit}: the longest slice`,
     `${longest.toFixed(2).padStart(9)} ms of ${slices} slices, ${whole.toFixed(0)} ms in all, ${found} found`,
   )

@@ -127,9 +127,9 @@ class ArchiveChecker {
     else if (this.#meta === undefined && this.#members.length === 0) throw new InvalidArchive('it is empty')
     const configurationNamespace = this.#configurationNamespace
     // META.hocon of another product does not contain it.
-    const saysNamespace = meta === noMeta || meta.product === ownProduct || configurationNamespace === undefined
+    const hasNamespace = meta === noMeta || meta.product === ownProduct || configurationNamespace === undefined
     return {
-      meta: saysNamespace ? meta : { ...meta, namespace: configurationNamespace },
+      meta: hasNamespace ? meta : { ...meta, namespace: configurationNamespace },
       configuration: this.#configuration,
       configurationNamespace,
       files: this.#files,

@@ -155,7 +155,7 @@ export class Bridge implements LinkCallbacks {
   }
 
   handleBytes(link: PacketLink): void {
-    if (link === this.#remote) this.#monitor.noteHeard(this.#dependencies.nowMs())
+    if (link === this.#remote) this.#monitor.noteReceived(this.#dependencies.nowMs())
   }
 
   handlePacket(link: PacketLink, packet: Packet): void {
@@ -194,8 +194,8 @@ export class Bridge implements LinkCallbacks {
     this.#subscriptionState.useForwards(this.#settings, this.#isAnew)
     const changes = this.#subscriptionState.localChanges(this.#settings, marks, this.#isAnew)
     // CONNECT contains the limits, which must apply before the remote broker is connected.
-    const saysLimits = marks === undefined && this.#subscriptionState.hasLimitsToSay(this.#settings)
-    if (areNone(changes) && !saysLimits && !this.#isAnew) return then()
+    const sendsLimits = marks === undefined && this.#subscriptionState.hasUnsentLimits(this.#settings)
+    if (areNone(changes) && !sendsLimits && !this.#isAnew) return then()
     if (marks === undefined) this.#moveTo('preparing', this.#dependencies.nowMs() + localTimeoutMs)
     this.#localSetup = new LocalSetup({
       linkTo: (owner) => linkLocal(owner, this.#dependencies),

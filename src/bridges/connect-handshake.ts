@@ -78,7 +78,9 @@ export class ConnectHandshake {
 
   begin(): void {
     const { link, settings, broker, negotiated } = this.#dependencies
-    link.send(connectRemote(settings, broker, { cleanStart: this.#cleanStart, saysBridge: negotiated.saysBridge }))
+    link.send(
+      connectRemote(settings, broker, { cleanStart: this.#cleanStart, sendsBridgeBit: negotiated.sendsBridgeBit }),
+    )
   }
 
   handleStep(packet: Packet): Step {
@@ -90,26 +92,26 @@ export class ConnectHandshake {
   /** The remote broker has closed the connection. */
   close(): Step | undefined {
     const { negotiated, versions, server } = this.#dependencies
-    const isRefusal = this.connack === undefined && negotiated.saysBridge
-    return isRefusal && versions.leaveBitOut(server, false) ? retryStep() : undefined
+    const isRefusal = this.connack === undefined && negotiated.sendsBridgeBit
+    return isRefusal && versions.omitBit(server, false) ? retryStep() : undefined
   }
 
   #handleConnack(connack: ConnackPacket): Step {
     const { negotiated, versions, server, isJoined, isCleared, link } = this.#dependencies
-    if (negotiated.saysBridge && isUnknownVersion(connack, negotiated.version) && versions.leaveBitOut(server, true))
+    if (negotiated.sendsBridgeBit && isUnknownVersion(connack, negotiated.version) && versions.omitBit(server, true))
       return retryStep()
     if (connack.reasonCode !== 0) {
       const words = reasonText(connack.reasonCode, negotiated.version, connack.properties?.reasonString)
       return { step: 'fail', why: `the remote broker refused the bridge: ${words}` }
     }
-    const isAsConfigured = negotiated.language === 'as configured'
+    const isAsConfigured = negotiated.versionChoice === 'as configured'
     if (!isAsConfigured && nameIn(connack) === undefined) return this.#retryConfiguredVersion()
     if (connack.sessionPresent && (this.#cleanStart || !isJoined))
       return { step: 'breach', text: 'a session that was to be forgotten is there' }
     if (!isAsConfigured) versions.recordUpgrade(server)
     else if (versions.recordAccepted(server)) return retryStep(negotiated.version)
     if (negotiated.lacksBit) this.#warnOfEchoes()
-    if (!negotiated.saysBridge || isCleared) return this.#accept(connack, undefined)
+    if (!negotiated.sendsBridgeBit || isCleared) return this.#accept(connack, undefined)
     this.connack = connack
     link.send({ type: 'pingreq' })
     return { step: 'wait' }
@@ -138,7 +140,7 @@ export class ConnectHandshake {
   /** It accepts 5.0 and sends no name. Another version may be configured for a reason. */
   #retryConfiguredVersion(): Step {
     const { negotiated, versions, server, link } = this.#dependencies
-    if (negotiated.language === 'tries 5.0') {
+    if (negotiated.versionChoice === 'tries 5.0') {
       link.end(disconnectPacket(5, {}))
       return {
         step: 'fail',

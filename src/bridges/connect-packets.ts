@@ -51,7 +51,7 @@ export function connectLocal(
 export function connectRemote(
   settings: BridgeSettings,
   broker: LocalBroker,
-  how: { cleanStart: boolean; saysBridge: boolean },
+  how: { cleanStart: boolean; sendsBridgeBit: boolean },
 ): ConnectPacket {
   const { version, clientId, keepAliveSeconds, username, password, will } = settings
   return {
@@ -65,7 +65,7 @@ export function connectRemote(
     password: version === 5 || username !== undefined ? password : undefined,
     will,
     properties: version === 5 ? propertiesOf(settings, broker) : undefined,
-    isBridge: version !== 5 && how.saysBridge,
+    isBridge: version !== 5 && how.sendsBridgeBit,
   }
 }
 

@@ -17,13 +17,13 @@ export function shorterKeepAlive(ownSeconds: number, serverSeconds: number | und
 
 export class KeepAlive {
   readonly #intervalMs: number
-  #heardAtMs: number
+  #receivedAtMs: number
   #pingAtMs: number
 
   /** `seconds`: 0 for none. */
   constructor(seconds: number, nowMs: number) {
     this.#intervalMs = seconds * msPerSecond
-    this.#heardAtMs = nowMs
+    this.#receivedAtMs = nowMs
     this.#pingAtMs = seconds === 0 ? Infinity : nowMs + this.#intervalMs * pingAfter
   }
 
@@ -32,13 +32,13 @@ export class KeepAlive {
     return this.#pingAtMs
   }
 
-  noteHeard(nowMs: number): void {
-    this.#heardAtMs = nowMs
+  noteReceived(nowMs: number): void {
+    this.#receivedAtMs = nowMs
   }
 
   /** Called when due. Returns what to do. */
   check(nowMs: number): 'send-ping' | 'disconnect' {
-    const deadAtMs = this.#heardAtMs + this.#intervalMs * timeoutAfter
+    const deadAtMs = this.#receivedAtMs + this.#intervalMs * timeoutAfter
     if (nowMs >= deadAtMs) return 'disconnect'
     this.#pingAtMs = Math.min(nowMs + this.#intervalMs * pingAfter, deadAtMs)
     return 'send-ping'

@@ -28,9 +28,13 @@ export class LocalSetup implements LinkCallbacks {
   }
 
   /** `say` returns the number of expected acknowledgements. `isAnew`: the session starts empty. */
-  begin(settings: BridgeSettings, { isAnew }: { readonly isAnew: boolean }, say: (link: PacketLink) => number): void {
+  begin(
+    settings: BridgeSettings,
+    { isAnew }: { readonly isAnew: boolean },
+    sendPackets: (link: PacketLink) => number,
+  ): void {
     this.#link.send(connectLocal(settings, { receiveMaximum: 1, isAnew }))
-    this.#pendingAcks = say(this.#link)
+    this.#pendingAcks = sendPackets(this.#link)
   }
 
   closeLinks(): void {

@@ -321,6 +321,6 @@ export function hasSameRules(before: BridgeSettings, after: BridgeSettings): boo
  * Before 5.0 only a declared bridge does not receive its own messages, and gets the name of a remote Godwit broker.
  * If a broker does not know the declaration, the bridge connects again without it: see `version-negotiation.ts`.
  */
-export function saysBridge({ version, noLocalBefore5 }: BridgeSettings): boolean {
+export function sendsBridgeBit({ version, noLocalBefore5 }: BridgeSettings): boolean {
   return version !== 5 && noLocalBefore5
 }

@@ -89,7 +89,7 @@ export class SubscriptionState {
   }
 
   /** Returns whether limits must be sent, also if there are none any more. */
-  hasLimitsToSay({ spool }: BridgeSettings): boolean {
+  hasUnsentLimits({ spool }: BridgeSettings): boolean {
     this.#hasHadLimits ||= spoolProperties(spool).length > 0
     return this.#hasHadLimits
   }

@@ -71,7 +71,7 @@ export const serverAddress: SettingType<string> = {
     const text = scalarText(value)
     if (text === undefined) return notA(this.name, value)
     if (text === '') return { value: text }
-    if (text.includes('/')) return { problem: 'the address is only host:port: TLS is spoken with it in any case' }
+    if (text.includes('/')) return { problem: 'the address is only host:port: TLS is always used' }
     const parsed = parseServerUrl(`mqtts://${text}`)
     return 'problem' in parsed ? { problem: `the address ${parsed.problem}` } : { value: text }
   },

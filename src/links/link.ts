@@ -231,7 +231,7 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
         return this.#dependencies.notePeerMessage(this, readCommitted(this.#reader))
       case recordKinds.clone:
         return this.#dependencies.notePeerMessage(this, readPeerMessage(this.#reader))
-      case recordKinds.retainedFound:
+      case recordKinds.retainedResponse:
         this.#found = new PartialRetainedResponse(this.#reader)
         return this.#reportIfComplete(this.#found)
       case recordKinds.retainedMessage:

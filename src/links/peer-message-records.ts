@@ -1,8 +1,8 @@
 // Writes and reads the records of all peer messages except publications, which are in publish-writer.ts:
 //
-//   committed        the number of a batch, because it is frequent
-//   retained-found   a header, and then a record for each retained message
-//   all others       a structured clone
+//   committed           the number of a batch, because it is frequent
+//   retained-response   a header, and then a record for each retained message
+//   all others          a structured clone
 
 import { deserialize, serialize } from 'node:v8'
 import type { Message, PeerCommitted, PeerMessage, PeerPublish } from '../core/index.ts'
@@ -12,7 +12,7 @@ import type { LinkBufferWriter } from './link-buffer-writer.ts'
 import type { PublishWriter } from './publish-writer.ts'
 import { recordKinds } from './record-kinds.ts'
 
-type RetainedFound = Extract<PeerMessage, { kind: 'retained-found' }>
+type RetainedResponse = Extract<PeerMessage, { kind: 'retained-response' }>
 
 const float64Bytes = 8
 
@@ -21,7 +21,7 @@ export function writePeerMessage(
   publishes: PublishWriter,
   message: Exclude<PeerMessage, PeerPublish>,
 ): void {
-  if (message.kind === 'retained-found') writeRetainedFound(writer, publishes, message)
+  if (message.kind === 'retained-response') writeRetainedResponse(writer, publishes, message)
   else if (message.kind === 'committed' && isPlainCommitted(message)) writeCommitted(writer, message.upTo)
   else writeClone(writer, recordKinds.clone, message)
 }
@@ -50,10 +50,10 @@ interface RetainedResponseHeader {
   readonly count: number
 }
 
-function writeRetainedFound(writer: LinkBufferWriter, publishes: PublishWriter, found: RetainedFound): void {
+function writeRetainedResponse(writer: LinkBufferWriter, publishes: PublishWriter, found: RetainedResponse): void {
   const { requestId, isEnd, messages } = found
   const header: RetainedResponseHeader = { requestId, isEnd, count: messages.length }
-  writeClone(writer, recordKinds.retainedFound, header)
+  writeClone(writer, recordKinds.retainedResponse, header)
   for (const message of messages) {
     publishes.writeMessage(recordKinds.retainedMessage, message, { flags: 0, details: undefined })
   }
@@ -77,9 +77,9 @@ export class PartialRetainedResponse {
     this.#messages.push(message)
   }
 
-  read(): RetainedFound {
+  read(): RetainedResponse {
     const { requestId, isEnd } = this.#header
-    return { kind: 'retained-found', requestId, messages: this.#messages, isEnd }
+    return { kind: 'retained-response', requestId, messages: this.#messages, isEnd }
   }
 }
 

@@ -7,8 +7,8 @@ export const recordKinds = {
   publishSingle: 2,
   /** `committed` without refusals: sent with every batch. */
   committed: 3,
-  /** The header of a `retained-found`, and each of its messages after it. */
-  retainedFound: 4,
+  /** The header of a `retained-response`, and each of its messages after it. */
+  retainedResponse: 4,
   retainedMessage: 7,
   /** Every other peer message, as a structured clone. */
   clone: 5,

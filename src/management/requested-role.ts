@@ -4,13 +4,13 @@
 import { type ApiError, refuse } from './api-error.ts'
 
 /** Returns the role in the body, undefined if there is none, or a refusal if the two names have different values. */
-export function requestedRole<Said extends string>({
+export function requestedRole<Requested extends string>({
   role,
   tags,
 }: {
-  readonly role?: Said | undefined
-  readonly tags?: Said | undefined
-}): Said | undefined | ApiError {
+  readonly role?: Requested | undefined
+  readonly tags?: Requested | undefined
+}): Requested | undefined | ApiError {
   if (role !== undefined && tags !== undefined && role !== tags) {
     return refuse('invalidParameter', 'role and tags in the body say different things; send one of them')
   }

@@ -90,10 +90,10 @@ async function run(): Promise<void> {
   denyAddresses(start.deniedAddresses ?? [])
   const client = new StoreClient((request) => post({ kind: 'store', request }))
   const early: NodeToShard[] = []
-  let hear = (message: NodeToShard): void => void early.push(message)
+  let handleMessage = (message: NodeToShard): void => void early.push(message)
   parentPort?.on('message', (message: NodeToShard) => {
     if (message.kind === 'store') client.handleNotice(message.notice)
-    else hear(message)
+    else handleMessage(message)
   })
   const store = await openLevelStore({
     directory: join(start.dataDirectory, 'store'),
@@ -145,8 +145,9 @@ async function run(): Promise<void> {
   client.onTrouble()
   for (const { peer, port } of start.links ?? []) running.link(peer, linkPortOver(port))
   const rules = rulesOf(running, clock)
-  hear = (message) => obey(message, { shard: running, store, listeners, listenerLimits, clock, rules, gateways })
-  for (const message of early) hear(message)
+  handleMessage = (message) =>
+    obey(message, { shard: running, store, listeners, listenerLimits, clock, rules, gateways })
+  for (const message of early) handleMessage(message)
   await letClientsIn(running, listeners, rules, gateways)
   bridgesOf(running, store, clock)
   heap = heapOf(running)

@@ -57,11 +57,11 @@ export function readMessage2(reader: ByteReader): StoredMessage {
   return readMessageOf(reader, false)
 }
 
-function readMessageOf(reader: ByteReader, saysMountpoint: boolean): StoredMessage {
+function readMessageOf(reader: ByteReader, hasMountpoint: boolean): StoredMessage {
   const flags = reader.byte()
   const topic = reader.text()
   const publisher = reader.text()
-  const publisherMountpoint = saysMountpoint ? reader.text() : ''
+  const publisherMountpoint = hasMountpoint ? reader.text() : ''
   const publisherUsername = (flags & usernameFlag) === 0 ? undefined : reader.text()
   const publishedAtMs = reader.float()
   const expiresAtMs = (flags & expiresFlag) === 0 ? undefined : reader.float()

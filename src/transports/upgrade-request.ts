@@ -53,7 +53,7 @@ export function checkUpgrade({ url, httpVersion, headers }: UpgradeRequest, rule
   // RFC 6455 4.4: the response to a draft version names the supported one.
   const version = headers['sec-websocket-version']
   if (version !== undefined && version !== webSocketVersion) {
-    return refuse(426, `WebSocket version ${webSocketVersion} is spoken here`)
+    return refuse(426, `WebSocket version ${webSocketVersion} is required`)
   }
   const offered = offeredSubprotocols(headers['sec-websocket-protocol'])
   if (preferredSubprotocol(offered) === undefined && (offered.size > 0 || rules.failsWithoutSubprotocol)) {

@@ -49,7 +49,7 @@ export function archiveOf(
     const table = /^tables\/(.+)\.jsonl$/.exec(name)?.[1]
     if (table !== undefined) counts[table] = content.split('\n').length - 1
   }
-  const told = writeMeta({
+  const metaText = writeMeta({
     product: 'godwit',
     format: 1,
     version: '0.1.0',
@@ -62,7 +62,7 @@ export function archiveOf(
     ...meta,
   })
   const entries = Object.entries(members).map(([name, content]) => ({ name: `${folder}/${name}`, content }))
-  return gzipSync(tarOf([{ name: `${folder}/META.hocon`, content: told }, ...entries]))
+  return gzipSync(tarOf([{ name: `${folder}/META.hocon`, content: metaText }, ...entries]))
 }
 
 /** Returns the result of the check. */

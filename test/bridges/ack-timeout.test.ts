@@ -10,7 +10,7 @@ import { ack, crafted, pingresp, polite } from './crafted.ts'
 const outward = 'forwards = [{local_topic = "out", remote_topic = ""}], keepalive = 60s'
 const nothing = (): void => undefined
 
-interface Heard {
+interface ReceivedPublish {
   readonly atMs: number
   readonly dup: boolean
 }
@@ -20,7 +20,7 @@ function remote(
   bridge: string,
   handlePacket: (packet: Packet, send: (bytes: Buffer) => void) => void = () => undefined,
 ) {
-  const published: Heard[] = []
+  const published: ReceivedPublish[] = []
   const there = crafted(
     polite((packet, send) => {
       if (packet.type === 'pingreq') send(pingresp)

@@ -172,12 +172,12 @@ class BridgeScenario {
   }
 
   #judge(from: Side, to: Side, root: string): string | undefined {
-    const heard = new Map<string, number>()
+    const deliveries = new Map<string, number>()
     const lastOf = new Map<string, number>()
     for (const message of to.listener.messages) {
       if (message.isRepeat || message.topic === 'twin' || !message.topic.startsWith(`${root}/`)) continue
-      const before = heard.get(message.payload) ?? 0
-      heard.set(message.payload, before + 1)
+      const before = deliveries.get(message.payload) ?? 0
+      deliveries.set(message.payload, before + 1)
       if (before > 0) continue
       const line = `${message.topic} at QoS ${message.qos}`
       const number = Number(message.payload.split('-')[1])
@@ -188,7 +188,7 @@ class BridgeScenario {
     for (const publication of from.publications) {
       const { qos, topic } = publication
       const payload = publication.payload.toString()
-      const times = heard.get(payload) ?? 0
+      const times = deliveries.get(payload) ?? 0
       if (qos > 0 && publication.isAcknowledged && times === 0)
         return this.#words(`${payload} on ${topic} (QoS ${qos}) was lost`)
       if (qos === 2 && times > 1 && !this.#hasForgetfulRemote)

@@ -357,8 +357,8 @@ describe('a message that the remote broker refuses', () => {
         author.publish('out/a', 'too much', { qos, properties: tooMany })
         for (const payload of payloads(10, 'n')) author.publish('out/a', payload, { qos })
         world.passSeconds(60)
-        const heard = qos === 2 ? listener.payloads : [...new Set(listener.payloads)]
-        assert.deepEqual(heard, [...payloads(10), ...payloads(10, 'n')])
+        const received = qos === 2 ? listener.payloads : [...new Set(listener.payloads)]
+        assert.deepEqual(received, [...payloads(10), ...payloads(10, 'n')])
         assert.equal(world.status.counters.dropped['refused-there'], 1)
         assert.deepEqual([world.status.state, world.status.spooled], ['connected', 0])
       })

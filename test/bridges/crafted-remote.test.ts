@@ -92,14 +92,14 @@ describe('a remote broker that sends', () => {
   })
 
   test('packets that violate the protocol gets DISCONNECT with the reason in MQTT 5.0', () => {
-    const heard: (number | undefined)[] = []
+    const reasonCodesReceived: (number | undefined)[] = []
     const handlePacket: PacketHandler = polite((packet, send) => {
       if (packet.type === 'subscribe') send(connack)
-      if (packet.type === 'disconnect') heard.push(packet.reasonCode)
+      if (packet.type === 'disconnect') reasonCodesReceived.push(packet.reasonCode)
     })
     const world = new Bridged({ bridge: bothWays, crafted: crafted(handlePacket).remote })
     assert.match(world.status.lastError ?? '', /unexpected packet: connack/)
-    assert.deepEqual(heard, [reasonCodes.protocolError])
+    assert.deepEqual(reasonCodesReceived, [reasonCodes.protocolError])
   })
 
   test('acknowledgements that match no request, repeatedly: they are not reported', () => {

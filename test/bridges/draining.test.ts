@@ -15,7 +15,7 @@ const other = 'mqtt-tcp://other:1883'
 
 interface Remote {
   acknowledges: boolean
-  say: (bytes: Buffer) => void
+  sendBytes: (bytes: Buffer) => void
   close: () => void
   /** The numbers of the connections of the messages. */
   readonly published: number[]
@@ -23,9 +23,9 @@ interface Remote {
 
 /** A bridge that drains: one message is in flight, and is acknowledged once `acknowledges` is set. */
 function draining() {
-  const remote: Remote = { acknowledges: false, say: () => undefined, close: () => undefined, published: [] }
+  const remote: Remote = { acknowledges: false, sendBytes: () => undefined, close: () => undefined, published: [] }
   const handlePacket: PacketHandler = (packet, send, close) => {
-    remote.say = send
+    remote.sendBytes = send
     remote.close = close
     if (packet.type === 'connect') send(connackIn(5))
     const response = granted(packet)
@@ -46,12 +46,12 @@ describe('a bridge that drains', () => {
   test('sends no new message, whatever arrives meanwhile: new messages are sent over the next connection', () => {
     const { world, remote } = draining()
     const listener = world.here.subscriber('in/#')
-    remote.say(encodePublish({ topic: 'in/a', payload: 'in', qos: 1, packetId: 1 }, 5))
+    remote.sendBytes(encodePublish({ topic: 'in/a', payload: 'in', qos: 1, packetId: 1 }, 5))
     world.settle()
     world.here.publish('out/a', 'two', { qos: 1 })
     assert.deepEqual([listener.payloads, remote.published], [['in'], [1]])
     remote.acknowledges = true
-    remote.say(ack('puback', 1))
+    remote.sendBytes(ack('puback', 1))
     world.passSeconds(1)
     assert.deepEqual([remote.published, world.status.server, world.status.spooled], [[1, 2], other, 0])
   })

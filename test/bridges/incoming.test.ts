@@ -12,7 +12,7 @@ function inward(filter: string): string {
 }
 
 test('the packet identifier of a QoS 2 message whose rule was removed is free for the next message after redelivery', () => {
-  const heard: string[] = []
+  const received: string[] = []
   const old = { payload: 'old', qos: 2, packetId: 5 } as const
   const handlePacket: PacketHandler = (packet, send, close) => {
     const sessionPresent = there.connections > 1
@@ -27,8 +27,8 @@ test('the packet identifier of a QoS 2 message whose rule was removed is free fo
       else close()
     }
     if (packet.type !== 'pubcomp') return
-    heard.push(packet.type)
-    if (heard.length === 1) send(encodePublish({ ...old, topic: 'now/a', payload: 'new' }, 5))
+    received.push(packet.type)
+    if (received.length === 1) send(encodePublish({ ...old, topic: 'now/a', payload: 'new' }, 5))
   }
   const there = crafted(handlePacket)
   const world = new Bridged({ bridge: inward('before/#'), crafted: there.remote })
@@ -36,7 +36,7 @@ test('the packet identifier of a QoS 2 message whose rule was removed is free fo
   world.change(inward('now/#'))
   world.passSeconds(30)
   assert.deepEqual(listener.payloads, ['new'])
-  assert.deepEqual(heard, ['pubcomp', 'pubcomp'], 'one for each message')
+  assert.deepEqual(received, ['pubcomp', 'pubcomp'], 'one for each message')
   assert.equal(world.here.coreOf('').view.bridgeSession('$bridge/b')?.unreleased.length, 0)
 })
 
@@ -46,7 +46,7 @@ const strange: readonly (readonly [
   what: string,
   settings: Partial<CoreSettings>,
   act: Act,
-  heard: readonly string[],
+  received: readonly string[],
 ])[] = [
   [
     'that topics are to remember, where this one lets them remember nothing',
@@ -68,13 +68,13 @@ const strange: readonly (readonly [
   ],
 ]
 
-for (const [what, settings, act, heard] of strange) {
+for (const [what, settings, act, received] of strange) {
   test(`a message of the remote broker ${what}, does not end the connection and is not redelivered endlessly`, () => {
     const world = new Bridged({ bridge: inward('in/#'), world: { settings } })
     const listener = world.here.subscriber('#', { qos: 2 })
     act(world.there)
     world.there.publish('in/a', 'next', { qos: 1 })
-    assert.deepEqual(listener.payloads, [...heard, 'next'])
+    assert.deepEqual(listener.payloads, [...received, 'next'])
     assert.ok(listener.messages.every(({ retain, qos }) => !retain && qos <= (settings.maximumQoS ?? 2)))
     assert.equal(world.status.counters.failures, 0)
   })
@@ -82,7 +82,7 @@ for (const [what, settings, act, heard] of strange) {
 
 test('a remote broker that reconnects with very many PUBRELs is served', () => {
   const count = 1_500
-  const heard: number[] = []
+  const received: number[] = []
   const ids = Array.from({ length: count }, (_, index) => index + 1)
   const handlePacket: PacketHandler = (packet, send, close) => {
     const sessionPresent = there.connections > 1
@@ -94,12 +94,12 @@ test('a remote broker that reconnects with very many PUBRELs is served', () => {
     if (packet.type === 'subscribe' && !sessionPresent)
       send(Buffer.concat(ids.map((packetId) => encodePublish({ topic: 'in/a', payload: 'x', qos: 2, packetId }, 5))))
     if (packet.type === 'pubrec' && packet.packetId === count) close()
-    if (packet.type === 'pubcomp') heard.push(packet.packetId)
+    if (packet.type === 'pubcomp') received.push(packet.packetId)
   }
   const there = crafted(handlePacket)
   const world = new Bridged({ bridge: inward('in/#'), crafted: there.remote })
   world.passSeconds(30)
-  assert.equal(heard.length, count)
+  assert.equal(received.length, count)
   assert.deepEqual([world.status.state, world.status.counters.unexpected], ['connected', 0])
   assert.equal(world.here.coreOf('').view.bridgeSession('$bridge/b')?.unreleased.length, 0)
 })

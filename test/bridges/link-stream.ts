@@ -31,7 +31,7 @@ export class LinkStream implements ByteStream {
     })
   }
 
-  /** From now on, no byte arrives, and neither side is told. */
+  /** From now on, no byte arrives, and neither side receives an end or an error. */
   fallIntoBlackHole(): void {
     this.#isBlackHole = true
     this.#link.break({ clientAfterMs: undefined, brokerAfterMs: 1_000 })

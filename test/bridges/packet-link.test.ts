@@ -9,7 +9,7 @@ const pingresp = Buffer.of(0xd0, 0)
 
 class Stage {
   readonly later: (() => void)[] = []
-  readonly heard: string[] = []
+  readonly received: string[] = []
   readonly spareDecoders: PacketDecoder[] = []
   readonly #topics = new TopicTable(16)
   readonly #links: PacketLink[] = []
@@ -21,9 +21,9 @@ class Stage {
     const callbacks = {
       handleBytes: () => {},
       handlePacket: (_: PacketLink, packet: { readonly type: string }) =>
-        void this.heard.push(`${name} ${packet.type}`),
+        void this.received.push(`${name} ${packet.type}`),
       handleRead: () => {},
-      handleMalformed: () => void this.heard.push(`${name} malformed`),
+      handleMalformed: () => void this.received.push(`${name} malformed`),
       handleClosed: () => {},
       handleWritten: () => {},
     }
@@ -43,7 +43,7 @@ test('links without bytes share a decoder', () => {
   const stage = new Stage()
   const [one, other] = [stage.link('one'), stage.link('other')]
   for (const stream of [one, other, one]) stage.give(stream, pingresp)
-  assert.deepEqual(stage.heard, ['one pingresp', 'other pingresp', 'one pingresp'])
+  assert.deepEqual(stage.received, ['one pingresp', 'other pingresp', 'one pingresp'])
   assert.equal(stage.spareDecoders.length, 1)
 })
 
@@ -54,7 +54,7 @@ test('a link with a partial packet keeps its decoder until the packet is complet
   assert.equal(stage.spareDecoders.length, 0)
   stage.give(other, pingresp)
   stage.give(one, pingresp.subarray(1))
-  assert.deepEqual(stage.heard, ['other pingresp', 'one pingresp'])
+  assert.deepEqual(stage.received, ['other pingresp', 'one pingresp'])
 })
 
 test('a decoder is not shared after invalid input', () => {
@@ -62,5 +62,5 @@ test('a decoder is not shared after invalid input', () => {
   const [one, other] = [stage.link('one'), stage.link('other')]
   stage.give(one, Buffer.of(0xf1, 0))
   stage.give(other, pingresp)
-  assert.deepEqual(stage.heard, ['one malformed', 'other pingresp'])
+  assert.deepEqual(stage.received, ['one malformed', 'other pingresp'])
 })

@@ -57,15 +57,15 @@ test('a bridge to AWS IoT follows its quotas: one CONNECT per second, eight filt
 describe('a remote broker', () => {
   for (const isTaken of [true, false]) {
     test(`that supports ${isTaken ? 'subscription identifiers gets one' : 'no subscription identifiers gets none'}`, () => {
-      const said: unknown[] = []
+      const identifiers: unknown[] = []
       const there = crafted((packet, send) => {
         if (packet.type === 'connect')
           send(connackIn(5, isTaken ? {} : { properties: { subscriptionIdentifiersAvailable: false } }))
-        if (packet.type === 'subscribe') said.push(packet.properties?.subscriptionIdentifier)
+        if (packet.type === 'subscribe') identifiers.push(packet.properties?.subscriptionIdentifier)
       })
       const world = new Bridged({ bridge: `${inward}, sub_properties { identifier = 7 }`, crafted: there.remote })
       assert.equal(world.status.state, 'connected')
-      assert.deepEqual(said, [isTaken ? 7 : undefined])
+      assert.deepEqual(identifiers, [isTaken ? 7 : undefined])
     })
   }
 
@@ -106,37 +106,37 @@ describe('a remote broker', () => {
   })
 
   test('that sends few unrequested packets, over days, is accepted', () => {
-    let say: ((bytes: Buffer) => void) | undefined
+    let sendBytes: ((bytes: Buffer) => void) | undefined
     const handlePacket: PacketHandler = (packet, send) => {
-      say = send
+      sendBytes = send
       if (packet.type === 'connect') send(connackIn(5))
       if (packet.type === 'pingreq') send(pingresp)
     }
     const world = new Bridged({ bridge: `${outward}, keepalive = 20s`, crafted: crafted(handlePacket).remote })
     for (let round = 0; round < 5; round++) {
-      say?.(Buffer.concat(Array.from({ length: 600 }, () => ack('puback', 7))))
+      sendBytes?.(Buffer.concat(Array.from({ length: 600 }, () => ack('puback', 7))))
       world.passSeconds(60)
     }
     assert.deepEqual([world.status.state, world.status.counters.unexpected], ['connected', 3_000])
   })
 
   test('that redelivers QoS 2 in the same connection, with PUBREL at once, gets PUBREC and PUBCOMP', () => {
-    const heard: string[] = []
+    const acks: string[] = []
     const message = { topic: 'in/a', payload: 'x', qos: 2, packetId: 1 } as const
     const handlePacket: PacketHandler = polite((packet, send) => {
       send(granted(packet) ?? Buffer.alloc(0))
       if (packet.type === 'subscribe') send(encodePublish(message, 5))
-      if (packet.type === 'pubrec' && heard.length === 0)
+      if (packet.type === 'pubrec' && acks.length === 0)
         send(Buffer.concat([encodePublish({ ...message, dup: true }, 5), ack('pubrel', 1)]))
-      if (packet.type === 'pubrec' || packet.type === 'pubcomp') heard.push(packet.type)
+      if (packet.type === 'pubrec' || packet.type === 'pubcomp') acks.push(packet.type)
     })
     const world = new Bridged({ bridge: inward, crafted: crafted(handlePacket).remote })
     assert.equal(world.status.lastError, undefined)
-    assert.deepEqual(heard, ['pubrec', 'pubrec', 'pubcomp'])
+    assert.deepEqual(acks, ['pubrec', 'pubrec', 'pubcomp'])
   })
 
   test('may use topic aliases up to the granted maximum, and no others', () => {
-    const said = [
+    const identifiers = [
       ['in/a', 1],
       ['', 1],
       ['in/b', 2],
@@ -144,7 +144,8 @@ describe('a remote broker', () => {
       ['', 2],
     ] as const
     const handlePacket: PacketHandler = polite((packet, send) => {
-      if (packet.type === 'subscribe') send(Buffer.concat(said.map(([topic, alias]) => aliased(topic, alias, 1))))
+      if (packet.type === 'subscribe')
+        send(Buffer.concat(identifiers.map(([topic, alias]) => aliased(topic, alias, 1))))
       if (packet.type === 'puback' && packet.packetId === 2) send(aliased('', 3, 0))
     })
     const bridge = `${inward}, conn_properties { topic_alias_maximum = 3 }`

@@ -111,15 +111,15 @@ class RingScenario {
   }
 
   #judge(from: Member, to: Member): string | undefined {
-    const heard = new Map<string, number>()
+    const deliveries = new Map<string, number>()
     for (const { payload, isRepeat } of to.listener.messages)
-      if (!isRepeat) heard.set(payload, (heard.get(payload) ?? 0) + 1)
+      if (!isRepeat) deliveries.set(payload, (deliveries.get(payload) ?? 0) + 1)
     const ways = from !== to && this.#goesBothWays ? 2 : 1
     for (const { qos, payload, isAcknowledged } of from.publications) {
-      const times = heard.get(payload.toString()) ?? 0
+      const times = deliveries.get(payload.toString()) ?? 0
       const what = `${payload.toString()} (QoS ${qos})`
-      if (qos > 0 && isAcknowledged && times === 0) return this.#words(`${what} was not heard at ${to.name}`)
-      if (qos !== 1 && times > ways) return this.#words(`${what} was heard ${times} times at ${to.name}`)
+      if (qos > 0 && isAcknowledged && times === 0) return this.#words(`${what} was not received at ${to.name}`)
+      if (qos !== 1 && times > ways) return this.#words(`${what} was received ${times} times at ${to.name}`)
     }
     return undefined
   }

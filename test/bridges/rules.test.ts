@@ -37,9 +37,9 @@ describe('rules of a bridge', () => {
     world.there.start()
     const listener = world.there.subscriber('#')
     world.passSeconds(30)
-    const heard = listener.messages.map(({ topic, payload, qos }) => `${payload} ${topic} ${qos}`)
+    const received = listener.messages.map(({ topic, payload, qos }) => `${payload} ${topic} ${qos}`)
     const expected = [0, 1, 2].flatMap((qos) => [`q${qos} two 2`, `q${qos} a/b ${qos}`, `q${qos} one 1`])
-    assert.deepEqual(heard, expected)
+    assert.deepEqual(received, expected)
     assert.equal(world.status.spooled, 0)
   })
 
@@ -64,8 +64,8 @@ describe('rules of a bridge', () => {
       world.there.start()
       const listener = world.there.subscriber('#')
       world.passSeconds(30)
-      const heard = listener.messages.map(({ payload, qos }) => `${payload} ${qos}`)
-      assert.deepEqual(heard, retries ? ['one 0', 'two 1'] : ['two 1'])
+      const received = listener.messages.map(({ payload, qos }) => `${payload} ${qos}`)
+      assert.deepEqual(received, retries ? ['one 0', 'two 1'] : ['two 1'])
       assert.equal(world.status.spooled, 0)
     }
   })
@@ -228,13 +228,13 @@ describe('other settings', () => {
       world.passSeconds(30)
       const listener = world.here.subscriber('#')
       for (const topic of ['one/b', 'two/b', 'three/b']) world.there.publish(topic, topic, { qos: 1 })
-      const heard = (): string[] => listener.payloads.filter((payload) => payload !== 'kept')
-      assert.deepEqual(heard(), ['one/b', 'three/b'])
+      const received = (): string[] => listener.payloads.filter((payload) => payload !== 'kept')
+      assert.deepEqual(received(), ['one/b', 'three/b'])
       assert.equal(world.status.counters.dropped['no-rule'], 0)
       world.replaceThere()
       world.passSeconds(30)
       for (const topic of ['one/c', 'three/c']) world.there.publish(topic, topic, { qos: 1 })
-      assert.deepEqual(heard(), ['one/b', 'three/b', 'one/c', 'three/c'])
+      assert.deepEqual(received(), ['one/b', 'three/b', 'one/c', 'three/c'])
     })
   }
 
@@ -347,11 +347,11 @@ describe('messages in a loop', () => {
           world.passSeconds(5)
         }
         const most = rules === both ? 2 : 1
-        for (const [at, { payloads: heard }] of listeners.entries()) {
+        for (const [at, { payloads: received }] of listeners.entries()) {
           for (const name of names) {
-            const times = heard.filter((payload) => payload === `from ${name}`).length
+            const times = received.filter((payload) => payload === `from ${name}`).length
             const ways = name === names[at] ? 1 : most
-            assert.ok(times >= 1 && times <= ways, `${names[at]} hears ${name} ${times} times`)
+            assert.ok(times >= 1 && times <= ways, `${names[at]} received ${name} ${times} times`)
           }
         }
         assert.ok(bridges.some(({ status }) => status.counters.dropped.loop > 0))

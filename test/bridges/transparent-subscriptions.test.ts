@@ -324,11 +324,11 @@ function runScenario(seed: number): void {
     for (const who of people) {
       const own = [...here.view.subscriptions(who.id).keys()].filter((filter) => !filter.startsWith('$share/'))
       const times = own.some((filter) => matches(filter, topic)) ? 1 : 0
-      const heard = who.messages.slice(before.get(who)).filter(({ payload }) => payload === `last ${topic}`)
+      const received = who.messages.slice(before.get(who)).filter(({ payload }) => payload === `last ${topic}`)
       const shared = here.view.subscriptions(who.id).has('$share/g/a/b' as TopicFilter) ? 1 : 0
       assert.ok(
-        heard.length >= times && heard.length <= times + shared,
-        `${who.id} hears ${topic} ${heard.length} times`,
+        received.length >= times && received.length <= times + shared,
+        `${who.id} received ${topic} ${received.length} times`,
       )
     }
   }

@@ -17,7 +17,7 @@ const durable = { cleanStart: false, sessionExpirySeconds: 1_000 } as const
 /** Every packet has a delay, so that there is a time between any two. */
 const slow = { minDelayMs: 10, maxDelayMs: 10, splits: false, capacityBytes: 16_384 }
 
-function told(world: Bridged, kind: 'notice' | 'warning'): string[] {
+function logged(world: Bridged, kind: 'notice' | 'warning'): string[] {
   return world.events.flatMap((event) => (event.event === kind ? [event.text] : []))
 }
 
@@ -29,7 +29,7 @@ describe('a bridge to a Godwit', () => {
       assert.equal(world.settings.version, version)
       assert.equal(world.dialed.length, 2)
       assert.deepEqual([world.status.counters.connects, world.status.counters.failures], [1, 0])
-      assert.match(told(world, 'notice').join(), /is a Godwit: MQTT 5\.0 is used/)
+      assert.match(logged(world, 'notice').join(), /is a Godwit: MQTT 5\.0 is used/)
       const there = world.there.subscriber('out/#')
       const here = world.here.subscriber('in/#')
       world.here.publish('out/a', 'up', {
@@ -60,7 +60,7 @@ describe('a bridge to a Godwit', () => {
     world.there.restart('kill')
     world.passSeconds(60)
     assert.deepEqual([world.status.state, world.status.version], ['connected', 5])
-    assert.equal(told(world, 'notice').length, 1)
+    assert.equal(logged(world, 'notice').length, 1)
   })
 
   test('without the bridge bit (no_local_v4) uses the configured version', () => {
@@ -103,7 +103,7 @@ describe('a bridge to a Godwit', () => {
     world.isBroken = () => false
     world.passSeconds(130)
     assert.deepEqual([world.status.server, world.status.version], ['mqtt-quic://there:1', 5])
-    assert.equal(told(world, 'notice').length, 2)
+    assert.equal(logged(world, 'notice').length, 2)
   })
 })
 
@@ -156,7 +156,7 @@ describe('a remote broker that pretends to be a Godwit and', () => {
       world.here.publish('out/a', 'goes', { qos: 1 })
       assert.equal(world.status.spooled, 0)
       assert.deepEqual(listener.payloads, ['goes'], 'its status message reaches no client')
-      assert.ok(told(world, 'notice').length <= 5)
+      assert.ok(logged(world, 'notice').length <= 5)
     })
   }
 
@@ -261,15 +261,15 @@ describe('before 5.0, a bridge sets the bridge bit', () => {
       assert.equal(world.status.state, 'connected')
       assert.deepEqual(bits, expected, 'finally one with a clean session, one with a persistent session')
       assert.equal(world.status.counters.failures, 0)
-      assert.deepEqual(told(world, 'warning'), [])
+      assert.deepEqual(logged(world, 'warning'), [])
     })
 
     test(`if a broker ${what}, it may send messages back: with rules in both directions, the bridge logs a warning`, () => {
       const { handlePacket, bits } = narrow(refuse)
       const world = new Bridged({ bridge: `${before5}, ${inward}`, crafted: crafted(handlePacket).remote })
-      assert.match(told(world, 'warning').join(), /may return messages that the bridge sent/)
+      assert.match(logged(world, 'warning').join(), /may return messages that the bridge sent/)
       world.passSeconds(100)
-      assert.equal(told(world, 'warning').length, 1)
+      assert.equal(logged(world, 'warning').length, 1)
       assert.deepEqual(bits, expected)
     })
   }
@@ -305,7 +305,7 @@ describe('before 5.0, a bridge sets the bridge bit', () => {
     assert.ok(bits.length >= 120 && bits.length <= 260, `${bits.length} connections`)
     assert.deepEqual(bits.slice(0, 4), [true, false, true, false])
     assert.equal(world.events.filter((event) => event.event === 'disconnected' && event.isNew).length, 1)
-    assert.deepEqual(told(world, 'warning'), [])
+    assert.deepEqual(logged(world, 'warning'), [])
   })
 
   test('if a broker stops during CONNECT, the bridge sends the bridge bit again when it is back', () => {

@@ -7,10 +7,13 @@ import { runProgram } from '../../src/cli/program.ts'
 import { Terminal } from '../../src/cli/terminal.ts'
 
 async function scriptFor(shell: string): Promise<{ code: number; output: string; errors: string }> {
-  const said = { output: '', errors: '' }
-  const terminal = new Terminal({ write: (text) => (said.output += text) }, { write: (text) => (said.errors += text) })
+  const written = { output: '', errors: '' }
+  const terminal = new Terminal(
+    { write: (text) => (written.output += text) },
+    { write: (text) => (written.errors += text) },
+  )
   const installation = { root: '/nowhere/', isCheckout: false }
-  return { code: await runProgram(['completion', shell], { version: '0', installation }, terminal), ...said }
+  return { code: await runProgram(['completion', shell], { version: '0', installation }, terminal), ...written }
 }
 
 test('bash completes commands, subcommands and options', async () => {

@@ -10,29 +10,40 @@ import { Terminal } from '../../src/cli/terminal.ts'
 import { writeExampleFile, writeJsonSchema, writeReferencePage } from '../../src/config/index.ts'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
 
-interface Said {
+interface TerminalOutput {
   readonly exitCode: number
   readonly output: string
   readonly errors: string
 }
 
-async function listen(command: (terminal: Terminal) => number | Promise<number>): Promise<Said> {
-  const said = { output: '', errors: '' }
-  const terminal = new Terminal({ write: (text) => (said.output += text) }, { write: (text) => (said.errors += text) })
+async function listen(command: (terminal: Terminal) => number | Promise<number>): Promise<TerminalOutput> {
+  const written = { output: '', errors: '' }
+  const terminal = new Terminal(
+    { write: (text) => (written.output += text) },
+    { write: (text) => (written.errors += text) },
+  )
   const exitCode = await command(terminal)
-  return { exitCode, ...said }
+  return { exitCode, ...written }
 }
 
 /** Writes the files into a folder of their own and checks the first of them. `FOLDER` stands for its path. */
-async function check(t: TestContext, files: Readonly<Record<string, string>>, environment = {}): Promise<Said> {
+async function check(
+  t: TestContext,
+  files: Readonly<Record<string, string>>,
+  environment = {},
+): Promise<TerminalOutput> {
   const folder = join(await temporaryFolder(t), 'etc')
   await mkdir(join(folder, 'parts', 'deep'), { recursive: true })
   const names = Object.keys(files)
   for (const name of names) await writeFile(join(folder, name), files[name].replaceAll('FOLDER', folder))
-  const said = await listen((terminal) =>
+  const written = await listen((terminal) =>
     configCheck({ file: join(folder, names[0]), environment, asJson: false }, terminal),
   )
-  return { ...said, output: said.output.replaceAll(folder, 'FOLDER'), errors: said.errors.replaceAll(folder, 'FOLDER') }
+  return {
+    ...written,
+    output: written.output.replaceAll(folder, 'FOLDER'),
+    errors: written.errors.replaceAll(folder, 'FOLDER'),
+  }
 }
 
 test('config check reports that a valid file is valid', async (t) => {
@@ -160,11 +171,11 @@ for (const [what, directory, reason] of [
     const conf = `node.data_dir = "${directory}"\nlog { to = [file], dir = "${directory}" }`
     const { exitCode, errors } = await check(t, { 'a.conf': conf, file: '' })
     assert.equal(exitCode, 1)
-    const said = errors
+    const written = errors
       .replaceAll(/:\d+: /g, ': ')
       .trimEnd()
       .split('\n')
-    assert.deepEqual(said, [
+    assert.deepEqual(written, [
       `godwit: FOLDER/a.conf:1: node.data_dir: ${directory}: ${reason}; choose another directory`,
       `godwit: FOLDER/a.conf:2: log.dir: cannot write godwit.log in ${directory}: ${reason}; choose another directory`,
     ])
@@ -247,7 +258,7 @@ test('config check --ports reports ports that are in use', async (t) => {
   assert.match(errors, new RegExp(`a\\.conf:2:\\d+: listeners\\.tcp\\.bind: port ${port} on 127\\.0\\.0\\.1 is in use`))
 })
 
-function checkOf(file: string, asJson: boolean): Promise<Said> {
+function checkOf(file: string, asJson: boolean): Promise<TerminalOutput> {
   return listen((terminal) => configCheck({ file, environment: {}, asJson }, terminal))
 }
 

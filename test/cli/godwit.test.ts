@@ -53,26 +53,26 @@ test('a broker starts with settings that make the C library return memory and li
     process.platform === 'linux'
       ? `own from 32768, kept up to 1048576, heaps ${availableParallelism()}, helpers ${Math.max(1, Math.min(availableParallelism() - 1, 4))}`
       : 'own from unset, kept up to unset, heaps unset, helpers unset'
-  const { memorySettings, hasEnded } = await startTelling(t, {})
+  const { memorySettings, hasEnded } = await startAndStop(t, {})
   assert.equal(memorySettings, expected)
   assert.equal(hasEnded, false)
 })
 
 test('memory settings of the C library in the environment are not changed', async (t) => {
-  const { memorySettings } = await startTelling(t, { MALLOC_TRIM_THRESHOLD_: '16777216' })
+  const { memorySettings } = await startAndStop(t, { MALLOC_TRIM_THRESHOLD_: '16777216' })
   assert.equal(memorySettings, 'own from unset, kept up to 16777216, heaps unset, helpers unset')
 })
 
 /** Starts a broker that prints its memory settings, and returns those of its last start. */
-async function startTelling(t: TestContext, environment: Record<string, string>) {
+async function startAndStop(t: TestContext, environment: Record<string, string>) {
   const preload = new URL('print-memory-settings.ts', import.meta.url).href
   const words = ['start', '--data', await temporaryFolder(t), ...quietly, '--set', 'http_server.port=0']
   const godwit = runGodwit(t, words, { ...process.env, ...environment, NODE_OPTIONS: `--import=${preload}` })
   await godwit.until(/listening +mqtt/)
   const hasEnded = godwit.child.exitCode !== null
   await godwit.stop()
-  const told = [...godwit.errors.matchAll(/memory: (.*)/g)]
-  return { memorySettings: told.at(-1)?.[1], hasEnded }
+  const message = [...godwit.errors.matchAll(/memory: (.*)/g)]
+  return { memorySettings: message.at(-1)?.[1], hasEnded }
 }
 
 test('--version prints the version of the package', async (t) => {
@@ -122,8 +122,8 @@ test('an unknown key in the file is reported with file, line and the nearest key
   const folder = await temporaryFolder(t)
   const file = join(folder, 'godwit.conf')
   await writeFile(file, 'mqtt {\n  max_packet_sise = 1MB\n}\n')
-  const told = await refusal(t, 1, ['start', '--config', file, '--data', join(folder, 'data'), ...quietly])
-  assert.match(told, new RegExp(`${file}:2:\\d+: mqtt\\.max_packet_sise: .*max_packet_size`))
+  const message = await refusal(t, 1, ['start', '--config', file, '--data', join(folder, 'data'), ...quietly])
+  assert.match(message, new RegExp(`${file}:2:\\d+: mqtt\\.max_packet_sise: .*max_packet_size`))
 })
 
 test('every error of the file is reported with its line', async (t) => {
@@ -143,8 +143,8 @@ test('a configuration can only include files below its folder', async (t) => {
   const folder = await temporaryFolder(t)
   const file = join(folder, 'godwit.conf')
   await writeFile(file, 'include required(file("/etc/hostname"))\n')
-  const told = await refusalHere(1, ['start', '--config', file, '--data', join(folder, 'data'), ...quietly])
-  assert.match(told, new RegExp(`${file}:1:.*only files below ${folder} can be included`))
+  const message = await refusalHere(1, ['start', '--config', file, '--data', join(folder, 'data'), ...quietly])
+  assert.match(message, new RegExp(`${file}:1:.*only files below ${folder} can be included`))
 })
 
 test('a port in use is reported in one line', async (t) => {
@@ -164,8 +164,8 @@ test('a port in use is reported in one line', async (t) => {
 test('a data directory that cannot be created is reported in one line', async (t) => {
   const folder = await temporaryFolder(t)
   await writeFile(join(folder, 'file'), '')
-  const told = await refusal(t, 1, ['start', '--data', join(folder, 'file', 'data'), ...quietly])
-  assert.match(told, /data directory .*: a part of the path is not a directory/)
+  const message = await refusal(t, 1, ['start', '--data', join(folder, 'file', 'data'), ...quietly])
+  assert.match(message, /data directory .*: a part of the path is not a directory/)
 })
 
 test('the banner names version, profile, data directory, listener, and the setting for access from other machines', async (t) => {
@@ -181,8 +181,8 @@ test('the banner names version, profile, data directory, listener, and the setti
 
 test('a second broker on the same data directory is refused, and the first continues', async (t) => {
   const broker = await configuredBroker()
-  const told = await refusal(t, 1, ['start', '--data', broker.dataDirectory, ...quietly])
-  assert.match(told, new RegExp(`a node is running there already \\(process ${broker.process.child.pid}\\)`))
+  const message = await refusal(t, 1, ['start', '--data', broker.dataDirectory, ...quietly])
+  assert.match(message, new RegExp(`a node is running there already \\(process ${broker.process.child.pid}\\)`))
   assert.equal((await broker.request('/api/v4/brokers')).status, 200)
 })
 

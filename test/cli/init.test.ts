@@ -11,11 +11,14 @@ import { readConfiguration } from '../../src/node/configuration/read-configurati
 import { temporaryFolder } from '../e2e/godwit-process.ts'
 
 async function run(words: readonly string[], root: string, environment: Record<string, string> = {}) {
-  const said = { output: '', errors: '' }
-  const terminal = new Terminal({ write: (text) => (said.output += text) }, { write: (text) => (said.errors += text) })
+  const written = { output: '', errors: '' }
+  const terminal = new Terminal(
+    { write: (text) => (written.output += text) },
+    { write: (text) => (written.errors += text) },
+  )
   const installation = { root: `${root}/`, isCheckout: false, systemConfig: join(root, 'system', 'godwit.conf') }
   const code = await runProgram(words, { version: '0', installation, environment }, terminal)
-  return { code, ...said }
+  return { code, ...written }
 }
 
 const places: [string, (root: string) => [words: string[], environment: Record<string, string>, file: string]][] = [

@@ -10,10 +10,13 @@ import { Terminal } from '../../src/cli/terminal.ts'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
 
 async function godwit(words: readonly string[]): Promise<{ code: number; output: string; errors: string }> {
-  const said = { output: '', errors: '' }
-  const terminal = new Terminal({ write: (text) => (said.output += text) }, { write: (text) => (said.errors += text) })
+  const written = { output: '', errors: '' }
+  const terminal = new Terminal(
+    { write: (text) => (written.output += text) },
+    { write: (text) => (written.errors += text) },
+  )
   const installation = { root: '/nowhere/', isCheckout: false }
-  return { code: await runProgram(words, { version: '1.2.3', installation }, terminal), ...said }
+  return { code: await runProgram(words, { version: '1.2.3', installation }, terminal), ...written }
 }
 
 /** The page as a reader sees it. */

@@ -35,19 +35,19 @@ function commandLinesIn(name: string): string[] {
   return lines.map((line) => line.replace(/\s+#.*$/, '').trim()).filter((line) => line !== '')
 }
 
-interface Said {
+interface ProgramResult {
   readonly code: number
   readonly output: string
   readonly errors: string
 }
 
-async function godwit(words: readonly string[], lines: readonly string[] = []): Promise<Said> {
-  const said = { output: '', errors: '' }
-  const output = { isTTY: false, write: (text: string) => (said.output += text) }
+async function godwit(words: readonly string[], lines: readonly string[] = []): Promise<ProgramResult> {
+  const written = { output: '', errors: '' }
+  const output = { isTTY: false, write: (text: string) => (written.output += text) }
   const input = Readable.from([lines.map((line) => `${line}\n`).join('')])
-  const terminal = new Terminal(output, { write: (text) => (said.errors += text) }, input)
+  const terminal = new Terminal(output, { write: (text) => (written.errors += text) }, input)
   const code = await runProgram(words, { version: '0', installation: { root: checkout, isCheckout: true } }, terminal)
-  return { code, ...said }
+  return { code, ...written }
 }
 
 const isRestart = (line: string): boolean => line.startsWith('godwit ctl restart')
@@ -128,7 +128,7 @@ test('every configuration in the documentation is valid', async (t) => {
   const folder = await temporaryFolder(t)
   const file = join(folder, 'godwit.conf')
   await writeFile(join(folder, 'users.conf'), 'dashboard = "a password"\n')
-  const check = (text: string): Promise<Said> => writeFile(file, text).then(() => checked(file))
+  const check = (text: string): Promise<ProgramResult> => writeFile(file, text).then(() => checked(file))
   let found = 0
   for (const name of pages) {
     for (const text of fencedIn(name, 'hocon')) {
@@ -145,14 +145,14 @@ test('every configuration in the documentation is valid', async (t) => {
   assert.ok(found >= 7, `only ${found}`)
 })
 
-async function checked(file: string): Promise<Said> {
-  const said = { output: '', errors: '' }
+async function checked(file: string): Promise<ProgramResult> {
+  const written = { output: '', errors: '' }
   const terminal = new Terminal(
-    { write: (text: string) => (said.output += text) },
-    { write: (text: string) => (said.errors += text) },
+    { write: (text: string) => (written.output += text) },
+    { write: (text: string) => (written.errors += text) },
   )
   const code = await configCheck({ file, environment: {}, asJson: false }, terminal)
-  return { code, ...said }
+  return { code, ...written }
 }
 
 /** Returns the first cell of each row of a table, without backticks. */

@@ -18,9 +18,9 @@ export async function runHere(
   words: readonly string[],
   { lines = [], isTerminal = false }: { readonly lines?: readonly string[]; readonly isTerminal?: boolean } = {},
 ): Promise<CommandRun> {
-  const said = { output: '', errors: '' }
-  const output = { isTTY: isTerminal, write: (text: string) => (said.output += text) }
+  const written = { output: '', errors: '' }
+  const output = { isTTY: isTerminal, write: (text: string) => (written.output += text) }
   const input = Readable.from([lines.map((line) => `${line}\n`).join('')])
-  const terminal = new Terminal(output, { write: (text) => (said.errors += text) }, input)
-  return { code: await runProgram(words, { version: '0', installation }, terminal), ...said }
+  const terminal = new Terminal(output, { write: (text) => (written.errors += text) }, input)
+  return { code: await runProgram(words, { version: '0', installation }, terminal), ...written }
 }

@@ -25,7 +25,7 @@ const sourceOf = (cluster: KafkaCluster): readonly string[] => [
 
 /** Adds the payloads that a persistent session receives, by their numbers, until there are `count`. Records may be duplicated. */
 async function receive(port: number, received: Map<string, string>, count: number): Promise<void> {
-  const client = mqtt.connect(`mqtt://127.0.0.1:${port}`, persistent('sleeper'))
+  const client = mqtt.connect(`mqtt://127.0.0.1:${port}`, persistent('offline'))
   await new Promise<void>((resolve) => {
     client.on('message', (_topic, payload) => {
       const [number] = payload.toString().split(' ')
@@ -45,7 +45,7 @@ test('records of Kafka run rules, and none is lost if the broker is killed or Ka
   const dataDirectory = await temporaryFolder(t)
   const start = () => startBroker(t, { dataDirectory, set: sourceOf(cluster) })
   const broker = await startBroker(t, { dataDirectory })
-  const firstConnection = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, persistent('sleeper'))
+  const firstConnection = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, persistent('offline'))
   await firstConnection.subscribeAsync('from/readings', { qos: 1 })
   await firstConnection.endAsync()
   await broker.process.stop('SIGTERM')

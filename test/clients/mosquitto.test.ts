@@ -62,7 +62,7 @@ for (const version of versions) {
   test(`a persistent session with ${version} gets messages that were published while it was disconnected`, async (t) => {
     const broker = await startShared()
     const night = `night/${version}`
-    const durable = ['-V', version, '-c', '-i', `sleeper-${version}`, '-q', '2', '-t', `${night}/#`]
+    const durable = ['-V', version, '-c', '-i', `offline-${version}`, '-q', '2', '-t', `${night}/#`]
     const first = await subscriber(t, broker, durable)
     await first.stop('SIGTERM')
     for (const qos of ['1', '2']) {

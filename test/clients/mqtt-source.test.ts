@@ -95,7 +95,7 @@ longTest('no message of the remote broker is lost when this broker is killed rep
   const dataDirectory = await temporaryFolder(t)
   const start = () => startBrokerWithApi(t, { dataDirectory, set: ['node.shards=2', ...sourceOf(mosquitto.port)] })
   let broker = await start()
-  const firstConnection = await connect(t, broker.port, persistent('sleeper'))
+  const firstConnection = await connect(t, broker.port, persistent('offline'))
   await firstConnection.subscribeAsync('from/#', { qos: 2 })
   await firstConnection.endAsync()
   // mosquitto keeps the session of the source from now on.
@@ -108,7 +108,7 @@ longTest('no message of the remote broker is lost when this broker is killed rep
       broker = await start()
     }
   }
-  const payloads = await payloadsOf(t, broker.port, 'sleeper', count)
+  const payloads = await payloadsOf(t, broker.port, 'offline', count)
   const numbers = new Set(payloads.map((payload) => Number(payload.split(' ')[0])))
   assert.equal(numbers.size, count)
 })

@@ -5,7 +5,7 @@ import mqtt from 'mqtt'
 import type { BrokerWithApi } from '../management/api.ts'
 
 const persistent: mqtt.IClientOptions = {
-  clientId: 'sleeper',
+  clientId: 'offline',
   clean: false,
   protocolVersion: 5,
   reconnectPeriod: 0,

@@ -47,10 +47,10 @@ describe('HOCON text', () => {
 describe('an error with its position is reported for', () => {
   for (const { name, text, faults } of faultCases) {
     test(name, () => {
-      const told = faultsOf(text)
-      assert.equal(told.length, faults.length, told.join('\n'))
+      const texts = faultsOf(text)
+      assert.equal(texts.length, faults.length, texts.join('\n'))
       for (const [index, beginning] of faults.entries()) {
-        assert.ok(told[index].startsWith(beginning), `${told[index]}\ninstead of\n${beginning}`)
+        assert.ok(texts[index].startsWith(beginning), `${texts[index]}\ninstead of\n${beginning}`)
       }
     })
   }
@@ -237,8 +237,8 @@ describe('a text from an untrusted source', () => {
   })
 
   test('gets errors of included files without their content', () => {
-    const told = faultsOf('include "broken.conf"').join('\n')
-    assert.ok(!told.includes('salt'), told)
+    const texts = faultsOf('include "broken.conf"').join('\n')
+    assert.ok(!texts.includes('salt'), texts)
   })
 
   test('does not change the prototypes of objects', () => {
@@ -247,7 +247,7 @@ describe('a text from an untrusted source', () => {
   })
 
   test('is printed in errors on one line, without control characters for a terminal', () => {
-    const [told] = faultsOf('"x\\u001b[2Jy\\nz\\u202e" = $')
-    assert.match(told, /^test\.conf:1:\d+: x\\u\{1b\}\[2Jy\\u\{a\}z\\u\{202e\}: /)
+    const [texts] = faultsOf('"x\\u001b[2Jy\\nz\\u202e" = $')
+    assert.match(texts, /^test\.conf:1:\d+: x\\u\{1b\}\[2Jy\\u\{a\}z\\u\{202e\}: /)
   })
 })

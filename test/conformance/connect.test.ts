@@ -220,11 +220,11 @@ for (const version of versions) {
       })
       const listener = world.subscriber('#')
       const end = new RawEnd(world)
-      end.send(connectBytes(version), publishBytes(version, 'a', { payload: 'heard', flags: 0x01 }), pingreq)
+      end.send(connectBytes(version), publishBytes(version, 'a', { payload: 'first', flags: 0x01 }), pingreq)
       world.passSeconds(1)
       assert.equal(withoutReasons(end.take()).toString('hex'), version === 5 ? '2003008700' : '20020005')
       assert.equal(end.isOpen, false)
-      end.send(publishBytes(version, 'a', { payload: 'heard' }))
+      end.send(publishBytes(version, 'a', { payload: 'first' }))
       assert.deepEqual(listener.payloads, [])
       assert.equal(world.view.retainedMessages, 0)
     })
@@ -316,14 +316,14 @@ for (const version of versions) {
 
     test('[MQTT-3.1.2-5] [MQTT-4.5.0-1] [MQTT5-4.5.0-1] QoS 1 and 2 messages are stored for a disconnected client', () => {
       const world = new World()
-      const sleeper = world.connect('sleeper', { version, ...durable })
-      sleeper.subscribe(['a/+', 'b'])
-      sleeper.disconnect()
+      const offlineClient = world.connect('offline', { version, ...durable })
+      offlineClient.subscribe(['a/+', 'b'])
+      offlineClient.disconnect()
       world.publish('a/1', 'one', { qos: 1 })
       world.publish('b', 'two', { qos: 2 })
       world.publish('c', 'not subscribed', { qos: 2 })
-      sleeper.connect()
-      assert.deepEqual(sleeper.payloads, ['one', 'two'])
+      offlineClient.connect()
+      assert.deepEqual(offlineClient.payloads, ['one', 'two'])
     })
 
     test('[MQTT-3.1.2-6] [MQTT-3.1.4-3] [MQTT5-3.1.2-4] [MQTT5-3.1.4-4] a clean start discards the old session', () => {

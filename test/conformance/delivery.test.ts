@@ -163,16 +163,16 @@ for (const version of versions) {
         const world = new World({ settings: { maxInflightMessages: 7, maxQueuedMessages: 1_000 } })
         const expected = Array.from({ length: 200 }, (_, index) => String(index))
         const live = world.subscriber('a', { version })
-        const sleeper = world.connect('sleeper', { version, ...durable })
-        sleeper.subscribe('a')
+        const offlineClient = world.connect('offline', { version, ...durable })
+        offlineClient.subscribe('a')
         const author = world.connect('author', { version })
         expected.forEach((payload, index) => {
-          if (qos > 0 && index === 50) sleeper.drop()
+          if (qos > 0 && index === 50) offlineClient.drop()
           author.publish('a', payload, { qos })
-          if (qos > 0 && index === 150) sleeper.connect()
+          if (qos > 0 && index === 150) offlineClient.connect()
         })
         assert.deepEqual(live.payloads, expected)
-        assert.deepEqual(sleeper.payloads, expected)
+        assert.deepEqual(offlineClient.payloads, expected)
       }
     })
   })
@@ -233,8 +233,8 @@ for (const version of versions) {
 
     test('[MQTT-4.6.0-2] [MQTT-4.6.0-3] [MQTT5-4.6.0-2] [MQTT5-4.6.0-3] PUBACKs and PUBRECs are sent in the order of the messages, also if their commits complete in another order', () => {
       const world = new World()
-      const sleeper = world.connect('sleeper', { ...durable })
-      sleeper.subscribe('stored')
+      const offlineClient = world.connect('offline', { ...durable })
+      offlineClient.subscribe('stored')
       world.subscriber('live')
       const wire = persistentWire(world, version)
       world.disk.hold()
@@ -258,17 +258,17 @@ for (const version of versions) {
 
     test('[MQTT-4.5.0-1] [MQTT5-4.5.0-1] an acknowledged message is in the session of every subscriber, connected or not', () => {
       const world = new World()
-      const sleepers = ['one', 'two', 'three'].map((id) => world.connect(id, { version, ...durable }))
-      for (const sleeper of sleepers) {
-        sleeper.subscribe('a')
-        sleeper.disconnect()
+      const offlineClients = ['one', 'two', 'three'].map((id) => world.connect(id, { version, ...durable }))
+      for (const offlineClient of offlineClients) {
+        offlineClient.subscribe('a')
+        offlineClient.disconnect()
       }
       const live = world.connect('live', { version, ...durable })
       live.subscribe('a')
       live.stopReading()
       assert.equal(world.connect('author').publish('a', 'x', { qos: 1 }).isAcknowledged, true)
       world.restart('power-loss')
-      for (const client of [...sleepers, live]) {
+      for (const client of [...offlineClients, live]) {
         client.connect()
         assert.deepEqual(client.payloads, ['x'])
       }
@@ -348,16 +348,16 @@ describe('delivery in MQTT 5.0', () => {
 
   test('[MQTT5-4.3.3-13] the QoS 2 exchange with the publisher completes though the message has expired', () => {
     const world = new World()
-    const sleeper = world.connect('sleeper', { ...durable })
-    sleeper.subscribe('a')
-    sleeper.disconnect()
+    const offlineClient = world.connect('offline', { ...durable })
+    offlineClient.subscribe('a')
+    offlineClient.disconnect()
     const wire = persistentWire(world, 5)
     const properties = { messageExpiryIntervalSeconds: 1 }
     wire.sendPublish({ topic: 'a', payload: 'x', qos: 2, packetId: 5, properties })
     world.settle()
     world.passSeconds(60)
-    sleeper.connect()
-    assert.deepEqual(sleeper.payloads, [])
+    offlineClient.connect()
+    assert.deepEqual(offlineClient.payloads, [])
     acknowledge(world, wire, 'pubrel', 5)
     assert.deepEqual(
       acksOf(wire, 'pubcomp').map((packet) => [packet.packetId, packet.reasonCode]),

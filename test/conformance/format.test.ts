@@ -167,12 +167,12 @@ for (const version of versions) {
 
     test('[MQTT-2.3.1-4] [MQTT5-2.2.1-4] [MQTT-3.3.1-1] [MQTT5-3.3.1-1] a redelivered message keeps its packet identifier', () => {
       const world = new World()
-      const sleeper = silentClient(world, 'sleeper', { version, ...durable })
-      sleeper.subscribe('a')
+      const offlineClient = silentClient(world, 'offline', { version, ...durable })
+      offlineClient.subscribe('a')
       world.publish('a', 'one', { qos: 1 })
-      sleeper.drop()
-      sleeper.connect()
-      const [first, second] = sleeper.messages
+      offlineClient.drop()
+      offlineClient.connect()
+      const [first, second] = offlineClient.messages
       assert.equal(second?.packetId, first?.packetId)
       assert.deepEqual([first?.dup, second?.dup], [false, true])
     })
@@ -270,10 +270,10 @@ const noProperties = (version: Version): Buffer => (version === 5 ? bytes`00` : 
 function packetsOfBroker(version: Version): Buffer {
   const world = new World()
   const end = new RawEnd(world)
-  const heard: Buffer[] = []
+  const responses: Buffer[] = []
   const sendPacket = (packet: Buffer): Buffer => {
     const response = Buffer.from(end.send(packet), 'hex')
-    heard.push(response)
+    responses.push(response)
     return response
   }
   sendPacket(connectBytes(version))
@@ -288,7 +288,7 @@ function packetsOfBroker(version: Version): Buffer {
   sendPacket(unsubscribeBytes(version, 'a'))
   sendPacket(pingreq)
   sendPacket(connectBytes(version))
-  return Buffer.concat(heard)
+  return Buffer.concat(responses)
 }
 
 function idOfPublish(stream: Buffer): number {

@@ -87,14 +87,14 @@ describe('the maximum packet size of a client', () => {
 
   test('[MQTT5-3.1.2-25] a stored message that is too large for the client when it reconnects is deleted', () => {
     const world = new World()
-    const sleeper = world.connect('sleeper', { ...durable })
-    sleeper.subscribe('a')
-    sleeper.disconnect()
+    const offlineClient = world.connect('offline', { ...durable })
+    offlineClient.subscribe('a')
+    offlineClient.disconnect()
     world.publish('a', 'x'.repeat(200), { qos: 1 })
     world.publish('a', 'y'.repeat(200), { qos: 2 })
     world.publish('a', 'small', { qos: 1 })
-    sleeper.connect({ maximumPacketBytes: 100 })
-    assert.deepEqual(sleeper.payloads, ['small'])
+    offlineClient.connect({ maximumPacketBytes: 100 })
+    assert.deepEqual(offlineClient.payloads, ['small'])
     assert.equal(world.records().filter(({ kind }) => kind === 'queued' || kind === 'outgoing').length, 0)
   })
 

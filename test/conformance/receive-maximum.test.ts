@@ -52,8 +52,8 @@ describe('Receive Maximum', () => {
 
   test('[MQTT5-3.3.4-7] QoS 1 is counted until PUBACK is sent', () => {
     const world = new World({ settings: { receiveMaximum: 2 } })
-    const sleeper = world.connect('sleeper', { ...durable })
-    sleeper.subscribe('a')
+    const offlineClient = world.connect('offline', { ...durable })
+    offlineClient.subscribe('a')
     const wire = connectedWire(world, 5)
     world.disk.hold()
     for (const packetId of [1, 2]) wire.sendPublish({ topic: 'a', payload: 'x', qos: 1, packetId })

@@ -19,20 +19,20 @@ for (const version of versions) {
     t.after(() => socket.destroy())
     await once(socket, 'connect')
     const payloads = Array.from({ length: messages }, (_, number) => `${number} ${'x'.repeat(number % 90)}`)
-    const said = Buffer.concat([
+    const sent = Buffer.concat([
       connectBytes(version, { payload: [text('tcp')] }),
       subscribeBytes(version, 'a'),
       ...payloads.map((payload) => publishBytes(version, 'a', { payload })),
     ])
-    for (let at = 0, length = 1; at < said.length; at += length++) socket.write(said.subarray(at, at + length))
+    for (let at = 0, length = 1; at < sent.length; at += length++) socket.write(sent.subarray(at, at + length))
 
     const echoes = Buffer.concat(payloads.map((payload) => publishBytes(version, 'a', { payload })))
-    let heard = Buffer.alloc(0)
+    let received = Buffer.alloc(0)
     for await (const chunk of socket) {
-      heard = Buffer.concat([heard, chunk as Buffer])
-      if (heard.subarray(-echoes.length).equals(echoes)) break
+      received = Buffer.concat([received, chunk as Buffer])
+      if (received.subarray(-echoes.length).equals(echoes)) break
     }
-    assert.equal(heard[0], 0x20)
-    assert.equal(heard[heard[1] + 2], 0x90)
+    assert.equal(received[0], 0x20)
+    assert.equal(received[received[1] + 2], 0x90)
   })
 }

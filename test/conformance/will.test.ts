@@ -252,15 +252,15 @@ test('[MQTT5-3.1.2-8] [MQTT5-3.3.2-4] [MQTT5-3.3.2-15] [MQTT5-3.3.2-16] [MQTT5-3
 
 test('[MQTT5-3.1.2-8] [MQTT5-3.3.2-6] the expiry of a will begins when the will is published', () => {
   const world = new World()
-  const sleeper = world.connect('sleeper', { ...durable })
-  sleeper.subscribe('wills')
-  sleeper.disconnect()
+  const offlineClient = world.connect('offline', { ...durable })
+  offlineClient.subscribe('wills')
+  offlineClient.disconnect()
   const properties = { willDelayIntervalSeconds: 100, messageExpiryIntervalSeconds: 50 }
   world.connect('dying', { ...durable, will: { ...will, qos: 1, properties } }).drop()
   world.passSeconds(100)
   world.passSeconds(20)
-  sleeper.connect()
-  assert.equal(sleeper.messages[0]?.properties?.messageExpiryIntervalSeconds, 30)
+  offlineClient.connect()
+  assert.equal(offlineClient.messages[0]?.properties?.messageExpiryIntervalSeconds, 30)
 })
 
 test('[MQTT5-3.8.3-3] with no local, a client does not get its own will after a reconnect', () => {

@@ -58,16 +58,16 @@ test('a change by one operation is visible to other operations and to an MQTT cl
   const params = { clientid }
   const [found] = (await replyOf(client.lookup_client({ params }))).data
   assert.equal(found?.conn_state, 'connected')
-  await replyOf(client.mqtt_subscribe({ body: { clientid, topic: 'told/#', qos: 1 } }))
+  await replyOf(client.mqtt_subscribe({ body: { clientid, topic: 'orders/#', qos: 1 } }))
   const receivedTopic = new Promise<string>((resolve) => mqtt.once('message', (topic) => resolve(topic)))
-  const body = { topic: 'told/you', payload: 'c28=', encoding: 'base64', qos: 1, receipt: true } as const
+  const body = { topic: 'orders/new', payload: 'c28=', encoding: 'base64', qos: 1, receipt: true } as const
   const published = await replyOf(client.mqtt_publish({ body }))
   assert.equal(published.data?.receipt.matched, 1)
-  assert.equal(await receivedTopic, 'told/you')
+  assert.equal(await receivedTopic, 'orders/new')
   const subscriptions = await replyOf(client.list_subscriptions({ query: { clientid, qos: 1 } }))
   assert.deepEqual(
     subscriptions.data.map(({ topic }) => topic),
-    ['told/#'],
+    ['orders/#'],
   )
   const closed = new Promise<void>((resolve) => mqtt.once('close', () => resolve()))
   await replyOf(client.kickout_client({ params }))

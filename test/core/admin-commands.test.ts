@@ -26,15 +26,15 @@ describe('publish', () => {
   test('reaches subscribers, connected or not, with its properties, and returns their number', () => {
     const world = new World()
     const live = world.subscriber(filter)
-    const sleeper = world.connect('sleeper', { ...durable })
-    sleeper.subscribe(filter)
-    sleeper.disconnect()
+    const offlineClient = world.connect('offline', { ...durable })
+    offlineClient.subscribe(filter)
+    offlineClient.disconnect()
     const properties = { contentType: 'text/plain', messageExpiryIntervalSeconds: 60 }
     assert.deepEqual(world.command(publication({ properties })), { done: true, matched: 2 })
     world.passSeconds(10)
-    sleeper.connect()
+    offlineClient.connect()
     assert.equal(live.messages[0]?.properties?.contentType, 'text/plain')
-    assert.equal(sleeper.messages[0]?.properties?.messageExpiryIntervalSeconds, 50)
+    assert.equal(offlineClient.messages[0]?.properties?.messageExpiryIntervalSeconds, 50)
   })
 
   test('below $SYS retains the message in memory only, until the broker stops', () => {
@@ -79,8 +79,8 @@ describe('kick', () => {
 
   test('of an unknown client returns that reason', () => {
     const world = new World()
-    world.connect('sleeper', { ...durable }).disconnect()
-    for (const clientId of ['nobody', 'sleeper'])
+    world.connect('offline', { ...durable }).disconnect()
+    for (const clientId of ['nobody', 'offline'])
       assert.deepEqual(world.command({ name: 'kick', clientId }), { done: false, why: 'no-such-client' })
   })
 })
@@ -107,13 +107,13 @@ describe('subscribe and unsubscribe', () => {
 
   test('apply to a disconnected client, also after a restart', () => {
     const world = new World()
-    const sleeper = world.connect('sleeper', { ...durable })
-    sleeper.disconnect()
-    world.command({ name: 'subscribe', clientId: 'sleeper', filter, qos: 1 })
+    const offlineClient = world.connect('offline', { ...durable })
+    offlineClient.disconnect()
+    world.command({ name: 'subscribe', clientId: 'offline', filter, qos: 1 })
     world.restart('power-loss')
     world.publish('a/c', 'x', { qos: 1 })
-    sleeper.connect()
-    assert.deepEqual(sleeper.payloads, ['x'])
+    offlineClient.connect()
+    assert.deepEqual(offlineClient.payloads, ['x'])
   })
 
   test('for unknown clients return that reason', () => {

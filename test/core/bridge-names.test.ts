@@ -19,7 +19,7 @@ function comes(world: World, { version, isBridge, cleanStart = true }: Comer): W
   return wire
 }
 
-function told(packet: Packet | undefined): string | undefined {
+function announcement(packet: Packet | undefined): string | undefined {
   if (packet?.type !== 'publish') return undefined
   const { topic, qos, retain, chunk, payloadStart, frameEnd } = packet
   return `${topic?.name} ${qos} ${retain} ${chunk.toString('utf8', payloadStart, frameEnd)}`
@@ -43,7 +43,7 @@ describe('the name of a broker', () => {
         const packets = comes(world, { version, isBridge: true, cleanStart }).received
         assert.equal(packets.length, 2)
         assert.equal(packets[0]?.type, 'connack')
-        assert.equal(told(packets[1]), '$godwit/broker 0 false a1b2')
+        assert.equal(announcement(packets[1]), '$godwit/broker 0 false a1b2')
       })
     }
   }
@@ -59,7 +59,7 @@ describe('the name of a broker', () => {
     world.publish('a', 'waited', { qos: 1 })
     const sent = world.view.counts.publishesSent
     const again = comes(world, { version: 4, isBridge: true, cleanStart: false })
-    assert.deepEqual(again.received.slice(1).map(told), ['$godwit/broker 0 false a1b2', 'a 1 false waited'])
+    assert.deepEqual(again.received.slice(1).map(announcement), ['$godwit/broker 0 false a1b2', 'a 1 false waited'])
     assert.equal(world.view.counts.publishesSent - sent, 1)
     assert.equal(world.view.client('me')?.sentMessages, 1)
     assert.deepEqual(listener.payloads, ['waited'])
@@ -67,7 +67,7 @@ describe('the name of a broker', () => {
 
   test('is sent without the mount point', () => {
     const world = new World({ host: { ...named, listener: { mountpoint: 'site/' } } })
-    assert.equal(told(comes(world, { version: 4, isBridge: true }).received[1]), '$godwit/broker 0 false a1b2')
+    assert.equal(announcement(comes(world, { version: 4, isBridge: true }).received[1]), '$godwit/broker 0 false a1b2')
   })
 
   for (const [who, comer, host] of [

@@ -13,27 +13,27 @@ function publication(parts: Partial<Extract<Command, { name: 'publish' }>> = {})
   return { name: 'publish', topic: 'a', ...content, clientId: 'operator', ...parts }
 }
 
-function withSleeper(): { world: World; sleeper: Client } {
+function withOfflineClient(): { world: World; offlineClient: Client } {
   const world = new World()
-  const sleeper = world.connect('sleeper', { ...durable })
-  sleeper.subscribe('a', { qos: 1 })
-  sleeper.disconnect()
-  return { world, sleeper }
+  const offlineClient = world.connect('offline', { ...durable })
+  offlineClient.subscribe('a', { qos: 1 })
+  offlineClient.disconnect()
+  return { world, offlineClient }
 }
 
 describe('a command', () => {
   test('that meets a failing disk returns that reason, and its message is delivered when the disk works again', () => {
-    const { world, sleeper } = withSleeper()
+    const { world, offlineClient } = withOfflineClient()
     world.disk.fail()
     assert.deepEqual(world.command(publication()), { done: false, why: 'storage-failing' })
     world.disk.mend()
     world.passSeconds(5)
-    sleeper.connect()
-    assert.deepEqual(sleeper.payloads, ['x'])
+    offlineClient.connect()
+    assert.deepEqual(offlineClient.payloads, ['x'])
   })
 
   test('that needs no disk is executed while the disk fails', () => {
-    const { world } = withSleeper()
+    const { world } = withOfflineClient()
     const live = world.subscriber('b')
     world.disk.fail()
     world.command(publication())
@@ -43,7 +43,7 @@ describe('a command', () => {
   })
 
   test('for several topics is executed for all or for none', () => {
-    const { world } = withSleeper()
+    const { world } = withOfflineClient()
     const live = world.subscriber('#')
     const wrong = world.command(publication({ furtherTopics: ['b', 'c/#'] }))
     assert.deepEqual(wrong, { done: false, why: 'invalid-topic' })
@@ -52,7 +52,7 @@ describe('a command', () => {
   })
 
   test('returns the deliveries of a message if the command requests them', () => {
-    const { world } = withSleeper()
+    const { world } = withOfflineClient()
     world.subscriber('a')
     const deliveries = { matched: 2, sent: 1, queued: 1, dropped: 0, sentToShared: 0, queuedForShared: 0 }
     const result = world.command(publication({ wantsDeliveries: true }))
@@ -67,9 +67,9 @@ describe('a command', () => {
 
   test('for a full persistent session is refused, as for a client', () => {
     const world = new World({ settings: { maxStoredMessages: 1 } })
-    const sleeper = world.connect('sleeper', { ...durable })
-    sleeper.subscribe('a', { qos: 1 })
-    sleeper.disconnect()
+    const offlineClient = world.connect('offline', { ...durable })
+    offlineClient.subscribe('a', { qos: 1 })
+    offlineClient.disconnect()
     assert.deepEqual(world.command(publication()), { done: true, matched: 1 })
     assert.deepEqual(world.command(publication()), { done: false, why: 'receiver-full' })
   })

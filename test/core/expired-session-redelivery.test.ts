@@ -84,9 +84,9 @@ for (const shards of [1, 3]) {
           world.disk.maxStepMs = 0
           world.start()
           world.passSeconds(2)
-          const heard = comesBack(waitingClient)
+          const received = comesBack(waitingClient)
           // A QoS 1 message may arrive again from another shard, which had it and could not confirm it.
-          const exact = qos === 2 || shards === 1 ? heard : [...new Set(heard)]
+          const exact = qos === 2 || shards === 1 ? received : [...new Set(received)]
           assert.deepEqual(exact.sort(), payloadsOf(many), `seed ${seed}`)
           // By then, a shard has removed messages of a shard that failed before it could release them.
           world.passMs(5 * world.host.settings.awaitReleaseTimeoutMs)

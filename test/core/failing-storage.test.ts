@@ -9,20 +9,20 @@ import { World, type Client } from '../simulator/world.ts'
 const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
 
 /** Returns a world whose broker knows that its disk fails, with an offline session that subscribes to `a`. */
-function failing(): { world: World; sleeper: Client } {
+function failing(): { world: World; offlineClient: Client } {
   const world = new World()
-  const sleeper = world.connect('sleeper', { ...durable })
-  sleeper.subscribe('a')
-  sleeper.disconnect()
+  const offlineClient = world.connect('offline', { ...durable })
+  offlineClient.subscribe('a')
+  offlineClient.disconnect()
   const trigger = world.connect('trigger')
   world.disk.fail()
   trigger.publish('trigger', 'x', { qos: 1, retain: true })
   world.passSeconds(1)
-  return { world, sleeper }
+  return { world, offlineClient }
 }
 
 test('a 5.0 client that publishes for a persistent session gets 0x97', () => {
-  const { world, sleeper } = failing()
+  const { world, offlineClient } = failing()
   const author = world.connect('author')
   for (const qos of [1, 2] as const)
     assert.equal(author.publish('a', 'x', { qos }).reasonCode, reasonCodes.quotaExceeded)
@@ -30,12 +30,12 @@ test('a 5.0 client that publishes for a persistent session gets 0x97', () => {
   world.disk.mend()
   world.passSeconds(2)
   assert.equal(author.publish('a', 'y', { qos: 1 }).reasonCode, 0)
-  sleeper.connect()
-  assert.deepEqual(sleeper.payloads, ['y'])
+  offlineClient.connect()
+  assert.deepEqual(offlineClient.payloads, ['y'])
 })
 
 test('reading from a 3.1.1 client pauses until the disk works, and continues in order', () => {
-  const { world, sleeper } = failing()
+  const { world, offlineClient } = failing()
   const live = world.subscriber('b')
   const author = world.connect('author', { version: 4 })
   const publications = ['1', '2', '3'].map((payload) => author.publish('a', payload, { qos: 1 }))
@@ -47,8 +47,8 @@ test('reading from a 3.1.1 client pauses until the disk works, and continues in 
   world.passSeconds(2)
   assert.ok([...publications, after].every(({ isAcknowledged }) => isAcknowledged))
   assert.deepEqual(live.payloads, ['after'])
-  sleeper.connect()
-  assert.deepEqual(sleeper.payloads, ['1', '2', '3'])
+  offlineClient.connect()
+  assert.deepEqual(offlineClient.payloads, ['1', '2', '3'])
 })
 
 test('[MQTT5-4.3.3-10] an accepted QoS 2 message that is sent again is not refused: its exchange is completed', () => {
@@ -95,9 +95,9 @@ test('a persistent session is refused with "server unavailable", a clean session
 
 test('a message that was accepted before the failure is acknowledged once it is durable, and not before', () => {
   const world = new World()
-  const sleeper = world.connect('sleeper', { ...durable })
-  sleeper.subscribe('a')
-  sleeper.disconnect()
+  const offlineClient = world.connect('offline', { ...durable })
+  offlineClient.subscribe('a')
+  offlineClient.disconnect()
   const author = world.connect('author')
   world.disk.fail()
   const early = author.publish('a', 'early', { qos: 1 })
@@ -108,8 +108,8 @@ test('a message that was accepted before the failure is acknowledged once it is 
   assert.equal(early.isAcknowledged, true)
   world.crash('power-loss')
   world.start()
-  sleeper.connect()
-  assert.deepEqual(sleeper.payloads, ['early'])
+  offlineClient.connect()
+  assert.deepEqual(offlineClient.payloads, ['early'])
 })
 
 test('an administrator gets the reason, too', () => {

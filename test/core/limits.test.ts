@@ -36,13 +36,13 @@ function afterTen(queueFullPolicy: 'drop-newest' | 'drop-oldest'): { payloads: s
 }
 
 /** Returns an offline client whose queue is full. */
-function fullWorld(): { world: World; sleeper: Client } {
+function fullWorld(): { world: World; offlineClient: Client } {
   const world = new World({ settings: { maxStoredMessages: 3 } })
-  const sleeper = world.connect('sleeper', { ...durable })
-  sleeper.subscribe('a')
-  sleeper.disconnect()
+  const offlineClient = world.connect('offline', { ...durable })
+  offlineClient.subscribe('a')
+  offlineClient.disconnect()
   for (const payload of ['1', '2', '3']) world.publish('a', payload, { qos: 1 })
-  return { world, sleeper }
+  return { world, offlineClient }
 }
 
 describe('mqtt.max_mqueue_len, for sessions without stored data', () => {
@@ -69,11 +69,11 @@ describe('mqtt.max_mqueue_len, for sessions without stored data', () => {
       for (let count = 0; count < 100; count++) world.publish('a', 'x', { qos: 1 })
     }
     flood()
-    const told = (): number => world.events('message-dropped').length
-    assert.deepEqual([told(), world.view.counts.dropped['queue-full']], [64, 98])
+    const droppedEvents = (): number => world.events('message-dropped').length
+    assert.deepEqual([droppedEvents(), world.view.counts.dropped['queue-full']], [64, 98])
     world.passMs(100)
     flood()
-    assert.deepEqual([told(), world.view.counts.dropped['queue-full']], [128, 198])
+    assert.deepEqual([droppedEvents(), world.view.counts.dropped['queue-full']], [128, 198])
   })
 
   test('does not apply to a persistent session: further messages are queued on disk', () => {
@@ -91,7 +91,7 @@ describe('mqtt.max_mqueue_len, for sessions without stored data', () => {
 
 describe('mqtt.max_stored_messages', () => {
   test('a 5.0 publisher gets 0x97, and no subscriber gets the message', () => {
-    const { world, sleeper } = fullWorld()
+    const { world, offlineClient } = fullWorld()
     const live = world.subscriber('a')
     const author = world.connect('author')
     for (const qos of [1, 2] as const) {
@@ -101,21 +101,21 @@ describe('mqtt.max_stored_messages', () => {
     }
     assert.deepEqual(live.payloads, [])
     assert.equal(world.view.retainedMessages, 0)
-    sleeper.connect()
-    assert.deepEqual(sleeper.payloads, ['1', '2', '3'])
+    offlineClient.connect()
+    assert.deepEqual(offlineClient.payloads, ['1', '2', '3'])
     assert.equal(author.publish('a', 'space again', { qos: 1 }).reasonCode, 0)
-    assert.deepEqual(sleeper.payloads.at(-1), 'space again')
+    assert.deepEqual(offlineClient.payloads.at(-1), 'space again')
   })
 
   test('a 3.1.1 publisher gets no reason: the newest message is dropped for that client only, and counted', () => {
-    const { world, sleeper } = fullWorld()
+    const { world, offlineClient } = fullWorld()
     const live = world.subscriber('a')
     const author = world.connect('author', { version: 4 })
     for (const qos of [1, 2] as const) assert.equal(author.publish('a', `qos ${qos}`, { qos }).isComplete, true)
     assert.deepEqual(live.payloads, ['qos 1', 'qos 2'])
     assert.equal(world.view.counts.dropped['storage-full'], 2)
-    sleeper.connect()
-    assert.deepEqual(sleeper.payloads, ['1', '2', '3'])
+    offlineClient.connect()
+    assert.deepEqual(offlineClient.payloads, ['1', '2', '3'])
   })
 
   test('QoS 0 and other topics are not affected', () => {
@@ -128,19 +128,19 @@ describe('mqtt.max_stored_messages', () => {
   })
 
   test('a restart frees no space', () => {
-    const { world, sleeper } = fullWorld()
+    const { world, offlineClient } = fullWorld()
     world.restart('kill')
     assert.equal(world.connect('author').publish('a', 'x', { qos: 1 }).reasonCode, reasonCodes.quotaExceeded)
-    sleeper.connect()
-    assert.deepEqual(sleeper.payloads, ['1', '2', '3'])
+    offlineClient.connect()
+    assert.deepEqual(offlineClient.payloads, ['1', '2', '3'])
   })
 
   test('the end of the full session frees its space', () => {
-    const { world, sleeper } = fullWorld()
-    sleeper.connect({ cleanStart: true })
-    sleeper.subscribe('a')
+    const { world, offlineClient } = fullWorld()
+    offlineClient.connect({ cleanStart: true })
+    offlineClient.subscribe('a')
     assert.equal(world.connect('author').publish('a', 'x', { qos: 1 }).reasonCode, 0)
-    assert.deepEqual(sleeper.payloads, ['x'])
+    assert.deepEqual(offlineClient.payloads, ['x'])
   })
 })
 

@@ -133,7 +133,7 @@ describe('PUBLISH without permission', () => {
     )
   })
 
-  for (const [is, heard] of [
+  for (const [is, expected] of [
     ['deny', []],
     ['unknown', ['x']],
     ['allow', ['x']],
@@ -151,7 +151,7 @@ describe('PUBLISH without permission', () => {
         world.restart('kill')
         for (const reader of readers) reader.connect()
       }
-      for (const reader of readers) assert.deepEqual(reader.payloads, heard)
+      for (const reader of readers) assert.deepEqual(reader.payloads, expected)
     })
   }
 

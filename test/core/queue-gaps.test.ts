@@ -25,16 +25,20 @@ class SkippingRecordStore extends MemoryRecordStore {
   }
 }
 
-function sleeperWithQueue(count = messages): { world: World; recordStore: SkippingRecordStore; sleeper: Client } {
+function offlineClientWithQueue(count = messages): {
+  world: World
+  recordStore: SkippingRecordStore
+  offlineClient: Client
+} {
   const recordStore = new SkippingRecordStore()
   const world = new World({ seed: 1, recordStore, shards: 1 })
-  const sleeper = world.connect('sleeper', { cleanStart: false, sessionExpirySeconds: 600 })
-  sleeper.subscribe('news', { qos: 1 })
-  sleeper.disconnect()
+  const offlineClient = world.connect('offline', { cleanStart: false, sessionExpirySeconds: 600 })
+  offlineClient.subscribe('news', { qos: 1 })
+  offlineClient.disconnect()
   const author = world.connect('author')
   for (let number = 1; number <= count; number++) author.publish('news', String(number), { qos: 1 })
   recordStore.requests.length = 0
-  return { world, recordStore, sleeper }
+  return { world, recordStore, offlineClient }
 }
 
 const numbers = (except: readonly number[] = [], count = messages): string[] =>
@@ -44,63 +48,63 @@ const numbers = (except: readonly number[] = [], count = messages): string[] =>
 
 describe('[MQTT5-4.6.0-5] messages that a read of a queue omits are read again, in order', () => {
   test('at its start', () => {
-    const { world, recordStore, sleeper } = sleeperWithQueue()
+    const { world, recordStore, offlineClient } = offlineClientWithQueue()
     recordStore.skips = (sequence, { part }) => part === 0 && sequence <= 10
-    sleeper.connect()
-    assert.deepEqual(sleeper.payloads, numbers())
+    offlineClient.connect()
+    assert.deepEqual(offlineClient.payloads, numbers())
     assert.deepEqual(
       world.events('queue-records-skipped').map(({ clientId, fromSequence }) => [clientId, fromSequence]),
-      [['sleeper', 1]],
+      [['offline', 1]],
     )
   })
 
   test('in the middle', () => {
-    const { world, recordStore, sleeper } = sleeperWithQueue()
+    const { world, recordStore, offlineClient } = offlineClientWithQueue()
     recordStore.skips = (sequence, { part }) => part === 1 && sequence === 20
-    sleeper.connect()
-    assert.deepEqual(sleeper.payloads, numbers())
+    offlineClient.connect()
+    assert.deepEqual(offlineClient.payloads, numbers())
     assert.equal(world.events('queue-records-skipped').length, 1)
   })
 
   test('at its end', () => {
-    const { world, recordStore, sleeper } = sleeperWithQueue()
+    const { world, recordStore, offlineClient } = offlineClientWithQueue()
     recordStore.skips = (sequence, { part }) => part !== undefined && sequence > 12
     recordStore.endsAfter = ({ part }) => part !== undefined
-    sleeper.connect()
-    assert.deepEqual(sleeper.payloads, numbers())
+    offlineClient.connect()
+    assert.deepEqual(offlineClient.payloads, numbers())
     assert.ok(world.events('queue-records-skipped').length > 0)
   })
 })
 
 describe('a queue with gaps', () => {
   test('with a lost record is read to its end', () => {
-    const { world, recordStore, sleeper } = sleeperWithQueue()
+    const { world, recordStore, offlineClient } = offlineClientWithQueue()
     recordStore.skips = (sequence) => sequence === 5 || sequence === messages
-    sleeper.connect()
-    assert.deepEqual(sleeper.payloads, numbers([5, messages]))
+    offlineClient.connect()
+    assert.deepEqual(offlineClient.payloads, numbers([5, messages]))
     assert.deepEqual(world.events('queue-records-skipped'), [])
   })
 
   test('with a lost record in a large part is not reported as an incomplete read', () => {
     const lost = 45
-    const { world, recordStore, sleeper } = sleeperWithQueue(60)
+    const { world, recordStore, offlineClient } = offlineClientWithQueue(60)
     recordStore.skips = (sequence) => sequence === lost
-    sleeper.connect()
-    assert.deepEqual(sleeper.payloads, numbers([lost], 60))
+    offlineClient.connect()
+    assert.deepEqual(offlineClient.payloads, numbers([lost], 60))
     assert.deepEqual(world.events('queue-records-skipped'), [])
   })
 
   test('is read once if its gaps are known from the start of the broker', () => {
-    const { world, recordStore, sleeper } = sleeperWithQueue()
-    sleeper.acknowledges = false
-    sleeper.connect()
-    for (const message of sleeper.messages.filter(({ payload }) => Number(payload) % 2 === 0))
-      sleeper.acknowledge(message)
+    const { world, recordStore, offlineClient } = offlineClientWithQueue()
+    offlineClient.acknowledges = false
+    offlineClient.connect()
+    for (const message of offlineClient.messages.filter(({ payload }) => Number(payload) % 2 === 0))
+      offlineClient.acknowledge(message)
     world.restart('kill')
     recordStore.requests.length = 0
-    sleeper.connect()
+    offlineClient.connect()
     assert.deepEqual(
-      sleeper.messages.slice(messages).map(({ payload }) => payload),
+      offlineClient.messages.slice(messages).map(({ payload }) => payload),
       numbers().filter((payload) => Number(payload) % 2 === 1),
     )
     assert.ok(

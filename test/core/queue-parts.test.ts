@@ -21,25 +21,25 @@ function watchParts(world: World): PartRequest[] {
 }
 
 /** Returns a disconnected client with this number of messages on disk. */
-function sleeperWith(world: World, count: number): Client {
-  const sleeper = world.connect('sleeper', { ...durable })
-  sleeper.subscribe('a')
-  sleeper.disconnect()
+function offlineClientWith(world: World, count: number): Client {
+  const offlineClient = world.connect('offline', { ...durable })
+  offlineClient.subscribe('a')
+  offlineClient.disconnect()
   const author = world.connect('author')
   for (let number = 1; number <= count; number++) author.publish('a', `${number}`, { qos: 1 })
   world.settle()
-  return sleeper
+  return offlineClient
 }
 
 const numbered = (count: number): string[] => Array.from({ length: count }, (_, index) => `${index + 1}`)
 
 test('a queue is read in parts: the first are small, none is large, and all messages arrive in order', () => {
   const world = new World()
-  const sleeper = sleeperWith(world, 2_000)
+  const offlineClient = offlineClientWith(world, 2_000)
   const parts = watchParts(world)
-  sleeper.connect({ ...durable })
+  offlineClient.connect({ ...durable })
   world.settle()
-  assert.deepEqual(sleeper.payloads, numbered(2_000))
+  assert.deepEqual(offlineClient.payloads, numbered(2_000))
   assert.deepEqual(
     parts.slice(0, 6).map(({ fromSequence, limit, part }) => [fromSequence, limit, part]),
     [
@@ -56,10 +56,10 @@ test('a queue is read in parts: the first are small, none is large, and all mess
 
 test('few messages are read ahead for a client that does not acknowledge', () => {
   const world = new World()
-  const sleeper = sleeperWith(world, 3_000)
+  const offlineClient = offlineClientWith(world, 3_000)
   const parts = watchParts(world)
-  sleeper.acknowledges = false
-  sleeper.connect({ ...durable, receiveMaximum: 10 })
+  offlineClient.acknowledges = false
+  offlineClient.connect({ ...durable, receiveMaximum: 10 })
   world.settle()
   const read = parts.reduce((sum, { limit }) => sum + limit, 0)
   assert.ok(read <= world.host.settings.maxQueuedMessages, `${read} were requested`)
@@ -67,19 +67,19 @@ test('few messages are read ahead for a client that does not acknowledge', () =>
 
 test('the queue of a client that reconnects is read from its first part', () => {
   const world = new World()
-  const sleeper = sleeperWith(world, 600)
+  const offlineClient = offlineClientWith(world, 600)
   const parts = watchParts(world)
-  sleeper.acknowledges = false
-  sleeper.connect({ ...durable, receiveMaximum: 10 })
+  offlineClient.acknowledges = false
+  offlineClient.connect({ ...durable, receiveMaximum: 10 })
   world.settle()
   const before = parts.length
-  sleeper.drop()
+  offlineClient.drop()
   world.settle()
-  sleeper.acknowledges = true
-  sleeper.connect({ ...durable })
+  offlineClient.acknowledges = true
+  offlineClient.connect({ ...durable })
   world.settle()
   assert.equal(parts[before].part, 0)
-  assert.deepEqual(new Set(sleeper.payloads), new Set(numbered(600)))
+  assert.deepEqual(new Set(offlineClient.payloads), new Set(numbered(600)))
 })
 
 /** Returns a bridge or an action queue: a client within the broker. */

@@ -219,9 +219,9 @@ describe('retained messages for a wide filter', () => {
     world.publish(forgotten, '', { qos: 1, retain: true })
     client.acknowledges = true
     for (const message of client.messages.slice()) client.acknowledge(message)
-    const heardOf = (wanted: string): unknown =>
+    const rowOf = (wanted: string): unknown =>
       client.messages.filter(({ topic }) => topic === wanted).map(({ payload }) => payload)
-    assert.deepEqual([heardOf(replaced), heardOf(forgotten)], [['newer'], ['']])
+    assert.deepEqual([rowOf(replaced), rowOf(forgotten)], [['newer'], ['']])
     assert.equal(client.messages.length, 500)
   })
 
@@ -266,35 +266,35 @@ describe('a change of settings', () => {
 
   test('to a smaller limit drops no queued message', () => {
     const world = new World()
-    const sleeper = world.connect('sleeper', { ...durable })
-    sleeper.subscribe('a')
-    sleeper.disconnect()
+    const offlineClient = world.connect('offline', { ...durable })
+    offlineClient.subscribe('a')
+    offlineClient.disconnect()
     for (const payload of ['1', '2', '3', '4']) world.publish('a', payload, { qos: 1 })
     world.changeSettings({ maxStoredMessages: 2, maxQueuedMessages: 1, maxInflightMessages: 1 })
-    sleeper.connect()
-    assert.deepEqual(sleeper.payloads, ['1', '2', '3', '4'])
+    offlineClient.connect()
+    assert.deepEqual(offlineClient.payloads, ['1', '2', '3', '4'])
   })
 })
 
 test('an expired session has ended for its client also before the tick that deletes it (seed 886683)', () => {
   const cores = new SeveralCores({ shards: 1 })
-  const sleeper = cores.client(0, 'sleeper', { expirySeconds: 10 })
+  const offlineClient = cores.client(0, 'offline', { expirySeconds: 10 })
   const author = cores.client(0, 'author')
   cores.settle()
-  sleeper.subscribe('a')
+  offlineClient.subscribe('a')
   cores.settle()
   for (const [awaySeconds, isThere] of [
     [9, true],
     [10, false],
   ] as const) {
-    cores.breakConnection(sleeper)
+    cores.breakConnection(offlineClient)
     cores.settle()
     cores.nowMs += awaySeconds * 1_000
-    cores.connect(sleeper)
+    cores.connect(offlineClient)
     cores.settle()
-    const before = sleeper.payloads.length
+    const before = offlineClient.payloads.length
     author.publish('a', 'x')
     cores.settle()
-    assert.equal(sleeper.payloads.length - before, isThere ? 1 : 0)
+    assert.equal(offlineClient.payloads.length - before, isThere ? 1 : 0)
   }
 })

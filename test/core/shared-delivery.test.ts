@@ -258,8 +258,8 @@ describe('a message of a shared subscription in a session that is only on disk',
       assert.deepEqual(new Set(queued.map(({ sharedFilter }) => sharedFilter)), new Set(['$share/g/a', undefined]))
       if (isOld) {
         world.crash('kill')
-        const unsaid = queued.map((record) => ({ ...record, sharedFilter: undefined }))
-        void world.recordStore.apply(unsaid.map((record) => ({ change: 'put', record })))
+        const withoutFilter = queued.map((record) => ({ ...record, sharedFilter: undefined }))
+        void world.recordStore.apply(withoutFilter.map((record) => ({ change: 'put', record })))
         world.start()
       }
       heir.connect()

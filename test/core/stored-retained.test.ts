@@ -23,174 +23,174 @@ class CountingRecordStore extends MemoryRecordStore {
   }
 }
 
-function world(options: WorldOptions = {}): { told: World; recordStore: CountingRecordStore } {
+function createWorld(options: WorldOptions = {}): { world: World; recordStore: CountingRecordStore } {
   const recordStore = new CountingRecordStore()
-  const told = new World({ shards: 1, recordStore, ...options, settings: { ...settings, ...options.settings } })
-  return { told, recordStore }
+  const world = new World({ shards: 1, recordStore, ...options, settings: { ...settings, ...options.settings } })
+  return { world, recordStore }
 }
 
 describe('a large retained message', () => {
   test('leaves memory when its record is durable, is restored unchanged, and is not counted after it is deleted', () => {
-    const { told, recordStore } = world()
-    told.disk.hold()
-    const author = told.connect('author')
+    const { world, recordStore } = createWorld()
+    world.disk.hold()
+    const author = world.connect('author')
     const properties = { contentType: 'text', userProperties: [['a', 'b']] as [string, string][] }
     author.publish('a', large, { ...retained, properties })
-    const unwrittenBytes = told.heldBytes('retained')
-    assert.deepEqual(told.subscriber('a').payloads, [large])
+    const unwrittenBytes = world.heldBytes('retained')
+    assert.deepEqual(world.subscriber('a').payloads, [large])
     assert.equal(recordStore.reads, 0)
-    told.disk.release()
-    told.settle()
-    const metadataBytes = told.heldBytes('retained')
+    world.disk.release()
+    world.settle()
+    const metadataBytes = world.heldBytes('retained')
     assert.ok(unwrittenBytes >= metadataBytes + large.length)
-    const reader = told.subscriber('a')
+    const reader = world.subscriber('a')
     assert.deepEqual(reader.payloads, [large])
     assert.deepEqual(reader.messages[0]?.properties?.userProperties, [['a', 'b']])
     assert.equal(reader.messages[0]?.retain, true)
     assert.equal(recordStore.reads, 1)
-    assert.ok(told.heldBytes('retained') <= metadataBytes + large.length + 10)
+    assert.ok(world.heldBytes('retained') <= metadataBytes + large.length + 10)
     author.publish('a', '', retained)
-    assert.equal(told.heldBytes('retained'), 0)
-    assert.deepEqual(told.subscriber('a').payloads, [])
+    assert.equal(world.heldBytes('retained'), 0)
+    assert.deepEqual(world.subscriber('a').payloads, [])
   })
 
   test('stays in memory until its own record is durable, whatever is committed before', () => {
-    const { told, recordStore } = world()
-    const author = told.connect('author')
-    told.disk.maxStepMs = 10
+    const { world, recordStore } = createWorld()
+    const author = world.connect('author')
+    world.disk.maxStepMs = 10
     author.publish('a', large, retained)
     author.publish('b', large, retained)
     for (let ms = 0; ms < 100; ms++) {
-      told.passMs(1)
-      const isWritten = told.records().some((record) => record.kind === 'retained' && record.message.topic === 'b')
-      if (!isWritten) assert.equal(told.subscriber('b').payloads.length, 1)
+      world.passMs(1)
+      const isWritten = world.records().some((record) => record.kind === 'retained' && record.message.topic === 'b')
+      if (!isWritten) assert.equal(world.subscriber('b').payloads.length, 1)
     }
     assert.equal(recordStore.reads, 0)
-    told.passSeconds(1)
-    const reader = told.subscriber('b')
-    told.passSeconds(1)
+    world.passSeconds(1)
+    const reader = world.subscriber('b')
+    world.passSeconds(1)
     assert.deepEqual(reader.payloads, [large])
     assert.equal(recordStore.reads, 1)
   })
 
   test('is not read at the start, and is sent to new subscribers', () => {
-    const { told, recordStore } = world()
-    told.publish('a', large, retained)
-    told.publish('b', 'small', retained)
-    told.restart()
+    const { world, recordStore } = createWorld()
+    world.publish('a', large, retained)
+    world.publish('b', 'small', retained)
+    world.restart()
     assert.equal(recordStore.reads, 0)
-    const metadataBytes = told.heldBytes('retained')
-    assert.deepEqual(told.subscriber('#').payloads.toSorted(), ['small', large].toSorted())
-    assert.ok(told.heldBytes('retained') > metadataBytes)
-    for (const topic of ['a', 'b']) told.publish(topic, '', retained)
-    assert.equal(told.heldBytes('retained'), 0)
+    const metadataBytes = world.heldBytes('retained')
+    assert.deepEqual(world.subscriber('#').payloads.toSorted(), ['small', large].toSorted())
+    assert.ok(world.heldBytes('retained') > metadataBytes)
+    for (const topic of ['a', 'b']) world.publish(topic, '', retained)
+    assert.equal(world.heldBytes('retained'), 0)
   })
 
   test('is read once for all subscribers at the same time, and is cached after that', () => {
-    const { told, recordStore } = world()
-    told.publish('a', large, retained)
-    told.disk.holdReads()
-    const readers = [1, 2, 3].map(() => told.subscriber('a'))
-    told.disk.releaseReads()
-    told.settle()
-    readers.push(told.subscriber('#'))
+    const { world, recordStore } = createWorld()
+    world.publish('a', large, retained)
+    world.disk.holdReads()
+    const readers = [1, 2, 3].map(() => world.subscriber('a'))
+    world.disk.releaseReads()
+    world.settle()
+    readers.push(world.subscriber('#'))
     for (const reader of readers) assert.deepEqual(reader.payloads, [large])
     assert.equal(recordStore.reads, 1)
   })
 
   test('that is replaced or deleted while it is read is not delivered', () => {
     for (const next of [`${large}, later`, 'small', '']) {
-      const { told } = world()
-      told.publish('a', large, retained)
-      told.disk.holdReads()
-      const reader = told.subscriber('a')
-      told.publish('a', next, retained)
+      const { world } = createWorld()
+      world.publish('a', large, retained)
+      world.disk.holdReads()
+      const reader = world.subscriber('a')
+      world.publish('a', next, retained)
       assert.deepEqual(reader.payloads, [next])
-      told.disk.releaseReads()
-      told.settle()
+      world.disk.releaseReads()
+      world.settle()
       assert.deepEqual(reader.payloads, [next])
-      assert.deepEqual(told.subscriber('a').payloads, next === '' ? [] : [next])
+      assert.deepEqual(world.subscriber('a').payloads, next === '' ? [] : [next])
     }
   })
 
   test('[MQTT5-3.3.2-5] that expires while it is read is not delivered', () => {
-    const { told } = world()
-    told.publish('a', large, { ...retained, properties: { messageExpiryIntervalSeconds: 10 } })
-    told.disk.holdReads()
-    const reader = told.subscriber('a')
-    told.passSeconds(11)
-    told.disk.releaseReads()
-    told.settle()
+    const { world } = createWorld()
+    world.publish('a', large, { ...retained, properties: { messageExpiryIntervalSeconds: 10 } })
+    world.disk.holdReads()
+    const reader = world.subscriber('a')
+    world.passSeconds(11)
+    world.disk.releaseReads()
+    world.settle()
     assert.deepEqual(reader.payloads, [])
-    assert.equal(told.heldBytes('retained'), 0)
+    assert.equal(world.heldBytes('retained'), 0)
   })
 
   test('is not sent to a client that lost its permission while it was read', () => {
     const recordStore = new CountingRecordStore()
-    const { world: told, rulebook } = worldWith([], { shards: 1, recordStore, settings })
-    told.publish('a', large, retained)
-    told.disk.holdReads()
-    const reader = told.subscriber('a')
-    rulebook.change(told, { action: 'receive' })
-    told.disk.releaseReads()
-    told.settle()
+    const { world, rulebook } = worldWith([], { shards: 1, recordStore, settings })
+    world.publish('a', large, retained)
+    world.disk.holdReads()
+    const reader = world.subscriber('a')
+    rulebook.change(world, { action: 'receive' })
+    world.disk.releaseReads()
+    world.settle()
     assert.deepEqual(reader.payloads, [])
   })
 
   test('is not sent to a client that has unsubscribed or disconnected meanwhile, and delays no other client', () => {
-    const { told } = world()
-    for (const topic of ['a', 'b']) told.publish(topic, `${large} ${topic}`, retained)
-    told.disk.holdReads()
-    const [one, other] = [told.subscriber(['a', 'b']), told.subscriber('a')]
+    const { world } = createWorld()
+    for (const topic of ['a', 'b']) world.publish(topic, `${large} ${topic}`, retained)
+    world.disk.holdReads()
+    const [one, other] = [world.subscriber(['a', 'b']), world.subscriber('a')]
     one.unsubscribe('a')
     other.drop()
-    told.disk.releaseReads()
-    told.settle()
+    world.disk.releaseReads()
+    world.settle()
     assert.deepEqual(one.payloads, [`${large} b`])
-    assert.deepEqual(told.subscriber('a').payloads, [`${large} a`])
+    assert.deepEqual(world.subscriber('a').payloads, [`${large} a`])
   })
 
   test('with a lost record is skipped', () => {
-    const { told, recordStore } = world()
-    for (const topic of ['a', 'b', 'c']) told.publish(topic, `${large} ${topic}`, retained)
+    const { world, recordStore } = createWorld()
+    for (const topic of ['a', 'b', 'c']) world.publish(topic, `${large} ${topic}`, retained)
     recordStore.apply([{ change: 'delete', key: { kind: 'retained', topic: 'b' } }])
-    assert.deepEqual(told.subscriber('#').payloads.toSorted(), [`${large} a`, `${large} c`])
+    assert.deepEqual(world.subscriber('#').payloads.toSorted(), [`${large} a`, `${large} c`])
   })
 
   test('waits in a queue like other messages', () => {
-    const { told } = world()
-    for (let number = 0; number < 30; number++) told.publish(`a/${number}`, `${large} ${number}`, retained)
-    const reader = told.connect('reader', { ...stored, receiveMaximum: 2 })
+    const { world } = createWorld()
+    for (let number = 0; number < 30; number++) world.publish(`a/${number}`, `${large} ${number}`, retained)
+    const reader = world.connect('reader', { ...stored, receiveMaximum: 2 })
     reader.subscribe('a/+', { qos: 1 })
     assert.equal(new Set(reader.payloads).size, 30)
     assert.equal(reader.payloads.length, 30)
   })
 
   test('is restored by a backup, and replaced if the backup has another one', () => {
-    const { told, recordStore } = world()
-    told.publish('a', large, { ...retained, properties: { contentType: 'text' } })
+    const { world, recordStore } = createWorld()
+    world.publish('a', large, { ...retained, properties: { contentType: 'text' } })
     const message = recordStore.readMessage({ kind: 'retained', topic: 'a' })
     assert.ok(message !== undefined)
     const kept = (of: StoredMessage) => {
-      const result = commandOf(told, of)
+      const result = commandOf(world, of)
       return result?.done === true ? result.kept : undefined
     }
     assert.equal(kept(message)?.unchanged, 1)
     assert.equal(kept({ ...message, payload: Buffer.from(`${large}!`) })?.updated, 1)
-    assert.deepEqual(told.subscriber('a').payloads, [`${large}!`])
+    assert.deepEqual(world.subscriber('a').payloads, [`${large}!`])
   })
 })
 
 /** Sends it to the only shard. */
-function commandOf(told: World, message: StoredMessage) {
-  const requestId = 77_000 + told.events('command-done').length
-  told.host.shards[0].handle({
+function commandOf(world: World, message: StoredMessage) {
+  const requestId = 77_000 + world.events('command-done').length
+  world.host.shards[0].handle({
     kind: 'command',
     requestId,
     command: { name: 'import-retained', messages: [message] },
   })
-  told.settle()
-  return told.events('command-done').find((event) => event.requestId === requestId)?.result
+  world.settle()
+  return world.events('command-done').find((event) => event.requestId === requestId)?.result
 }
 
 describe('many large retained messages', () => {
@@ -198,83 +198,83 @@ describe('many large retained messages', () => {
   const payload = Buffer.alloc(mebibyte / 2, 'x')
 
   function filled(): World {
-    const { told } = world()
-    const author = told.connect('author')
+    const { world } = createWorld()
+    const author = world.connect('author')
     for (let number = 0; number < count; number++) author.publish(`a/${number}`, payload, retained)
-    told.restart()
-    return told
+    world.restart()
+    return world
   }
 
   /** Limits of reads and of the cache. */
   const maxHeld = 16 * mebibyte + 8 * mebibyte + count * 2_000
 
   test('are sent to a client as fast as it reads', () => {
-    const told = filled()
-    const reader = told.connect('reader')
+    const world = filled()
+    const reader = world.connect('reader')
     reader.stopReading()
     reader.subscribe('a/+', { qos: 0 })
-    told.passSeconds(10)
-    const { publishesSent } = told.view.counts
+    world.passSeconds(10)
+    const { publishesSent } = world.view.counts
     assert.ok(publishesSent > 0 && publishesSent * payload.length < 3 * mebibyte, `${publishesSent}`)
     reader.resumeReading()
-    told.passSeconds(10)
+    world.passSeconds(10)
     assert.equal(reader.messages.length, count)
-    assert.ok(told.heldBytes('retained') <= maxHeld)
+    assert.ok(world.heldBytes('retained') <= maxHeld)
   })
 
   test('are sent to a client as fast as it acknowledges', () => {
-    const told = filled()
-    const reader = told.connect('reader')
+    const world = filled()
+    const reader = world.connect('reader')
     reader.acknowledges = false
     reader.subscribe('a/+', { qos: 1 })
-    told.passSeconds(10)
+    world.passSeconds(10)
     assert.ok(reader.messages.length > 0 && reader.messages.length * payload.length <= 9 * mebibyte)
     for (let given = 0; given < count; given++) {
       const message = reader.messages[given]
       assert.ok(message !== undefined, `${given}`)
       reader.acknowledge(message)
-      told.passMs(10)
+      world.passMs(10)
     }
     assert.equal(reader.messages.length, count)
   })
 
   test('are sent to very many clients at once within their shared memory limit', () => {
-    const told = filled()
-    told.disk.holdReads()
-    const readers = Array.from({ length: count }, (_, number) => told.connect(`reader-${number}`))
+    const world = filled()
+    world.disk.holdReads()
+    const readers = Array.from({ length: count }, (_, number) => world.connect(`reader-${number}`))
     readers.forEach((reader, number) => reader.subscribe(`a/${number}`))
-    assert.ok(told.heldBytes('retained') <= maxHeld)
-    told.disk.releaseReads()
-    told.settle()
+    assert.ok(world.heldBytes('retained') <= maxHeld)
+    world.disk.releaseReads()
+    world.settle()
     for (const reader of readers) assert.equal(reader.messages.length, 1, reader.id)
-    assert.ok(told.heldBytes('retained') <= maxHeld)
+    assert.ok(world.heldBytes('retained') <= maxHeld)
   })
 
   test('without remaining subscribers free their memory for others', () => {
-    const told = filled()
-    told.disk.holdReads()
-    const fickle = told.connect('fickle')
+    const world = filled()
+    world.disk.holdReads()
+    const fickle = world.connect('fickle')
     fickle.subscribe(`a/${count - 1}`)
     for (let number = 0; number < count / 2; number++) {
       fickle.subscribe(`a/${number}`)
       fickle.unsubscribe(`a/${count - 1}`)
       fickle.subscribe(`a/${count - 1}`)
     }
-    told.disk.releaseReads()
-    told.settle()
-    told.disk.holdReads()
-    const readers = Array.from({ length: 30 }, (_, number) => told.subscriber(`a/${count - 2 - number}`))
-    told.disk.releaseReads()
-    told.settle()
+    world.disk.releaseReads()
+    world.settle()
+    world.disk.holdReads()
+    const readers = Array.from({ length: 30 }, (_, number) => world.subscriber(`a/${count - 2 - number}`))
+    world.disk.releaseReads()
+    world.settle()
     for (const reader of readers) assert.equal(reader.messages.length, 1)
   })
 })
 
 test('messages of the broker about itself have no record and stay in memory', () => {
-  const { told, recordStore } = world()
-  const author = told.connect('author')
+  const { world, recordStore } = createWorld()
+  const author = world.connect('author')
   author.drop()
-  told.host.shards[0].handle({
+  world.host.shards[0].handle({
     kind: 'command',
     requestId: 5,
     command: {
@@ -287,7 +287,7 @@ test('messages of the broker about itself have no record and stay in memory', ()
       clientId: '',
     },
   })
-  told.settle()
-  assert.deepEqual(told.subscriber('$SYS/#').payloads, [large])
+  world.settle()
+  assert.deepEqual(world.subscriber('$SYS/#').payloads, [large])
   assert.equal(recordStore.reads, 0)
 })

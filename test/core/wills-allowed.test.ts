@@ -35,14 +35,14 @@ describe('wills', () => {
   for (const expires of [false, true]) {
     const properties = expires ? { messageExpiryIntervalSeconds: 60 } : undefined
     test(`a retained will stays a message of its client${expires ? ', also if it expires' : ''}`, () => {
-      for (const [isSuperuser, heard] of [
+      for (const [isSuperuser, expected] of [
         [false, []],
         [true, ['gone']],
       ] as const) {
         const { world, rulebook } = worldWith([], { host: identities({ isSuperuser }) })
         world.connect('mortal', { will: { ...will, retain: true, ...(properties && { properties }) } }).drop()
         rulebook.change(world, { action: 'remain', username: 'user-mortal' })
-        assert.deepEqual(world.subscriber('wills/#').payloads, heard)
+        assert.deepEqual(world.subscriber('wills/#').payloads, expected)
       }
     })
   }

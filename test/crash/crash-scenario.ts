@@ -43,7 +43,7 @@ const crashesAtStart = 0.15
 const maxStartMs = 900
 /** The fraction of restarts with an additional graceful stop. */
 const orderlyStops = 0.1
-const sleeperComes = 0.3
+const connectProbability = 0.3
 const defaultTimeoutMs = 90_000
 
 export async function runCrashScenario(options: CrashScenarioOptions): Promise<CrashScenarioEnd> {
@@ -61,9 +61,9 @@ class CrashScenario {
   readonly #options: CrashScenarioOptions
   readonly #random: Random
   readonly #publishers: readonly Publisher[]
-  readonly #awake: readonly Subscriber[]
+  readonly #onlineSubscribers: readonly Subscriber[]
   /** Connected sometimes: their messages wait on disk. */
-  readonly #sleepers: readonly Subscriber[]
+  readonly #offlineSubscribers: readonly Subscriber[]
   /** These subscribers share one subscription. */
   readonly #groupMembers: readonly Subscriber[]
   readonly #faults: string[]
@@ -77,21 +77,22 @@ class CrashScenario {
     this.#wake = () => {}
     this.#output = ''
     this.#faults = []
-    const heard = (): void => this.#wake()
+    const onProgress = (): void => this.#wake()
     const publisher = (qos: 1 | 2, version: ClientOptions['version']): Publisher =>
-      new Publisher({ clientId: `publisher-${qos}-v${version}`, version, qos, heard })
+      new Publisher({ clientId: `publisher-${qos}-v${version}`, version, qos, onProgress })
     this.#publishers = [publisher(1, 4), publisher(1, 5), publisher(2, 4), publisher(2, 5)]
     const topics = this.#publishers.map(({ topic }) => topic)
-    const subscriber = (how: Omit<SubscriberOptions, 'heard'>): Subscriber => new Subscriber({ ...how, heard })
-    this.#awake = [
+    const subscriber = (how: Omit<SubscriberOptions, 'onProgress'>): Subscriber =>
+      new Subscriber({ ...how, onProgress })
+    this.#onlineSubscribers = [
       subscriber({ clientId: 'all-v4', version: 4, qos: 2, filters: ['crash/#'] }),
       subscriber({ clientId: 'all-v5', version: 5, qos: 2, filters: ['crash/+'] }),
       subscriber({ clientId: 'exact-v4', version: 4, qos: 2, filters: topics }),
       subscriber({ clientId: 'at-least-once-v5', version: 5, qos: 1, filters: ['+/#'] }),
     ]
-    this.#sleepers = [
-      subscriber({ clientId: 'sleeper-v4', version: 4, qos: 2, filters: ['crash/#'] }),
-      subscriber({ clientId: 'sleeper-v5', version: 5, qos: 2, filters: topics }),
+    this.#offlineSubscribers = [
+      subscriber({ clientId: 'offline-v4', version: 4, qos: 2, filters: ['crash/#'] }),
+      subscriber({ clientId: 'offline-v5', version: 5, qos: 2, filters: topics }),
     ]
     this.#groupMembers = [
       subscriber({ clientId: 'crew-v4', version: 4, qos: 2, filters: ['$share/crew/crash/#'] }),
@@ -129,8 +130,8 @@ class CrashScenario {
   async #crashUnderLoad(round: number): Promise<void> {
     const { process, port } = await this.#start()
     await this.#subscribeAll(port, round === 1)
-    for (const sleeper of this.#sleepers) {
-      if (!sleeper.isConnected && this.#random.chance(sleeperComes)) sleeper.connect(port)
+    for (const offlineSubscriber of this.#offlineSubscribers) {
+      if (!offlineSubscriber.isConnected && this.#random.chance(connectProbability)) offlineSubscriber.connect(port)
     }
     const until = this.#acknowledged() + this.#random.between(0, maxAcksBeforeKill)
     const momentMs = this.#random.fraction() * maxMomentMs
@@ -158,7 +159,7 @@ class CrashScenario {
   async #stopInGoodOrder(): Promise<void> {
     const { process, port } = await this.#start()
     const until = this.#acknowledged() + this.#random.between(0, maxAcksBeforeKill)
-    for (const client of [...this.#publishers, ...this.#awake]) client.connect(port)
+    for (const client of [...this.#publishers, ...this.#onlineSubscribers]) client.connect(port)
     await this.#until('a broker that is to be stopped acknowledges', () => this.#acknowledged() >= until)
     await stop(process, this.#faults)
     this.#noteAlarms()
@@ -173,7 +174,7 @@ class CrashScenario {
 
   async #start(): Promise<RunningBroker> {
     const process = this.#spawn()
-    return { process, port: await portSaidBy(process) }
+    return { process, port: await reportedPort(process) }
   }
 
   #spawn(): ChildProcess {
@@ -189,7 +190,7 @@ class CrashScenario {
 
   /** A scenario starts with subscribers: messages that are published before their subscriptions need not arrive. */
   async #subscribeAll(port: number, isFirst: boolean): Promise<void> {
-    for (const subscriber of isFirst ? this.#subscribers() : [...this.#awake, ...this.#groupMembers])
+    for (const subscriber of isFirst ? this.#subscribers() : [...this.#onlineSubscribers, ...this.#groupMembers])
       subscriber.connect(port)
     if (!isFirst) return
     const isEverybody = (): boolean => this.#subscribers().every((subscriber) => subscriber.isSubscribed)
@@ -197,8 +198,8 @@ class CrashScenario {
   }
 
   async #latecomer(port: number): Promise<Subscriber> {
-    const heard = (): void => this.#wake()
-    const latecomer = new Subscriber({ clientId: 'latecomer', version: 5, qos: 2, filters: ['crash/#'], heard })
+    const onProgress = (): void => this.#wake()
+    const latecomer = new Subscriber({ clientId: 'latecomer', version: 5, qos: 2, filters: ['crash/#'], onProgress })
     latecomer.connect(port)
     const hasAll = (): boolean => wronglyRemembered(this.#publishers, latecomer).length === 0 && latecomer.isSubscribed
     await this.#until('the retained messages come', hasAll).catch(() => {})
@@ -209,7 +210,7 @@ class CrashScenario {
     const publishers = this.#publishers
     return [
       ...this.#missing(),
-      ...[...this.#awake, ...this.#sleepers].flatMap((subscriber) => [
+      ...[...this.#onlineSubscribers, ...this.#offlineSubscribers].flatMap((subscriber) => [
         ...repeatedFor(publishers, [subscriber]),
         ...outOfOrderFor(publishers, subscriber),
       ]),
@@ -223,12 +224,16 @@ class CrashScenario {
   #mayBeComplete(): boolean {
     const acknowledged = this.#acknowledged()
     const receivedByGroup = this.#groupMembers.reduce((sum, { distinctMessages }) => sum + distinctMessages, 0)
-    const haveEnough = [...this.#awake, ...this.#sleepers].every((one) => one.distinctMessages >= acknowledged)
+    const haveEnough = [...this.#onlineSubscribers, ...this.#offlineSubscribers].every(
+      (one) => one.distinctMessages >= acknowledged,
+    )
     return haveEnough && receivedByGroup >= acknowledged && this.#publishers.every((publisher) => publisher.isDone)
   }
 
   #missing(): string[] {
-    const alone = [...this.#awake, ...this.#sleepers].flatMap((one) => missingFor(this.#publishers, [one]))
+    const alone = [...this.#onlineSubscribers, ...this.#offlineSubscribers].flatMap((one) =>
+      missingFor(this.#publishers, [one]),
+    )
     return [...alone, ...missingFor(this.#publishers, this.#groupMembers)]
   }
 
@@ -238,9 +243,11 @@ class CrashScenario {
       const timer = setTimeout(() => {
         this.#wake = () => {}
         const faults = this.#everybody().flatMap((client) => client.faults)
-        const told = this.#publishers.map((publisher) => publisher.told)
+        const progress = this.#publishers.map((publisher) => publisher.progress)
         reject(
-          new Error(`waited in vain until ${what}: ${[...told, ...faults.slice(0, 5)].join('; ')}\n${this.#output}`),
+          new Error(
+            `waited in vain until ${what}: ${[...progress, ...faults.slice(0, 5)].join('; ')}\n${this.#output}`,
+          ),
         )
       }, this.#options.timeoutMs ?? defaultTimeoutMs)
       this.#wake = () => {
@@ -254,7 +261,7 @@ class CrashScenario {
   }
 
   #subscribers(): Subscriber[] {
-    return [...this.#awake, ...this.#sleepers, ...this.#groupMembers]
+    return [...this.#onlineSubscribers, ...this.#offlineSubscribers, ...this.#groupMembers]
   }
 
   #everybody(): (Publisher | Subscriber)[] {
@@ -278,16 +285,16 @@ function summary(faults: readonly string[]): string[] {
   return faults.length <= 20 ? [...faults] : [...faults.slice(0, 20), `and ${faults.length - 20} more`]
 }
 
-function portSaidBy(broker: ChildProcess): Promise<number> {
+function reportedPort(broker: ChildProcess): Promise<number> {
   return new Promise((resolve, reject) => {
-    let said = ''
+    let output = ''
     const listen = (chunk: Buffer): void => {
-      said += chunk.toString()
-      const port = /listening +mqtt:\/\/127\.0\.0\.1:(\d+)/.exec(said)?.[1]
+      output += chunk.toString()
+      const port = /listening +mqtt:\/\/127\.0\.0\.1:(\d+)/.exec(output)?.[1]
       if (port !== undefined) resolve(Number(port))
     }
     broker.stdout?.on('data', listen)
     broker.stderr?.on('data', listen)
-    broker.once('exit', (code) => reject(new Error(`the broker ended with ${code} before it listened: ${said}`)))
+    broker.once('exit', (code) => reject(new Error(`the broker ended with ${code} before it listened: ${output}`)))
   })
 }

@@ -23,7 +23,7 @@ export interface ClientOptions {
   readonly clientId: string
   readonly version: ProtocolVersion
   /** Called for each received packet. */
-  readonly heard: () => void
+  readonly onProgress: () => void
 }
 
 export abstract class DurableClient {
@@ -31,7 +31,7 @@ export abstract class DurableClient {
   readonly version: ProtocolVersion
   /** Faults of the broker, in sentences. */
   readonly faults: string[]
-  readonly #heard: () => void
+  readonly #onProgress: () => void
   #socket: Socket | undefined
   /** A CONNACK has arrived once: from then on the session must exist. */
   #wasConnected: boolean
@@ -40,7 +40,7 @@ export abstract class DurableClient {
     this.clientId = options.clientId
     this.version = options.version
     this.faults = []
-    this.#heard = options.heard
+    this.#onProgress = options.onProgress
     this.#wasConnected = false
   }
 
@@ -62,7 +62,7 @@ export abstract class DurableClient {
     socket.on('data', (chunk: Buffer) => {
       decoder.push(chunk)
       for (let packet = decoder.next(); packet !== undefined; packet = decoder.next()) this.#take(packet)
-      this.#heard()
+      this.#onProgress()
     })
     const properties = this.version === 5 ? { sessionExpiryIntervalSeconds: sessionExpirySeconds } : undefined
     this.send(plainConnect(this.version, this.clientId, { cleanStart: false, properties }))

@@ -12,13 +12,13 @@ const rounds = { 1: testLength({ daily: 2, long: 10 }), 3: testLength({ daily: 2
 // Daily: three shards, below.
 longTest(
   'a broker that is killed repeatedly under load loses nothing that it acknowledged, and QoS 2 arrives once',
-  (t) => tellOf(t, { shards: 1, rounds: rounds[1], leastPerRound: 40 }),
+  (t) => crashRepeatedly(t, { shards: 1, rounds: rounds[1], leastPerRound: 40 }),
 )
 
 test('a broker of 3 shards that is killed repeatedly under load loses nothing either', (t) =>
-  tellOf(t, { shards: 3, rounds: rounds[3], leastPerRound: 30 }))
+  crashRepeatedly(t, { shards: 3, rounds: rounds[3], leastPerRound: 30 }))
 
-async function tellOf(
+async function crashRepeatedly(
   t: TestContext,
   { shards, rounds, leastPerRound }: { shards: number; rounds: number; leastPerRound: number },
 ): Promise<void> {
@@ -29,5 +29,5 @@ async function tellOf(
   const set = [`node.shards=${shards}`]
   const { faults, acknowledged } = await runCrashScenario({ seed, rounds, dataDirectory, set })
   assert.deepEqual(faults, [])
-  assert.ok(acknowledged > leastPerRound * rounds, `${acknowledged} messages are too few to tell anything`)
+  assert.ok(acknowledged > leastPerRound * rounds, `${acknowledged} messages are too few for a result`)
 }

@@ -45,7 +45,7 @@ export class Publisher extends DurableClient {
   }
 
   /** Describes why no progress is made. */
-  get told(): string {
+  get progress(): string {
     const released = [...this.#inFlight.values()].filter((sent) => sent.isReleased).length
     const connection = this.isConnected ? 'connected' : 'not connected'
     return `${this.clientId} is ${connection}, ${this.#inFlight.size} in flight, ${released} of them released`

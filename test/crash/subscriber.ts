@@ -11,8 +11,8 @@ import {
 import { DurableClient, type ClientOptions } from './durable-client.ts'
 
 /** Maximum number of delayed acknowledgements. */
-const maxUnsaid = 8
-const maxUnsaidMs = 5
+const maxDelayedAcks = 8
+const maxAckDelayMs = 5
 
 export interface SubscriberOptions extends ClientOptions {
   readonly filters: readonly string[]
@@ -29,7 +29,7 @@ export class Subscriber extends DurableClient {
   readonly #known: Set<string>
   readonly #filters: readonly string[]
   readonly #unreleased: Set<PacketId>
-  #unsaid: [AckType, PacketId][]
+  #delayedAcks: [AckType, PacketId][]
   #timer: NodeJS.Timeout | undefined
   isSubscribed: boolean
 
@@ -42,7 +42,7 @@ export class Subscriber extends DurableClient {
     this.#known = new Set()
     this.#filters = options.filters
     this.#unreleased = new Set()
-    this.#unsaid = []
+    this.#delayedAcks = []
     this.#timer = undefined
     this.isSubscribed = false
   }
@@ -99,22 +99,22 @@ export class Subscriber extends DurableClient {
 
   /** Some acknowledgements are delayed, so that a crash between a message and its acknowledgement is likely. */
   #acknowledgeSoon(type: AckType, packetId: PacketId): void {
-    this.#unsaid.push([type, packetId])
-    if (this.#unsaid.length > packetId % maxUnsaid) return this.#acknowledgeAll()
-    this.#timer ??= setTimeout(() => this.#acknowledgeAll(), maxUnsaidMs)
+    this.#delayedAcks.push([type, packetId])
+    if (this.#delayedAcks.length > packetId % maxDelayedAcks) return this.#acknowledgeAll()
+    this.#timer ??= setTimeout(() => this.#acknowledgeAll(), maxAckDelayMs)
   }
 
   #acknowledgeAll(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    for (const [type, packetId] of this.#unsaid.splice(0)) this.acknowledge(type, packetId)
+    for (const [type, packetId] of this.#delayedAcks.splice(0)) this.acknowledge(type, packetId)
   }
 
   /** Pending acknowledgements of one connection are not sent on the next: the broker redelivers the messages there. */
   override disconnect(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    this.#unsaid = []
+    this.#delayedAcks = []
     super.disconnect()
   }
 }

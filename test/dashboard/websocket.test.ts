@@ -30,7 +30,9 @@ test('the WebSocket client connects with its own credentials, subscribes, publis
   await page.getByRole('list', { name: 'Subscribed to' }).getByText('plant/ä/#').waitFor()
   const other = await connectAsync({ port: broker.port, username: 'anna', password: 'a-secret-word' })
   t.after(() => other.endAsync(true))
-  const heard = new Promise<string>((resolve) => other.on('message', (_topic, payload) => resolve(String(payload))))
+  const firstPayload = new Promise<string>((resolve) =>
+    other.on('message', (_topic, payload) => resolve(String(payload))),
+  )
   await other.subscribeAsync('plant/back')
   const received = page.getByRole('log', { name: 'Received' })
   const sent = page.getByRole('log', { name: 'Sent' })
@@ -43,7 +45,7 @@ test('the WebSocket client connects with its own credentials, subscribes, publis
   await page.getByLabel('Payload').fill('from the page: ü')
   await page.getByLabel('QoS').selectOption('2')
   await page.getByRole('button', { name: 'Publish', exact: true }).click()
-  assert.equal(await heard, 'from the page: ü')
+  assert.equal(await firstPayload, 'from the page: ü')
   await sent.getByText('acknowledged', { exact: false }).waitFor()
 
   await page.getByLabel('Publish topic').fill('plant/#')

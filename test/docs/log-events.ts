@@ -11,8 +11,8 @@ interface SyntaxNode {
 
 const levels = new Set(['debug', 'info', 'warn', 'error'])
 
-/** Calls whose receiver is no `log`, but that hand an event on to one: `this.#say('warn', 'shard restarted')`. */
-const forwarders = new Set(['#say', '#hand'])
+/** Calls whose receiver is no `log`, but that hand an event on to one: `this.#logEvent('warn', 'shard restarted')`. */
+const forwarders = new Set(['#logEvent', '#hand'])
 
 /** Returns the texts of all log events in the files below `folder`. */
 export function findLogEvents(folder: string): Set<string> {

@@ -26,10 +26,10 @@ test('a log event is found by its call, in each form of it', () => {
     this.#dependencies.log.warn(event, {})
     log.info('plain event')
     this.#log?.debug('private log')
-    this.#say('error', 'forwarded event', 1)
+    this.#logEvent('error', 'forwarded event', 1)
     reader.error('no log')
   `
-  assert.deepEqual(logEventsIn('a.ts', `class A { #log; #say() {}\n m() { ${text} } }`), [
+  assert.deepEqual(logEventsIn('a.ts', `class A { #log; #logEvent() {}\n m() { ${text} } }`), [
     'thing created',
     'thing changed',
     'plain event',

@@ -156,7 +156,7 @@ test('a session that crashes its shard twice is quarantined, and other sessions 
 test('a record that a shard cannot load at its start is found and quarantined, and the broker starts', async (t) => {
   const dataDirectory = await temporaryFolder(t)
   const before = await startBroker(t, { dataDirectory, set: oneShard })
-  for (const clientId of ['poisoned will', 'sleeper']) {
+  for (const clientId of ['poisoned will', 'offline']) {
     const will = { topic: 'wills', payload: Buffer.from('never'), properties: { willDelayInterval: 3_000 } }
     const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${before.port}`, { ...durable, clientId, will })
     await client.subscribeAsync('kept/#', { qos: 1 })
@@ -179,18 +179,18 @@ test('a record that a shard cannot load at its start is found and quarantined, a
   const topics: string[] = []
   const firstConnection = mqtt.connect(`mqtt://127.0.0.1:${node.listeners[0].port}`, {
     ...durable,
-    clientId: 'sleeper',
+    clientId: 'offline',
   })
   t.after(() => firstConnection.end(true))
   firstConnection.on('connect', ({ sessionPresent }) => topics.push(sessionPresent ? 'its session' : 'nothing'))
   await new Promise<void>((resolve) => {
     firstConnection.on('message', (topic) => {
       topics.push(topic)
-      if (topic === 'sleeper/topic') resolve()
+      if (topic === 'offline/topic') resolve()
       else firstConnection.subscribe('+/topic', { qos: 1 })
     })
   })
-  assert.deepEqual(topics, ['its session', 'kept/1', 'sleeper/topic'])
+  assert.deepEqual(topics, ['its session', 'kept/1', 'offline/topic'])
   const again = await mqtt.connectAsync(`mqtt://127.0.0.1:${node.listeners[0].port}`, {
     ...durable,
     clientId: 'poisoned will',

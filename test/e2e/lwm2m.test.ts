@@ -5,7 +5,7 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import mqtt from 'mqtt'
-import { CoapDevice, type Heard } from '../gateways/coap-device.ts'
+import { CoapDevice, type CoapMessage } from '../gateways/coap-device.ts'
 import { shareConfigurableBroker, startBrokerWithApi, type BrokerWithApi } from '../management/api.ts'
 import { eventually } from './eventually.ts'
 import type { Scope } from './godwit-process.ts'
@@ -41,7 +41,7 @@ interface Document {
 
 interface RealDevice {
   readonly device: CoapDevice
-  readonly next: () => Promise<Heard>
+  readonly next: () => Promise<CoapMessage>
 }
 
 async function deviceAt(t: Scope, gatewayPort: number): Promise<RealDevice> {
@@ -61,13 +61,13 @@ async function deviceAt(t: Scope, gatewayPort: number): Promise<RealDevice> {
   )
   /** Message IDs of confirmable messages. On a slow machine, the gateway repeats one before it has the response (RFC 7252, 4.2). */
   const known = new Set<number>()
-  const next = async (): Promise<Heard> => {
+  const next = async (): Promise<CoapMessage> => {
     for (;;) {
       if (arrived.length === 0) await new Promise<void>((resolve) => waiting.push(resolve))
-      const heard = device.heard() ?? assert.fail('no datagram was received')
-      if (heard.type === 'con' && known.has(heard.messageId)) continue
-      if (heard.type === 'con') known.add(heard.messageId)
-      return heard
+      const message = device.takeLast() ?? assert.fail('no datagram was received')
+      if (message.type === 'con' && known.has(message.messageId)) continue
+      if (message.type === 'con') known.add(message.messageId)
+      return message
     }
   }
   return { device, next }
@@ -139,7 +139,7 @@ test('[F5] commands for a device in queue mode are queued until its next update,
   const broker = await startGateway(t, ['gateway.lwm2m.qmode_time_window=1s'])
   const { client } = await connectAdministrator(t, broker.port)
   const first = await deviceAt(t, broker.gatewayPort)
-  first.device.request(2, 'rd', 'ep=sleeper&lt=3600&b=UQ', '</3/0>')
+  first.device.request(2, 'rd', 'ep=queueing&lt=3600&b=UQ', '</3/0>')
   assert.equal((await first.next()).code, '2.01')
   await broker.process.stop()
   await client.endAsync(true)
@@ -147,11 +147,11 @@ test('[F5] commands for a device in queue mode are queued until its next update,
   const again = await startGateway(t, ['gateway.lwm2m.qmode_time_window=1s'], broker.dataDirectory)
   const second = await connectAdministrator(t, again.port)
   const command = { reqID: 9, msgType: 'read', data: { path: '/3/0/1' } }
-  await second.client.publishAsync('lwm2m/sleeper/dn/x', JSON.stringify(command), { qos: 1 })
+  await second.client.publishAsync('lwm2m/queueing/dn/x', JSON.stringify(command), { qos: 1 })
   const { device, next } = await deviceAt(t, again.gatewayPort)
   device.request(2, 'rd/gone', '', '')
   assert.equal((await next()).code, '4.04', 'a registration from before the restart is unknown')
-  device.request(2, 'rd', 'ep=sleeper&lt=3600&b=UQ', '</3/0>')
+  device.request(2, 'rd', 'ep=queueing&lt=3600&b=UQ', '</3/0>')
   const received = [await next(), await next()]
   const read = received.find(({ code }) => code === '0.01')
   assert.ok(received.some(({ code }) => code === '2.01'))

@@ -22,7 +22,7 @@ const configuredBroker = shareConfigurableBroker()
 
 const durable = {
   protocolVersion: 5,
-  clientId: 'sleeper',
+  clientId: 'offline',
   clean: false,
   properties: { sessionExpiryInterval: 3_600 },
 } as const

@@ -112,20 +112,20 @@ for (const shards of shardNumbers(1, 3)) {
       const broker = await sharedBrokers[shards]()
       const publisher = await mqttClient(t, broker.port)
       const device = await SnDevice.at(t, broker.snPort)
-      await device.connected('sleeper', { flags: 0 })
+      await device.connected('sleeping', { flags: 0 })
       const id = (await device.subscribe('night/1')).readUInt16BE(1)
       device.send(0x18, [0, 60])
       await device.expect('disconnect')
       await publisher.publishAsync('night/1', 'zero', { qos: 0 })
       for (let number = 1; number <= 40; number++) await publisher.publishAsync('night/1', String(number), { qos: 1 })
-      const record = (await broker.request('/api/v4/clients/sleeper')).json as {
+      const record = (await broker.request('/api/v4/clients/sleeping')).json as {
         data: Record<string, unknown>[]
       }
       assert.equal(record.data[0]?.['conn_state'], 'connected')
       assert.equal(record.data[0]?.['proto_name'], 'MQTT-SN')
       assert.equal(record.data[0]?.['proto_ver'], 1)
       const moved = await SnDevice.at(t, broker.snPort)
-      moved.send(0x16, 'sleeper')
+      moved.send(0x16, 'sleeping')
       const payloads: string[] = []
       for (;;) {
         const { type, body } = await moved.next()
@@ -136,7 +136,7 @@ for (const shards of shardNumbers(1, 3)) {
         if ((body[0] ?? 0) & 0x20) moved.send(0x0d, body.subarray(1, 5), [0])
       }
       assert.deepEqual(payloads, ['zero', ...Array.from({ length: 40 }, (_, index) => String(index + 1))])
-      moved.connect('sleeper', { flags: 0 })
+      moved.connect('sleeping', { flags: 0 })
       assert.equal((await moved.expect('connack'))[0], 0)
     })
   })

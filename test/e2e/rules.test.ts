@@ -94,7 +94,7 @@ describe('a rule that republishes', () => {
       actions = [{ function = republish, args { topic = "out", qos = 1 } }]
     }`
     const broker = await startWith(t, configuration)
-    const options = { clientId: 'sleeper', clean: false, properties: { sessionExpiryInterval: 3_600 } } as const
+    const options = { clientId: 'offline', clean: false, properties: { sessionExpiryInterval: 3_600 } } as const
     const firstConnection = await mqtt.connectAsync(url(broker.port), { ...options, protocolVersion: 5 })
     await firstConnection.subscribeAsync('out', { qos: 1 })
     await firstConnection.endAsync()

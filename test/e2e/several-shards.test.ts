@@ -12,7 +12,7 @@ import { connected } from './mqtt-client.ts'
 const configuredBroker = shareConfigurableBroker(['node.shards=3'])
 
 const durable = { clean: false, properties: { sessionExpiryInterval: 3_600 } } as const
-const clientIds = Array.from({ length: 12 }, (_, number) => `sleeper-${number}`)
+const clientIds = Array.from({ length: 12 }, (_, number) => `offline-${number}`)
 
 /** Resolves with all received payloads as soon as there are `count`. */
 function payloads(client: MqttClient, count: number): Promise<string[]> {

@@ -100,7 +100,7 @@ test('[MQTT5-3.1.4-3] a new connection with the same client ID takes over, on an
 
 test('a client gets its persistent session and queued messages, whatever shard accepts its connection', async (t) => {
   const broker = await sharedBroker()
-  const options = { clientId: 'sleeper', clean: false, properties: { sessionExpiryInterval: 1_000 } }
+  const options = { clientId: 'offline', clean: false, properties: { sessionExpiryInterval: 1_000 } }
   const publisher = await connected(t, broker, { clientId: 'publisher' })
   const firstConnection = await connected(t, broker, options)
   await firstConnection.subscribeAsync('post/#', { qos: 2 })

@@ -8,7 +8,7 @@ import { basename, join } from 'node:path'
 import { test } from 'node:test'
 import { Random } from '../simulator/random.ts'
 import { testLength } from '../test-length.ts'
-import { filesOf, leaveOne, tellOfDamage } from './damage-fuzz/damage-round.ts'
+import { filesOf, leaveOne, checkDamage } from './damage-fuzz/damage-round.ts'
 import { damages } from './damage-fuzz/damages.ts'
 
 const roundsPerStore = 20
@@ -25,7 +25,7 @@ for (let seed = 1; seed <= testLength({ daily: 1, long: 4 }); seed++) {
     for (let round = 0; round < roundsPerStore; round++) {
       const file = files[random.between(0, files.length - 1)] ?? ''
       const kind = kinds[random.between(0, kinds.length - 1)] ?? ''
-      const { faults, lost, restored } = await tellOfDamage(left, file, kind, round)
+      const { faults, lost, restored } = await checkDamage(left, file, kind, round)
       assert.deepEqual(faults, [], `${basename(file)}, ${kind}`)
       if (lost + restored > 0) losses += 1
     }

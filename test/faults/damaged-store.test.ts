@@ -59,9 +59,9 @@ const allPayloads = Array.from({ length: messages }, (_, number) => payload(numb
 
 async function runThatIsKilled(t: TestContext): Promise<string> {
   const first = await startBroker(t)
-  const sleeper = await connectSleeper(first.port)
-  await sleeper.subscribe('kept/#', 1)
-  sleeper.destroy()
+  const offlineClient = await connectOfflineClient(first.port)
+  await offlineClient.subscribe('kept/#', 1)
+  offlineClient.destroy()
   await publish(first.port, 0, messages / 2)
   await first.process.stop('SIGKILL')
   const { dataDirectory } = first
@@ -82,24 +82,24 @@ async function publish(port: number, from: number, to: number): Promise<void> {
   publisher.destroy()
 }
 
-function connectSleeper(port: number): Promise<MqttPeer> {
-  return MqttPeer.connect(port, { clientId: 'sleeper', version: 5, isDurable: true })
+function connectOfflineClient(port: number): Promise<MqttPeer> {
+  return MqttPeer.connect(port, { clientId: 'offline', version: 5, isDurable: true })
 }
 
 async function serves({ port }: Broker, safe: number): Promise<void> {
-  const sleeper = await connectSleeper(port)
+  const offlineClient = await connectOfflineClient(port)
   // The session may be lost; then the client must subscribe again, as CONNACK without session present requires.
-  await sleeper.subscribe('kept/#', 1)
+  await offlineClient.subscribe('kept/#', 1)
   const publisher = await MqttPeer.connect(port, { clientId: 'publisher', version: 5 })
   publisher.publish({ topic: 'kept/new', payload: 'new', qos: 1, packetId: 1 })
   assert.equal((await publisher.untilAck(1)).reasonCode, 0)
-  await sleeper.until('the new message', () => sleeper.payloads().find((text) => text === 'new'))
+  await offlineClient.until('the new message', () => offlineClient.payloads().find((text) => text === 'new'))
   const known = new Set([...allPayloads, 'new'])
   assert.deepEqual(
-    sleeper.payloads().filter((text) => !known.has(text)),
+    offlineClient.payloads().filter((text) => !known.has(text)),
     [],
   )
-  const live = sleeper.of('publish').filter(({ retain }) => !retain)
+  const live = offlineClient.of('publish').filter(({ retain }) => !retain)
   const numbers = live.map((packet) => Number(/\d+/.exec(packet.chunk.toString('latin1', packet.payloadStart))?.[0]))
   assert.deepEqual(
     numbers.slice(0, -1),
@@ -107,7 +107,7 @@ async function serves({ port }: Broker, safe: number): Promise<void> {
     'what is left of the queue comes in its order, and once',
   )
   assert.deepEqual(numbers.slice(0, safe), [...allPayloads.keys()].slice(0, safe), 'what is good is served')
-  sleeper.destroy()
+  offlineClient.destroy()
   publisher.destroy()
 }
 
@@ -143,7 +143,7 @@ async function loseSession(store: string): Promise<void> {
   const database = await LevelDatabase.open(store)
   const operations = new OperationList()
   for await (const slice of database.slices(rangeOfKind('session'))) {
-    for (const [key, value] of slice) if (value.includes('sleeper')) operations.delete(key)
+    for (const [key, value] of slice) if (value.includes('offline')) operations.delete(key)
   }
   assert.equal(operations.count, 1)
   await database.write(operations, true)

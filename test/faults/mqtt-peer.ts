@@ -60,7 +60,7 @@ export class MqttPeer {
       for (let packet = decoder.next(); packet !== undefined; packet = decoder.next()) this.received.push(packet)
       this.#look()
     })
-    this.#sayConnect()
+    this.#sendConnect()
   }
 
   /** Returns an accepted client. */
@@ -142,7 +142,7 @@ export class MqttPeer {
     this.#socket.destroy()
   }
 
-  #sayConnect(): void {
+  #sendConnect(): void {
     const { clientId, version, isDurable = false } = this.options
     const properties = version === 5 && isDurable ? { sessionExpiryIntervalSeconds: 3_600 } : undefined
     this.send(plainConnect(version, clientId, { cleanStart: !isDurable, properties }))

@@ -128,7 +128,7 @@ const changes: readonly CostlyInput[] = [
     },
   },
   {
-    name: 'what has changed, as it is told, shown and kept',
+    name: 'changed settings, as they are reported, shown and stored',
     prepare: (count) => {
       const before = loaded(`auth.password {${repeat(count, (index) => `u${index} = p`)}}`)
       const after = loaded(`auth.password {${repeat(count, (index) => `u${index} = q`)}}`)

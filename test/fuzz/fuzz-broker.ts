@@ -36,7 +36,7 @@ export interface FuzzOptions {
   readonly length: { readonly sessions: number } | { readonly seconds: number }
   /** Default: 40. */
   readonly clientsAtOnce?: number
-  readonly tell: (line: string) => void
+  readonly report: (line: string) => void
 }
 
 /** Memory `before` the first client, at the end of the first third, and at the end. */
@@ -103,10 +103,10 @@ async function fuzzWithRests(run: FuzzRun, seconds: number): Promise<ResidentMib
   const warmSeconds = seconds * warmShare
   await fuzzFor(run, warmSeconds)
   const warm = await memoryAtRest(run)
-  options.tell(`warm: ${tally.sessions} sessions, ${warm.toFixed(1)} MiB`)
+  options.report(`warm: ${tally.sessions} sessions, ${warm.toFixed(1)} MiB`)
   await fuzzFor(run, seconds - warmSeconds)
   const after = await memoryAtRest(run)
-  options.tell(`at the end: ${tally.sessions} sessions, ${after.toFixed(1)} MiB, cold ${before.toFixed(1)}`)
+  options.report(`at the end: ${tally.sessions} sessions, ${after.toFixed(1)} MiB, cold ${before.toFixed(1)}`)
   return { before, warm, after }
 }
 
@@ -144,7 +144,7 @@ function check(broker: WatchedProcess, { residentMib }: FuzzOutcome): void {
   // The alarm `overload` depends on the speed of the machine, so it is ignored.
   const lines = broker.soFar.split('\n').filter((line) => !line.includes('"name":"overload"'))
   const bad = lines.find((line) => /shard failed|alarm|did not start|uncaught/i.test(line))
-  if (bad !== undefined) throw new Error(`the broker said: ${bad}`)
+  if (bad !== undefined) throw new Error(`the broker logged: ${bad}`)
   if (residentMib === undefined) return
   const { warm, after } = residentMib
   const allowed = warm * toleratedShare + toleratedMib

@@ -29,11 +29,11 @@ export interface FuzzedDtls {
 export function fuzzDtls({
   count,
   seed,
-  tell,
+  report,
 }: {
   readonly count: number
   readonly seed: number
-  readonly tell?: (done: number) => void
+  readonly report?: (done: number) => void
 }): FuzzedDtls {
   const world = new DtlsWorld({ maxSessions, usesConnectionIds: true })
   const random = randomOf(seed)
@@ -56,7 +56,7 @@ export function fuzzDtls({
   }
   const fuzz = (datagram: Buffer, port: number): void => {
     for (let copy = 0; copy < copies && progress.done < count; copy++, progress.done++) {
-      if (progress.done % 100_000 === 0) tell?.(progress.done)
+      if (progress.done % 100_000 === 0) report?.(progress.done)
       const mutated = mutate(datagram, random)
       const isUnauthenticated = random(2) === 0
       const address = isUnauthenticated ? `198.51.100.${random(250)}` : '192.0.2.1'
@@ -84,12 +84,12 @@ export function fuzzDtls({
     for (const datagram of client.outbox.splice(0)) fuzz(datagram, port)
     assert.ok(world.server.sessions <= maxSessions)
     assert.ok(
-      world.heard.every((text) => text.endsWith('after the handshake')),
+      world.messages.every((text) => text.endsWith('after the handshake')),
       'a record that was changed on its way reaches no client',
     )
     opened += world.opened.length
     refused += world.refused.length
-    for (const list of [world.heard, world.opened, world.closed, world.refused]) list.length = 0
+    for (const list of [world.messages, world.opened, world.closed, world.refused]) list.length = 0
     world.pass(random(1_000))
     world.sent.length = 0
   }

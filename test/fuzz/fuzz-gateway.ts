@@ -202,7 +202,7 @@ function acknowledgePublications({ connections }: GatewayStage): void {
 /** Throws if a response is too long or a limit is exceeded. The same seed gives the same datagrams. */
 export function fuzzGateway(
   name: FuzzedProtocol,
-  { count, seed, tell }: { readonly count: number; readonly seed: number; readonly tell?: (done: number) => void },
+  { count, seed, report }: { readonly count: number; readonly seed: number; readonly report?: (done: number) => void },
 ): FuzzedGateway {
   const stage = new GatewayStage()
   const gateway = gateways[name](stage)
@@ -235,7 +235,7 @@ export function fuzzGateway(
       acknowledgePublications(stage)
     }
     assert.ok(gateway.clients <= 64)
-    if (run % 100_000 === 0) tell?.(run)
+    if (run % 100_000 === 0) report?.(run)
   }
   const { received, dropped } = stage.dependencies.counters
   assert.equal(received, count)

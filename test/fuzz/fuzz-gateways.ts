@@ -25,7 +25,7 @@ const { values } = parseArgs({
 interface Run {
   readonly count: number
   readonly seed: number
-  readonly tell: () => void
+  readonly report: () => void
 }
 
 /** The runs by protocol; each returns a summary. */
@@ -43,7 +43,7 @@ const fuzzers = new Map<string, (run: Run) => string>([
     (run) => {
       const { opened, refused, responses, amplification, maxMs, slowAt } = fuzzDtls(run)
       // A slow datagram is slow in each run; a pause of the garbage collector or of the machine delays a different one.
-      const again = slowAt.length === 0 ? [] : fuzzDtls({ ...run, tell: () => {} }).slowAt
+      const again = slowAt.length === 0 ? [] : fuzzDtls({ ...run, report: () => {} }).slowAt
       const slow = slowAt.filter((at) => again.includes(at))
       return (
         `${run.count} datagrams, ${responses} responses, to unverified addresses: ${amplification.toString()}; ` +
@@ -59,13 +59,13 @@ if (wanted.length === 0) throw new Error(`--protocol is one of ${[...fuzzers.key
 for (const [name, fuzz] of wanted) {
   // After the first measurement, memory must not grow with the number of datagrams.
   const looks: NodeJS.MemoryUsage[] = []
-  const tell = (): void => {
+  const report = (): void => {
     collectGarbage()
     looks.push(process.memoryUsage())
   }
-  const told = fuzz({ count: Number(values.count), seed: Number(values.seed), tell })
-  tell()
-  console.log(`${name}: ${told}`)
+  const outcome = fuzz({ count: Number(values.count), seed: Number(values.seed), report })
+  report()
+  console.log(`${name}: ${outcome}`)
   for (const field of ['heapUsed', 'arrayBuffers', 'rss'] as const)
     console.log(`${name}: ${field} in MiB, at each twentieth: ${mibOf(looks.map((look) => look[field]))}`)
 }

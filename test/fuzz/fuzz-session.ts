@@ -17,7 +17,7 @@ export interface FuzzSession {
   /** Chunks that are written one after the other. */
   readonly chunks: readonly Buffer[]
   /** The client does not read. */
-  readonly isDeaf: boolean
+  readonly isPaused: boolean
   readonly leaving: Leaving
 }
 
@@ -51,7 +51,7 @@ export function fuzzSession(random: Random): FuzzSession {
   )
   return {
     chunks: cut(Buffer.concat(shuffledSometimes(spoiled, random)), random),
-    isDeaf: random.oneIn(10),
+    isPaused: random.oneIn(10),
     leaving: random.pick(['end', 'destroy', 'linger'] as const),
   }
 }

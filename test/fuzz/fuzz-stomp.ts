@@ -22,11 +22,11 @@ const connectionsBetweenLooks = 20_000
 export function fuzzStomp({
   count,
   seed,
-  tell,
+  report,
 }: {
   readonly count: number
   readonly seed: number
-  readonly tell?: (done: number) => void
+  readonly report?: (done: number) => void
 }): { readonly errors: number; readonly receipts: number } {
   const stage = new GatewayStage()
   const limits = { maxHeaders: 10, maxHeaderBytes: 1_024, maxBodyBytes: 65_536, idleTimeoutMs: 30_000 }
@@ -35,7 +35,7 @@ export function fuzzStomp({
   let errors = 0
   let receipts = 0
   for (let run = 0; run < count / framesPerConnection; run++) {
-    if (run % connectionsBetweenLooks === 0) tell?.(run)
+    if (run % connectionsBetweenLooks === 0) report?.(run)
     let isEnded = false
     const write = (bytes: Buffer): void => {
       assert.ok(!isEnded, 'nothing is written after the end')

@@ -20,7 +20,7 @@ export async function play(session: FuzzSession, ports: FuzzPorts, random: Rando
   const socket = connect({ host: '127.0.0.1', port: overWs && ports.ws !== undefined ? ports.ws.port : ports.tcp })
   // The broker may reset the connection of a client that violates the protocol; other checks detect failures of the broker.
   socket.on('error', () => socket.destroy())
-  if (!session.isDeaf) socket.resume()
+  if (!session.isPaused) socket.resume()
   const closed = new Promise<void>((resolve) => {
     socket.once('close', () => resolve())
   })
@@ -29,7 +29,7 @@ export async function play(session: FuzzSession, ports: FuzzPorts, random: Rando
     if (socket.destroyed) break
     const isTaken = socket.write(overWs ? framesOf(chunk, random) : chunk)
     // The broker may pause reading from a client that does not read; then this client stops sending.
-    if (!isTaken && session.isDeaf) break
+    if (!isTaken && session.isPaused) break
     await nextTurn()
   }
   if (overWs && random.oneIn(4)) socket.write(frame(opcodes.close, Buffer.from([3, 232]), random))

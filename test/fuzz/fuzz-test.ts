@@ -14,7 +14,7 @@ export function testFuzzing({ shards, seed }: { readonly shards: number; readonl
   test(`mutated sessions over TCP and WebSocket end no shard of ${shards}, and a healthy client is served throughout`, async (t) => {
     const { broker, ports } = await startFuzzedBroker(await temporaryFolder(t), shards)
     endWith(t, broker)
-    const outcome = await fuzzBroker({ broker, ports, seed, length, tell: (line) => t.diagnostic(line) })
+    const outcome = await fuzzBroker({ broker, ports, seed, length, report: (line) => t.diagnostic(line) })
     assert.ok(outcome.sessions > 500, `only ${outcome.sessions} sessions were played: they prove little`)
     assert.equal(await broker.stop(), 0)
   })

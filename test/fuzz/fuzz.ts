@@ -28,7 +28,7 @@ try {
     seed: Number(values.seed),
     length: { seconds: Number(values.minutes) * 60 },
     clientsAtOnce: Number(values.clients),
-    tell: (line) => console.log(line),
+    report: (line) => console.log(line),
   })
   const memory = Object.entries(residentMib ?? {}).map(([when, mib]) => `${mib.toFixed(1)} MiB ${when}`)
   console.log(

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CoapGateway, type PeerAddress } from '../../src/gateways/index.ts'
 import { PublishPacket, type TopicName, TopicTable } from '../../src/protocol/index.ts'
-import { CoapDevice, type Heard } from './coap-device.ts'
+import { CoapDevice, type CoapMessage } from './coap-device.ts'
 import { coapSettings } from './gateway-settings.ts'
 import { GatewayStage } from './gateway-stage.ts'
 
@@ -43,12 +43,12 @@ class Stage extends GatewayStage {
 
 /** Reads the retained message in blocks of the size of the first. */
 function readWhole(stage: Stage, device: CoapDevice, query = 'c=dev') {
-  const heard: Heard[] = []
+  const received: CoapMessage[] = []
   const largest: number[] = []
-  const take = (): Heard => {
-    const response = device.heard()
+  const take = (): CoapMessage => {
+    const response = device.takeLast()
     assert.ok(response !== undefined)
-    heard.push(response)
+    received.push(response)
     largest.push(stage.sentBytes - Math.max(64, 3 * stage.cameBytes))
     return response
   }
@@ -68,9 +68,9 @@ function readWhole(stage: Stage, device: CoapDevice, query = 'c=dev') {
     at += response.payload.length
   }
   return {
-    body: Buffer.concat(heard.map(({ payload }) => payload)),
+    body: Buffer.concat(received.map(({ payload }) => payload)),
     aboveLimit: Math.max(...largest),
-    responses: heard.length,
+    responses: received.length,
   }
 }
 
@@ -87,9 +87,9 @@ test('[F8] an unverified address that requests a later block in a larger size ge
   const device = stage.device({ address: '192.0.2.1', port: 4_000 })
   device.get('ps/a', 'c=dev', { token: 1 })
   stage.respondToRead()
-  device.heard()
+  device.takeLast()
   device.get('ps/a', 'c=dev', { token: 1, block2: [1, true, 6] })
-  const response = device.heard()
+  const response = device.takeLast()
   assert.ok(stage.sentBytes <= Math.max(64, 3 * stage.cameBytes), `${stage.sentBytes} bytes to ${stage.cameBytes}`)
   const [number = 0, hasMore, exponent = 0] = response?.block2 ?? []
   assert.equal(number * (16 << exponent), 1_024)
@@ -103,7 +103,7 @@ test('[F8] a client that sent its token, a device over DTLS and a local device g
   const connected = token.device({ address: '192.0.2.1', port: 4_000 })
   connected.request(post, 'mqtt/connection', 'c=dev', '')
   token.acceptAll()
-  const shown = `c=dev&t=${connected.heard()?.payload.toString()}`
+  const shown = `c=dev&t=${connected.takeLast()?.payload.toString()}`
   assert.deepEqual({ ...readWhole(token, connected, shown), aboveLimit: 0 }, { ...whole, aboveLimit: 0 })
   const credentials = { certificate: undefined, pskIdentity: 'dev' }
   const secure = { id: '1', identity: 'psk dev', credentials }

@@ -55,13 +55,13 @@ class Stage extends GatewayStage {
     device.request(method, path, query, body)
     this.accept()
     this.accept()
-    return device.heard()?.code
+    return device.takeLast()?.code
   }
 
   token(device: CoapDevice, clientId: string): string {
     device.request(post, 'mqtt/connection', `clientid=${clientId}`, '')
     this.accept()
-    const response = device.heard()
+    const response = device.takeLast()
     assert.equal(response?.code, '2.01')
     assert.match(response.payload.toString(), /^\d+$/)
     return response.payload.toString()
@@ -101,9 +101,9 @@ describe('[F4] messages', () => {
   ] as const) {
     test(what, () => {
       const stage = new Stage()
-      const heard = stage.raw(hex)
-      if (responses !== undefined) return assert.deepEqual(heard, responses)
-      assert.match(heard[0] ?? '', /^60450013c128ff/)
+      const received = stage.raw(hex)
+      if (responses !== undefined) return assert.deepEqual(received, responses)
+      assert.match(received[0] ?? '', /^60450013c128ff/)
     })
   }
 
@@ -144,7 +144,7 @@ describe('[F4] /mqtt/connection', () => {
       assert.ok(connect?.type === 'connect')
       assert.deepEqual([connect.clientId, connect.username, connect.password?.toString()], ['c', 'u', 'p'])
       stage.accept(reasonCode)
-      assert.equal(device.heard()?.code, code)
+      assert.equal(device.takeLast()?.code, code)
     })
 
   test('PUT is a heartbeat and DELETE disconnects, with the token, from any port', () => {
@@ -195,7 +195,7 @@ describe('[F4] /ps', () => {
           if (qos === 2) callbacks.handlePacket({ type: 'pubcomp', packetId, reasonCode: 0, properties: undefined })
           else if (qos === 1) callbacks.handlePacket({ type: 'puback', packetId, reasonCode: 0, properties: undefined })
         }
-      assert.equal(device.heard()?.code, code)
+      assert.equal(device.takeLast()?.code, code)
     })
   }
 
@@ -227,14 +227,14 @@ describe('[F4] /ps', () => {
     stage.accept()
     stage.accept()
     stage.deliver('a', 'kept', { retain: true })
-    const response = device.heard()
+    const response = device.takeLast()
     assert.deepEqual([response?.code, response?.payload.toString()], ['2.05', 'kept'])
     stage.accept()
     device.request(get, 'ps/b', 'clientid=c', '')
     stage.accept()
-    assert.equal(device.heard(), undefined, 'the message may still arrive')
+    assert.equal(device.takeLast(), undefined, 'the message may still arrive')
     stage.accept()
-    assert.equal(device.heard()?.code, '4.04')
+    assert.equal(device.takeLast()?.code, '4.04')
     assert.equal(stage.codeFor(device, get, 'ps/a/+', { query: 'clientid=c' }), '4.00')
   })
 
@@ -246,16 +246,16 @@ describe('[F4] /ps', () => {
     stage.nowMs += 9_000
     stage.gateway.tick()
     stage.accept()
-    assert.equal(device.heard(), undefined, 'the PINGREQ with a PINGRESP is older than the subscription')
+    assert.equal(device.takeLast(), undefined, 'the PINGREQ with a PINGRESP is older than the subscription')
     const connection = stage.connections[0] ?? assert.fail()
     connection.packets.length = 0
     stage.nowMs += 1_000
     stage.gateway.tick()
-    assert.equal(device.heard()?.code, '5.03')
+    assert.equal(device.takeLast()?.code, '5.03')
     device.request(get, 'ps/b', 'clientid=c', '')
     stage.accept()
     connection.callbacks.handlePacket({ type: 'disconnect', reasonCode: 0x89, properties: undefined })
-    assert.equal(device.heard()?.code, '5.03')
+    assert.equal(device.takeLast()?.code, '5.03')
   })
 
   test('Observe 0 subscribes and gets 2.05, notification numbers rise, and Observe 1 unsubscribes with 2.07', () => {
@@ -264,22 +264,22 @@ describe('[F4] /ps', () => {
     device.get('ps/a/#', 'clientid=c', { token: 7, observe: 0 })
     stage.accept()
     stage.accept()
-    const begun = device.heard()
+    const begun = device.takeLast()
     assert.deepEqual([begun?.code, begun?.type, begun?.token], ['2.05', 'ack', '07'])
     stage.deliver('a/b', 'one')
-    const first = device.heard()
+    const first = device.takeLast()
     assert.deepEqual([first?.type, first?.code, first?.token, first?.payload.toString()], ['non', '2.05', '07', 'one'])
     stage.deliver('a/b', 'two', { qos: 1 })
-    const second = device.heard()
+    const second = device.takeLast()
     assert.ok(second !== undefined)
     assert.equal(second.type, 'con')
     assert.ok((begun?.observe ?? 9) < (first?.observe ?? 0) && (first?.observe ?? 9) < (second.observe ?? 0))
     device.acknowledge(second)
     device.get('ps/a/#', 'clientid=c', { token: 7, observe: 1 })
     stage.accept()
-    assert.equal(device.heard()?.code, '2.07')
+    assert.equal(device.takeLast()?.code, '2.07')
     stage.deliver('a/b', 'three')
-    assert.equal(device.heard(), undefined)
+    assert.equal(device.takeLast(), undefined)
   })
 
   test('a notification that gets a reset ends its observation', () => {
@@ -288,13 +288,13 @@ describe('[F4] /ps', () => {
     device.get('ps/a', 'clientid=c', { token: 7, observe: 0 })
     stage.accept()
     stage.accept()
-    device.heard()
+    device.takeLast()
     stage.deliver('a', 'one')
-    const notification = device.heard()
+    const notification = device.takeLast()
     assert.ok(notification !== undefined)
     device.reset(notification)
     stage.deliver('a', 'two')
-    assert.equal(device.heard(), undefined)
+    assert.equal(device.takeLast(), undefined)
   })
 
   test('a client without a client ID is identified by its address', () => {
@@ -308,14 +308,14 @@ describe('[F4] /ps', () => {
 describe('[F4] block-wise', () => {
   test('a body is published with its last block; a gap is 4.08, and beyond max_body it is 4.13 with Size1', () => {
     const stage = new Stage()
-    const heard = (): string | undefined => stage.sent.splice(0).at(-1)?.bytes.toString('hex')
+    const received = (): string | undefined => stage.sent.splice(0).at(-1)?.bytes.toString('hex')
     const give = (id: string, octet: string, payload: string): string | undefined => {
       const bytes = Buffer.from(payload).toString('hex')
       const datagram = `4003${id}b270730161d103${octet}ff${bytes}`
       stage.gateway.handleDatagram(Buffer.from(datagram, 'hex'), { address: '127.0.0.1', port: 5_000 })
       stage.accept()
       stage.accept()
-      return heard()
+      return received()
     }
     assert.equal(give('0001', '08', 'a'.repeat(16)), '605f0001d10e08')
     assert.equal(give('0002', '28', 'c'.repeat(16)), '60880002')

@@ -7,7 +7,7 @@ const types = ['con', 'non', 'ack', 'rst'] as const
 /** Number, more flag, and exponent of the size. */
 export type BlockParts = readonly [number: number, hasMore: boolean, exponent: number]
 
-export interface Heard {
+export interface CoapMessage {
   readonly type: (typeof types)[number]
   /** `2.05`; `0.01` is GET. */
   readonly code: string
@@ -24,7 +24,7 @@ export interface Heard {
   readonly payload: Buffer
 }
 
-export interface Said {
+export interface CoapContent {
   readonly format?: number
   readonly payload?: string | Buffer
   readonly observe?: number
@@ -65,41 +65,41 @@ export class CoapDevice {
   }
 
   /** Responds in the acknowledgement. */
-  respond(request: Heard, code: string, said: Said = {}): void {
-    this.#say(2, request.messageId, request, code, said)
+  respond(request: CoapMessage, code: string, content: CoapContent = {}): void {
+    this.#writeResponse(2, request.messageId, request, code, content)
   }
 
   /** Responds in a separate message. */
-  respondLater(request: Heard, code: string, said: Said = {}): void {
-    this.#say(0, this.#takeMessageId(), request, code, said)
+  respondLater(request: CoapMessage, code: string, content: CoapContent = {}): void {
+    this.#writeResponse(0, this.#takeMessageId(), request, code, content)
   }
 
-  acknowledge({ messageId }: Heard): void {
+  acknowledge({ messageId }: CoapMessage): void {
     this.#write(2, 0, messageId, Buffer.alloc(0), [], Buffer.alloc(0))
   }
 
-  reset({ messageId }: Heard): void {
+  reset({ messageId }: CoapMessage): void {
     this.#write(3, 0, messageId, Buffer.alloc(0), [], Buffer.alloc(0))
   }
 
   /** The last message since the last call. */
-  heard(): Heard | undefined {
+  takeLast(): CoapMessage | undefined {
     return this.all().at(-1)
   }
 
   /** All messages since the last call. */
-  all(): readonly Heard[] {
+  all(): readonly CoapMessage[] {
     return this.#take().map(read)
   }
 
-  #say(type: number, messageId: number, { token }: Heard, code: string, said: Said): void {
+  #writeResponse(type: number, messageId: number, { token }: CoapMessage, code: string, content: CoapContent): void {
     const [major = 0, minor = 0] = code.split('.').map(Number)
     const options: [number, Buffer][] = []
-    if (said.observe !== undefined) options.push([numbers.observe, unsigned(said.observe)])
-    if (said.format !== undefined) options.push([numbers.format, unsigned(said.format)])
-    if (said.block2 !== undefined) options.push([numbers.block2, blockValue(said.block2)])
-    if (said.block1 !== undefined) options.push([numbers.block1, blockValue(said.block1)])
-    const payload = Buffer.from(said.payload ?? '')
+    if (content.observe !== undefined) options.push([numbers.observe, unsigned(content.observe)])
+    if (content.format !== undefined) options.push([numbers.format, unsigned(content.format)])
+    if (content.block2 !== undefined) options.push([numbers.block2, blockValue(content.block2)])
+    if (content.block1 !== undefined) options.push([numbers.block1, blockValue(content.block1)])
+    const payload = Buffer.from(content.payload ?? '')
     this.#write(type, (major << 5) | minor, messageId, Buffer.from(token, 'hex'), options, payload)
   }
 
@@ -141,7 +141,7 @@ function blockValue([number, hasMore, exponent]: BlockParts): Buffer {
   return unsigned((number << 4) | (hasMore ? 8 : 0) | exponent)
 }
 
-function read(bytes: Buffer): Heard {
+function read(bytes: Buffer): CoapMessage {
   const [first = 0, code = 0] = bytes
   const tokenEnd = 4 + (first & 15)
   const found = new Map<number, Buffer[]>()

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CoapGateway, type CoapSettings } from '../../src/gateways/index.ts'
 import { PublishPacket, type QoS, type TopicName, TopicTable } from '../../src/protocol/index.ts'
-import { CoapDevice, type Heard } from './coap-device.ts'
+import { CoapDevice, type CoapMessage } from './coap-device.ts'
 import { coapSettings } from './gateway-settings.ts'
 import { GatewayStage } from './gateway-stage.ts'
 
@@ -29,7 +29,7 @@ class Stage extends GatewayStage {
     this.device.get('ps/a', 'c=dev', { token: 7, observe: 0 })
     this.acceptAll()
     this.acceptAll()
-    assert.equal(this.device.heard()?.code, '2.05')
+    assert.equal(this.device.takeLast()?.code, '2.05')
     return this
   }
 
@@ -45,7 +45,7 @@ class Stage extends GatewayStage {
     this.connections.at(-1)?.callbacks.handlePacket(packet)
   }
 
-  wait(ms: number): readonly Heard[] {
+  wait(ms: number): readonly CoapMessage[] {
     this.nowMs += ms
     this.gateway.tick()
     return this.device.all()
@@ -85,23 +85,23 @@ test('[F4] one confirmable message is in flight for each peer: the next waits fo
   const [first, ...others] = stage.device.all()
   assert.deepEqual([first?.payload.toString(), others], ['one', []])
   if (first !== undefined) stage.device.acknowledge(first)
-  assert.equal(stage.device.heard()?.payload.toString(), 'two')
+  assert.equal(stage.device.takeLast()?.payload.toString(), 'two')
 })
 
 test('[F4] notify_type sets the type of notifications, and one each 24 h is confirmable', () => {
   const con = new Stage({ notifyType: 'con' }).observed()
   con.deliver('QoS 0')
-  assert.equal(con.device.heard()?.type, 'con')
+  assert.equal(con.device.takeLast()?.type, 'con')
   const non = new Stage({ notifyType: 'non' }).observed()
   non.deliver('QoS 1', 1)
-  assert.equal(non.device.heard()?.type, 'non')
+  assert.equal(non.device.takeLast()?.type, 'non')
   non.wait(dayMs)
   non.deliver('a day later')
-  const daily = non.device.heard()
+  const daily = non.device.takeLast()
   assert.equal(daily?.type, 'con')
   if (daily !== undefined) non.device.acknowledge(daily)
   non.deliver('after that')
-  assert.equal(non.device.heard()?.type, 'non')
+  assert.equal(non.device.takeLast()?.type, 'non')
 })
 
 test('[F2] publish_qos and subscribe_qos apply to requests without a QoS', () => {
@@ -129,7 +129,7 @@ test('[F4] a peer may have four partial bodies; the fifth is refused with 4.08, 
     const bytes = Buffer.concat([head, block, Buffer.of(0xff), Buffer.alloc(16, 'x')])
     stage.gateway.handleDatagram(bytes, { address: '127.0.0.1', port: 4_000 })
     stage.acceptAll()
-    return stage.device.heard()?.code
+    return stage.device.takeLast()?.code
   }
   let messages = 0
   for (const path of ['a', 'b', 'c', 'd']) assert.equal(give(path, 0, true), '2.31')
@@ -143,7 +143,7 @@ test('[F8] tokens have at least 53 random bits, and no two connections have the 
   const tokens = Array.from({ length: 64 }, (_, client) => {
     stage.device.request(post, 'mqtt/connection', `clientid=dev-${client}`, '')
     stage.acceptAll()
-    return BigInt(stage.device.heard()?.payload.toString() ?? '0')
+    return BigInt(stage.device.takeLast()?.payload.toString() ?? '0')
   })
   assert.equal(new Set(tokens).size, tokens.length)
   // Each of the 53 bits is 1 in one of them and 0 in another: one of 10^17 runs fails by chance.

@@ -57,7 +57,7 @@ test('[F4] a topic that is observed with two tokens is sent with both, and each 
     ],
   )
   device.get('ps/a', 'c=dev', { token: 1, observe: 1 })
-  assert.equal(device.heard()?.code, '2.07')
+  assert.equal(device.takeLast()?.code, '2.07')
   stage.deliver('a', 'y', [1])
   assert.deepEqual(
     device.all().map(({ token }) => token),
@@ -84,9 +84,9 @@ test('[F4] methods that a resource does not have get 4.05', () => {
   const stage = new Stage()
   const device = stage.device()
   device.request(put, '.well-known/core', '', '')
-  assert.equal(device.heard()?.code, '4.05')
+  assert.equal(device.takeLast()?.code, '4.05')
   device.request(1, 'mqtt/connection', 'clientid=c', '')
-  assert.equal(device.heard()?.code, '4.05')
+  assert.equal(device.takeLast()?.code, '4.05')
 })
 
 test('[F8] an unverified address gets notifications of at most 64 octets, confirmable, until it acknowledges one', () => {
@@ -100,12 +100,12 @@ test('[F8] an unverified address gets notifications of at most 64 octets, confir
   stage.deliver('a', long, [1])
   const [bytes] = stage.sent.map((one) => one.bytes)
   assert.ok(bytes !== undefined && bytes.length <= 64, `${bytes?.length} octets`)
-  const first = device.heard()
+  const first = device.takeLast()
   assert.equal(first?.type, 'con')
   assert.deepEqual(first.block2, [0, true, 1])
   device.acknowledge(first)
   stage.deliver('a', long, [1])
-  const second = device.heard()
+  const second = device.takeLast()
   assert.equal(second?.type, 'non')
   assert.equal(second.payload.length, 500)
 })

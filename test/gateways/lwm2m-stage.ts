@@ -49,7 +49,7 @@ export class Lwm2mStage extends GatewayStage {
   registered(device: CoapDevice, query = 'ep=dev&lt=300&lwm2m=1.0', body = '</1/0>,</3/0>'): string {
     device.request(post, 'rd', query, body)
     this.acceptAll()
-    const response = device.heard()
+    const response = device.takeLast()
     assert.equal(response?.code, '2.01')
     assert.deepEqual(response.location.slice(0, 1), ['rd'])
     return response.location[1] ?? ''
@@ -63,7 +63,7 @@ export class Lwm2mStage extends GatewayStage {
   }
 
   /** `data` of the first publication since the last call. */
-  told(): Readonly<Record<string, unknown>> {
+  publishedData(): Readonly<Record<string, unknown>> {
     const [first] = this.published()
     return (first ?? assert.fail('nothing was published')).document['data'] as Readonly<Record<string, unknown>>
   }

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Lwm2mSettings } from '../../src/gateways/index.ts'
 import { PublishPacket, type TopicName, TopicTable } from '../../src/protocol/index.ts'
-import type { CoapDevice, Heard } from './coap-device.ts'
+import type { CoapDevice, CoapMessage } from './coap-device.ts'
 import { Lwm2mStage } from './lwm2m-stage.ts'
 
 const topics = new TopicTable(16)
@@ -12,13 +12,16 @@ const post = 2
 const remove = 4
 
 /** A registered device, and the request that it gets for a command. */
-function withRequest(command: unknown, more: Partial<Lwm2mSettings> = {}): readonly [Lwm2mStage, CoapDevice, Heard] {
+function withRequest(
+  command: unknown,
+  more: Partial<Lwm2mSettings> = {},
+): readonly [Lwm2mStage, CoapDevice, CoapMessage] {
   const stage = new Lwm2mStage(more)
   const device = stage.device()
   stage.registered(device)
   stage.published()
   stage.command(command)
-  const request = device.heard()
+  const request = device.takeLast()
   assert.ok(request !== undefined, 'the device gets a request')
   return [stage, device, request]
 }
@@ -58,7 +61,7 @@ describe('[F5] registration', () => {
       const stage = new Lwm2mStage()
       const device = stage.device()
       device.request(post, 'rd', query, body)
-      assert.equal(device.heard()?.code, code)
+      assert.equal(device.takeLast()?.code, code)
       assert.equal(stage.connections.length, 0)
     })
   }
@@ -71,7 +74,7 @@ describe('[F5] registration', () => {
     test(`with ${query} has a lifetime of ${taken} s, and ends with it`, () => {
       const stage = new Lwm2mStage()
       stage.registered(stage.device(), `ep=dev&${query}`)
-      assert.equal(stage.told()['lt'], taken)
+      assert.equal(stage.publishedData()['lt'], taken)
       stage.wait(taken * 1_000 - 1)
       assert.equal(stage.gateway.clients, 1)
       stage.wait(1)
@@ -83,7 +86,7 @@ describe('[F5] registration', () => {
     test(`with the version ${version} is published with it`, () => {
       const stage = new Lwm2mStage()
       stage.registered(stage.device(), `ep=dev&lt=300&lwm2m=${version}`)
-      assert.equal(stage.told()['lwm2m'], version)
+      assert.equal(stage.publishedData()['lwm2m'], version)
     })
   }
 
@@ -93,9 +96,9 @@ describe('[F5] registration', () => {
     device.request(post, 'rd', 'ep=dev', '</3/0>')
     const refused = { type: 'connack', sessionPresent: false, reasonCode: 0x86, properties: undefined } as const
     stage.connections[0]?.callbacks.handlePacket(refused)
-    assert.equal(device.heard()?.code, '4.01')
+    assert.equal(device.takeLast()?.code, '4.01')
     device.request(post, 'bs', 'ep=dev', '')
-    assert.equal(device.heard()?.code, '4.04')
+    assert.equal(device.takeLast()?.code, '4.04')
     assert.equal(stage.gateway.clients, 0)
   })
 
@@ -106,19 +109,19 @@ describe('[F5] registration', () => {
     const moved = stage.device(6_000)
     stage.wait(299_000)
     moved.request(post, `rd/${location}`, 'lt=600', '')
-    assert.equal(moved.heard()?.code, '2.04')
+    assert.equal(moved.takeLast()?.code, '2.04')
     assert.deepEqual(stage.published(), [])
     moved.request(post, `rd/${location}`, '', '</3/0>,</5/0>')
-    assert.equal(moved.heard()?.code, '2.04')
+    assert.equal(moved.takeLast()?.code, '2.04')
     const [update] = stage.published()
     assert.equal(update?.topic, 'lwm2m/dev/up/update')
     assert.deepEqual((update.document['data'] as Record<string, unknown>)['objectList'], ['/3/0', '/5/0'])
     stage.wait(599_999)
     assert.equal(stage.gateway.clients, 1)
     stage.command({ reqID: 1, msgType: 'read', data: { path: '/3/0/0' } })
-    assert.equal(moved.heard()?.code, '0.01', 'the command goes to the new port')
+    assert.equal(moved.takeLast()?.code, '0.01', 'the command goes to the new port')
     moved.request(post, 'rd/unknown', '', '')
-    assert.equal(moved.heard()?.code, '4.04')
+    assert.equal(moved.takeLast()?.code, '4.04')
   })
 
   test('ends with DELETE; a new one of the same device replaces it', () => {
@@ -128,9 +131,9 @@ describe('[F5] registration', () => {
     const second = stage.registered(stage.device(6_000))
     assert.equal(stage.gateway.clients, 1)
     device.request(remove, `rd/${first}`, '', '')
-    assert.equal(device.heard()?.code, '4.04')
+    assert.equal(device.takeLast()?.code, '4.04')
     device.request(remove, `rd/${second}`, '', '')
-    assert.equal(device.heard()?.code, '2.02')
+    assert.equal(device.takeLast()?.code, '2.02')
     assert.equal(stage.gateway.clients, 0)
   })
 })
@@ -166,7 +169,7 @@ describe('[F5] a command', () => {
       { path: '/3/0/9', value: 100 },
       { path: '/3/0/13', value: 1_367_491_215 },
     ]
-    assert.deepEqual(stage.told()['content'], content)
+    assert.deepEqual(stage.publishedData()['content'], content)
   })
 
   for (const [name, format, payload, content] of [
@@ -194,9 +197,9 @@ describe('[F5] a command', () => {
     test(`a response with ${name} is published as values`, () => {
       const [stage, device, request] = withRequest({ reqID: 1, msgType: 'read', data: { path: '/3/0' } })
       device.respond(request, '2.05', { format, payload })
-      const told = stage.told()['content'] as readonly { readonly path: string; readonly value: unknown }[]
+      const values = stage.publishedData()['content'] as readonly { readonly path: string; readonly value: unknown }[]
       assert.deepEqual(
-        told.map(({ path, value }) => `${path} ${String(value)}`),
+        values.map(({ path, value }) => `${path} ${String(value)}`),
         content,
       )
     })
@@ -288,7 +291,7 @@ describe('[F5] a command', () => {
       packet.packetId = 9
       packet.frameEnd = payload.length
       stage.connections.at(-1)?.callbacks.handlePacket(packet)
-      assert.equal(device.heard(), undefined)
+      assert.equal(device.takeLast(), undefined)
       assert.equal(stage.dependencies.counters.dropped.malformed, 1)
       assert.deepEqual(stage.acknowledged, [9])
     })
@@ -307,8 +310,8 @@ describe('[F5] a command', () => {
     device.acknowledge(request)
     assert.deepEqual(stage.published()[0]?.document, { ...command, msgType: 'ack' })
     device.respondLater(request, '2.05', { format: 0, payload: '1' })
-    assert.equal(device.heard()?.code, '0.00', 'the response is acknowledged')
-    assert.equal(stage.told()['code'], '2.05')
+    assert.equal(device.takeLast()?.code, '0.00', 'the response is acknowledged')
+    assert.equal(stage.publishedData()['code'], '2.05')
   })
 
   test('without a response is sent five times, then coap_timeout is published; after a reset, coap_reset', () => {
@@ -317,12 +320,12 @@ describe('[F5] a command', () => {
     let sent = 1
     for (let seconds = 0; seconds < 100; seconds++) {
       stage.wait(1_000)
-      if (device.heard() !== undefined) sent++
+      if (device.takeLast() !== undefined) sent++
     }
     assert.equal(sent, 5)
     assert.deepEqual(stage.published()[0]?.document, { ...command, msgType: 'coap_timeout' })
     stage.command(command, 2)
-    const again = device.heard()
+    const again = device.takeLast()
     assert.ok(again !== undefined)
     device.reset(again)
     assert.deepEqual(stage.published()[0]?.document, { ...command, msgType: 'coap_reset' })
@@ -332,21 +335,21 @@ describe('[F5] a command', () => {
   test('with a message ID that the device remembers is sent again with another one', () => {
     const [stage, device, request] = withRequest({ reqID: 1, msgType: 'read', data: { path: '/3/0/9' } })
     device.respond({ ...request, token: 'ffff' }, '2.05', { format: 0, payload: 'of another request' })
-    const again = device.heard()
+    const again = device.takeLast()
     assert.ok(again !== undefined)
     assert.equal(again.path, '/3/0/9')
     assert.notEqual(again.messageId, request.messageId)
     assert.deepEqual(stage.published(), [])
     device.respond(again, '2.05', { format: 0, payload: '1' })
-    assert.equal(stage.told()['code'], '2.05')
+    assert.equal(stage.publishedData()['code'], '2.05')
   })
 
   test('that only gets responses with other tokens ends with coap_timeout', () => {
     const command = { reqID: 1, msgType: 'read', data: { path: '/3/0/9' } }
     const [stage, device, request] = withRequest(command)
-    let next: Heard | undefined = request
+    let next: CoapMessage | undefined = request
     let sent = 0
-    for (; next !== undefined; sent++, next = device.heard()) device.respond({ ...next, token: 'ffff' }, '2.05')
+    for (; next !== undefined; sent++, next = device.takeLast()) device.respond({ ...next, token: 'ffff' }, '2.05')
     assert.equal(sent, 4)
     assert.deepEqual(stage.published()[0]?.document, { ...command, msgType: 'coap_timeout' })
   })
@@ -354,32 +357,32 @@ describe('[F5] a command', () => {
   test('waits until the previous one is complete', () => {
     const [stage, device, first] = withRequest({ reqID: 1, msgType: 'read', data: { path: '/3/0/1' } })
     stage.command({ reqID: 2, msgType: 'read', data: { path: '/3/0/2' } }, 2)
-    assert.equal(device.heard(), undefined)
+    assert.equal(device.takeLast(), undefined)
     device.respond(first, '2.05', { format: 0, payload: 'a' })
-    assert.equal(device.heard()?.path, '/3/0/2')
+    assert.equal(device.takeLast()?.path, '/3/0/2')
   })
 
   test('whose response arrives in blocks is published whole, and a large command is sent in blocks', () => {
     const [stage, device, first] = withRequest({ reqID: 1, msgType: 'read', data: { path: '/3/0/0' } })
     device.respond(first, '2.05', { format: 0, payload: 'a'.repeat(64), block2: [0, true, 2] })
-    const second = device.heard()
+    const second = device.takeLast()
     assert.ok(second !== undefined)
     assert.deepEqual(second.block2, [1, false, 2])
     device.respond(second, '2.05', { format: 0, payload: 'b', block2: [1, false, 2] })
-    const content = stage.told()['content'] as readonly { readonly value: string }[]
+    const content = stage.publishedData()['content'] as readonly { readonly value: string }[]
     assert.equal(content[0]?.value, `${'a'.repeat(64)}b`)
 
     const value = 'x'.repeat(1_500)
     stage.command({ reqID: 2, msgType: 'write', data: { path: '/5/0/1', type: 'String', value } }, 2)
-    const begin = device.heard()
+    const begin = device.takeLast()
     assert.ok(begin !== undefined)
     assert.deepEqual([begin.block1, begin.payload.length], [[0, true, 6], 1_024])
     device.respond(begin, '2.31', { block1: [0, true, 6] })
-    const rest = device.heard()
+    const rest = device.takeLast()
     assert.ok(rest !== undefined)
     assert.deepEqual([rest.block1, begin.payload.length + rest.payload.length], [[1, false, 6], 1_504])
     device.respond(rest, '2.04', { block1: [1, false, 6] })
-    assert.equal(stage.told()['code'], '2.04')
+    assert.equal(stage.publishedData()['code'], '2.04')
   })
 })
 
@@ -391,19 +394,19 @@ describe('[F5] observations', () => {
     device.respond(request, '2.05', { format: 0, payload: '90', observe: 1 })
     assert.equal(stage.published()[0]?.document['msgType'], 'observe')
     device.respondLater(request, '2.05', { format: 0, payload: '80', observe: 2 })
-    assert.equal(device.heard()?.code, '0.00')
+    assert.equal(device.takeLast()?.code, '0.00')
     const [notified] = stage.published()
     const data = { reqPath: '/3/0/9', code: '2.05', codeMsg: 'content', content: [{ path: '/3/0/9', value: 80 }] }
     const document = { reqID: 5, msgType: 'notify', seqNum: 2, data }
     assert.deepEqual(notified, { topic: 'lwm2m/dev/up/notify', document })
     stage.command({ reqID: 6, msgType: 'cancel-observe', data: { path: '/3/0/9' } }, 2)
-    const cancel = device.heard()
+    const cancel = device.takeLast()
     assert.ok(cancel !== undefined)
     assert.deepEqual([cancel.observe, cancel.token], [1, request.token])
     device.respond(cancel, '2.05', { format: 0, payload: '80' })
     stage.published()
     device.respondLater(request, '2.05', { format: 0, payload: '70', observe: 3 })
-    assert.equal(device.heard()?.type, 'rst')
+    assert.equal(device.takeLast()?.type, 'rst')
     assert.deepEqual(stage.published(), [])
   })
 
@@ -426,14 +429,14 @@ describe('[F5] queue mode', () => {
     stage.command({ reqID: 1, msgType: 'read', data: { path: '/3/0/1' } }, 1, 60)
     stage.command({ reqID: 2, msgType: 'read', data: { path: '/3/0/2' } }, 2)
     stage.command({ reqID: 3, msgType: 'read', data: { path: '/3/0/3' } }, 3)
-    assert.equal(device.heard(), undefined)
+    assert.equal(device.takeLast(), undefined)
     stage.wait(60_000)
     device.request(post, `rd/${location}`, '', '')
     const [updated, second] = device.all()
     assert.deepEqual([updated?.code, second?.path], ['2.04', '/3/0/2'])
     assert.ok(second !== undefined)
     device.respond(second, '2.05', { format: 0, payload: 'a' })
-    assert.equal(device.heard()?.path, '/3/0/3')
+    assert.equal(device.takeLast()?.path, '/3/0/3')
     assert.deepEqual(
       stage.acknowledged,
       [1, 2],
@@ -469,7 +472,7 @@ describe('[F5] queue mode', () => {
     assert.deepEqual([updated?.code, request?.path], ['2.04', '/3/0/1'])
     device.respond(request ?? assert.fail(), '2.05', { format: 0, payload: 'a' })
     // The device loses its state, and registers again before it has responded.
-    assert.equal(device.heard()?.path, '/3/0/2')
+    assert.equal(device.takeLast()?.path, '/3/0/2')
     second.wait(100_000)
     const third = second.restarted()
     const again = third.device()

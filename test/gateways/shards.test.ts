@@ -149,11 +149,11 @@ describe('[F8] CoAP: with two shards', () => {
     const device = both.device(1)
     device.request(post, 'mqtt/connection', `clientid=${other}`, '')
     both.acceptAll()
-    const token = device.heard()?.payload.toString() ?? ''
+    const token = device.takeLast()?.payload.toString() ?? ''
     assert.deepEqual(both.clients, [0, 1])
     const moved = both.device(2)
     moved.request(post, 'ps/a', `clientid=${other}&token=${token}&qos=0`, 'x')
-    assert.equal(moved.heard()?.code, '2.04')
+    assert.equal(moved.takeLast()?.code, '2.04')
     const coapRequest = {
       kind: 'coap-request',
       method: 'get',
@@ -162,7 +162,7 @@ describe('[F8] CoAP: with two shards', () => {
       payload: Buffer.alloc(0),
     } as const
     const response = both.gateways[1]?.request?.(other, { ...coapRequest, timeoutMs: 10_000 })
-    const request = moved.heard() ?? assert.fail()
+    const request = moved.takeLast() ?? assert.fail()
     assert.equal(request.messageId % shards, 1)
     moved.respond(request, '2.05', { payload: 'on' })
     const result = await response
@@ -177,16 +177,16 @@ describe('[F8] LwM2M: with two shards', () => {
     const device = both.device(1)
     device.request(post, 'rd', `ep=${other}&lt=300`, '</3/0>')
     both.acceptAll()
-    const location = device.heard()?.location[1] ?? ''
+    const location = device.takeLast()?.location[1] ?? ''
     assert.deepEqual(both.clients, [0, 1])
     const moved = both.device(2)
     moved.request(post, `rd/${location}`, '', '')
-    assert.equal(moved.heard()?.code, '2.04')
+    assert.equal(moved.takeLast()?.code, '2.04')
     void both.gateways[1]?.request?.(other, {
       kind: 'lwm2m-command',
       command: { reqID: 1, msgType: 'read', data: { path: '/3/0/0' } },
     })
-    const request = moved.heard() ?? assert.fail()
+    const request = moved.takeLast() ?? assert.fail()
     moved.acknowledge(request)
     const published = both.stages[1]?.connections[0]?.published ?? []
     const before = published.length

@@ -3,7 +3,7 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import type { Scope } from '../e2e/godwit-process.ts'
-import { CoapDevice, type Heard } from './coap-device.ts'
+import { CoapDevice, type CoapMessage } from './coap-device.ts'
 
 export class UdpCoapDevice {
   readonly device: CoapDevice
@@ -29,10 +29,10 @@ export class UdpCoapDevice {
     return new UdpCoapDevice(socket, port)
   }
 
-  async next(): Promise<Heard> {
+  async next(): Promise<CoapMessage> {
     for (;;) {
-      const heard = this.device.heard()
-      if (heard !== undefined) return heard
+      const received = this.device.takeLast()
+      if (received !== undefined) return received
       await new Promise<void>((resolve) => (this.#wake = resolve))
     }
   }

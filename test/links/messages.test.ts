@@ -135,10 +135,10 @@ function meaningOf(message: Message): unknown {
   }
 }
 
-function meaningOfPeer(said: PeerMessage): unknown {
-  if (said.kind === 'publish') return { ...said, message: meaningOf(said.message) }
-  if (said.kind === 'retained-found') return { ...said, messages: said.messages.map(meaningOf) }
-  return said
+function meaningOfPeer(peerMessage: PeerMessage): unknown {
+  if (peerMessage.kind === 'publish') return { ...peerMessage, message: meaningOf(peerMessage.message) }
+  if (peerMessage.kind === 'retained-response') return { ...peerMessage, messages: peerMessage.messages.map(meaningOf) }
+  return peerMessage
 }
 
 const text = fc.string({ unit: 'grapheme', maxLength: 12 }).map((value) => value.replaceAll(/[+#\0]/g, '-'))
@@ -189,17 +189,17 @@ const rareMessages = fc.constantFrom<PeerMessage[]>(
   { kind: 'committed', upTo: 2 ** 40 + 1, refused: undefined, uncommitted: undefined },
   { kind: 'committed', upTo: 4, refused: [{ number: 3, reason: 0x97 }], uncommitted: undefined },
   { kind: 'committed', upTo: 4, refused: undefined, uncommitted: [2, 3] },
-  { kind: 'retained-wanted', requestId: 4, filter, after: [1, 2], limit: 100 },
-  { kind: 'retained-wanted', requestId: 4, filter: undefined, after: [], limit: 100 },
+  { kind: 'retained-request', requestId: 4, filter, after: [1, 2], limit: 100 },
+  { kind: 'retained-request', requestId: 4, filter: undefined, after: [], limit: 100 },
   { kind: 'retained-cancelled', requestId: 4 },
-  { kind: 'exclusive-wanted', requestId: 5, filter, clientId: 'pump-1' },
-  { kind: 'exclusive-given-back', requestId: 5, filter, clientId: 'pump-1' },
+  { kind: 'exclusive-request', requestId: 5, filter, clientId: 'pump-1' },
+  { kind: 'exclusive-released', requestId: 5, filter, clientId: 'pump-1' },
   { kind: 'exclusive-response', requestId: 5, isGranted: true },
 )
 
-function retainedFound(found: readonly Sample[]): PeerMessage {
+function retainedResponse(found: readonly Sample[]): PeerMessage {
   const messages = publishesOf(found).map(({ message }) => message)
-  return { kind: 'retained-found', requestId: 8, isEnd: messages.length === 0, messages }
+  return { kind: 'retained-response', requestId: 8, isEnd: messages.length === 0, messages }
 }
 
 interface Variation {
@@ -235,16 +235,16 @@ const sayings: fc.Arbitrary<PeerMessage[]> = fc.oneof(
   fc.array(plainSamples, { minLength: 1, maxLength: 6 }).map(publishesOf),
   fc.tuple(samples, fc.array(variations, { minLength: 2, maxLength: 20 })).map(alike),
   rareMessages.map((message) => [message]),
-  fc.array(samples, { maxLength: 3 }).map((found) => [retainedFound(found)]),
+  fc.array(samples, { maxLength: 3 }).map((found) => [retainedResponse(found)]),
 )
 
 test('messages arrive unchanged and in order, whenever the turns end', () => {
   fc.assert(
-    fc.property(fc.array(fc.tuple(sayings, fc.boolean()), { maxLength: 20 }), fc.boolean(), (said, mayPass) => {
+    fc.property(fc.array(fc.tuple(sayings, fc.boolean()), { maxLength: 20 }), fc.boolean(), (turns, mayPass) => {
       const pair = new LinkedPair()
       const expected: unknown[] = []
       const list = new PeerSendList()
-      for (const [messages, endsTurn] of said) {
+      for (const [messages, endsTurn] of turns) {
         for (const message of messages) {
           expected.push(meaningOfPeer(message))
           if (mayPass && message.kind === 'publish' && isPlain(message)) list.sendPlain(1, message.message)
@@ -289,7 +289,7 @@ test('a frame that can be forwarded unchanged arrives as such a frame', () => {
   for (const publish of publishesOf([plain, { ...plain, qos: 0 }, { ...plain, version: 5 }]))
     pair.links[0].send(publish)
   pair.settle()
-  const messages = pair.owners[1].messages.map((said) => (said as PeerPublish).message)
+  const messages = pair.owners[1].messages.map((peerMessage) => (peerMessage as PeerPublish).message)
   assert.deepEqual(
     messages.map(({ frameShape, packetIdAt }) => [frameShape, packetIdAt > 0]),
     [
@@ -327,7 +327,7 @@ test('a message that is larger than a link buffer has its own link buffer', () =
   const large = { ...plain, payload: Buffer.alloc(1_000_000, 3) }
   for (const publish of publishesOf([plain, large, plain])) pair.links[0].send(publish)
   pair.settle()
-  const sizes = pair.owners[1].messages.map((said) => (said as PeerPublish).message.payloadBytes)
+  const sizes = pair.owners[1].messages.map((peerMessage) => (peerMessage as PeerPublish).message.payloadBytes)
   assert.deepEqual(sizes, [64, 1_000_000, 64])
 })
 
@@ -336,5 +336,5 @@ test('received messages have the topic objects of the receiving shard', () => {
   const known = pair.owners[1].topics.named(parseTopicName('a/b')!)
   for (const publish of publishesOf([plain, plain])) pair.links[0].send(publish)
   pair.settle()
-  for (const said of pair.owners[1].messages) assert.equal((said as PeerPublish).message.topic, known)
+  for (const peerMessage of pair.owners[1].messages) assert.equal((peerMessage as PeerPublish).message.topic, known)
 })

@@ -65,12 +65,12 @@ test('bytes are relayed in both directions, however they are divided and wheneve
     { maxLength: 30 },
   )
   await fc.assert(
-    fc.asyncProperty(steps, async (said) => {
+    fc.asyncProperty(steps, async (pieces) => {
       const relay = new Relay()
       const up: Uint8Array[] = []
       const down: Uint8Array[] = []
       let done = 0
-      for (const { bytes, isUp, endsTurn } of said) {
+      for (const { bytes, isUp, endsTurn } of pieces) {
         if (isUp) {
           up.push(bytes)
           relay.socket.arrive(Buffer.from(bytes))

@@ -32,11 +32,11 @@ const persistent = { protocolVersion: 5, clean: false, properties: { sessionExpi
 /** Two connected clients, one of MQTT 5.0 (user ann) and one of 3.1.1 (user bob), and a disconnected session with a full queue. */
 async function startWithThree(t: Scope): Promise<BrokerWithApi> {
   const broker = await startBrokerWithApi(t, { set: ['node.shards=3', 'mqtt.max_stored_messages=2'] })
-  const disconnectedClient = await connect(t, broker, { clientId: 'sensor/asleep', username: 'ann', ...persistent })
+  const disconnectedClient = await connect(t, broker, { clientId: 'sensor/offline', username: 'ann', ...persistent })
   await disconnectedClient.subscribeAsync('queue', { qos: 1 })
   await disconnectedClient.endAsync()
   // The owner shard may not be the shard of the connection, so it may notice the end of the connection later.
-  await eventually(async () => assert.deepEqual(await idsOf(broker, '/clients?connected=false'), ['sensor/asleep']))
+  await eventually(async () => assert.deepEqual(await idsOf(broker, '/clients?connected=false'), ['sensor/offline']))
   await connect(t, broker, { clientId: 'sensor-5', username: 'ann', protocolVersion: 5, keepalive: 33 })
   const third = await connect(t, broker, { clientId: 'lamp-4', username: 'bob' })
   for (let count = 0; count < 3; count++) await third.publishAsync('queue', 'x', { qos: 1 })
@@ -69,7 +69,7 @@ test('GET /clients/:clientid shows all attributes of a client, with the client I
   assert.equal(client.ip_address, '127.0.0.1')
   assert.ok(client.port > 0 && client.recv_pkt > 0 && client.send_pkt > 0 && client.send_oct > 0)
   assert.match(client.connected_at, /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/)
-  const [disconnectedClient] = (await list(broker, '/clients/sensor%2Fasleep')).data
+  const [disconnectedClient] = (await list(broker, '/clients/sensor%2Foffline')).data
   assert.deepEqual(
     [disconnectedClient.conn_state, disconnectedClient.connected, disconnectedClient.port],
     ['disconnected', false, 0],
@@ -84,18 +84,18 @@ test('GET /clients/:clientid shows all attributes of a client, with the client I
 
 test('each query parameter of /clients filters, alone, combined with others and with the path', async () => {
   const broker = await withThree()
-  const all = ['lamp-4', 'sensor-5', 'sensor/asleep']
+  const all = ['lamp-4', 'sensor-5', 'sensor/offline']
   const expected: readonly [string, readonly string[]][] = [
     ['', all],
     ['?clientid=lamp-4', ['lamp-4']],
-    ['?client_id=sensor%2Fasleep', ['sensor/asleep']],
+    ['?client_id=sensor%2Foffline', ['sensor/offline']],
     ['?clientid=lamp-4&client_id=sensor-5', []],
-    ['?username=ann', ['sensor-5', 'sensor/asleep']],
+    ['?username=ann', ['sensor-5', 'sensor/offline']],
     ['?conn_state=connected', ['lamp-4', 'sensor-5']],
-    ['?conn_state=DISCONNECTED', ['sensor/asleep']],
+    ['?conn_state=DISCONNECTED', ['sensor/offline']],
     ['?conn_state=idle', []],
     ['?connected=true', ['lamp-4', 'sensor-5']],
-    ['?clean_start=false', ['sensor/asleep']],
+    ['?clean_start=false', ['sensor/offline']],
     ['?clean_start=True', ['lamp-4', 'sensor-5']],
     ['?proto_name=MQTT', all],
     ['?proto_name=CoAP', []],
@@ -103,15 +103,15 @@ test('each query parameter of /clients filters, alone, combined with others and 
     ['?proto_ver=77', []],
     ['?ip_address=127.0.0.1', all],
     ['?ip_address=10.0.0.1', []],
-    ['?_like_clientid=ens', ['sensor-5', 'sensor/asleep']],
+    ['?_like_clientid=ens', ['sensor-5', 'sensor/offline']],
     ['?_like_username=o', ['lamp-4']],
     ['?_gte_created_at=2020-01-01%2000:00:00', all],
     ['?_lte_created_at=1600000000', []],
     ['?_gte_connected_at=1600000000&_lte_connected_at=99999999999', all],
     ['?_lte_connected_at=1600000000000', []],
-    ['?_gte_mqueue_len=2', ['sensor/asleep']],
+    ['?_gte_mqueue_len=2', ['sensor/offline']],
     ['?_lte_mqueue_len=1', ['lamp-4', 'sensor-5']],
-    ['?_gte_mqueue_dropped=1', ['sensor/asleep']],
+    ['?_gte_mqueue_dropped=1', ['sensor/offline']],
     ['?_lte_mqueue_dropped=0', ['lamp-4', 'sensor-5']],
     ['?username=ann&conn_state=connected', ['sensor-5']],
     ['?username=ann&proto_ver=4', []],
@@ -120,8 +120,8 @@ test('each query parameter of /clients filters, alone, combined with others and 
     ['/lamp-4?username=ann', []],
     ['/lamp-4?clientid=sensor-5', []],
     ['/nobody', []],
-    ['/username/ann', ['sensor-5', 'sensor/asleep']],
-    ['/username/ann?connected=false', ['sensor/asleep']],
+    ['/username/ann', ['sensor-5', 'sensor/offline']],
+    ['/username/ann?connected=false', ['sensor/offline']],
     ['/username/nobody', []],
   ]
   for (const [query, ids] of expected) assert.deepEqual(await idsOf(broker, `/clients${query}`), ids, query)
@@ -179,16 +179,16 @@ test('clients are listed by page or by cursor, each once, with the total number'
   assert.equal(filtered.data.length, 1)
   assert.equal((await list(broker, '/clients')).meta, undefined)
 
-  const told: string[] = []
+  const listed: string[] = []
   let cursor = 'first'
   for (let pages = 0; cursor !== ''; pages++) {
     assert.ok(pages < 10, 'the cursor ends')
     const { data, meta } = await list(broker, `/clients?_cursor=${cursor}&_limit=3`)
-    for (const { clientid } of data) told.push(clientid)
+    for (const { clientid } of data) listed.push(clientid)
     assert.equal(meta.hasnext, meta.cursor !== undefined)
     cursor = meta.cursor ?? ''
   }
-  assert.deepEqual(told.toSorted(), ids)
+  assert.deepEqual(listed.toSorted(), ids)
   assert.deepEqual(await idsOf(broker, '/clients?_cursor=99.0.0'), [], 'a cursor of an unknown shard')
 })
 
@@ -243,8 +243,8 @@ test('cached authorizations of a client are listed and deleted', async (t) => {
   const cache = '/api/v4/clients/c/acl_cache'
   const { json } = await broker.request(cache)
   assert.equal(shapeOf(clientEndpoints.list_acl_cache.reply).faultOf(json), undefined)
-  const told = json.data.map(({ topic, result }: { topic: string; result: string }) => `${topic}: ${result}`)
-  assert.deepEqual(told.toSorted(), ['no: deny', 'yes: allow'])
+  const listed = json.data.map(({ topic, result }: { topic: string; result: string }) => `${topic}: ${result}`)
+  assert.deepEqual(listed.toSorted(), ['no: deny', 'yes: allow'])
   assert.deepEqual((await broker.request(cache, { method: 'DELETE' })).json, { code: 0 })
   assert.deepEqual((await broker.request(cache)).json, { code: 0, data: [] })
   for (const path of ['/api/v4/acl-cache', '/api/v4/nodes/here@127.0.0.1/acl-cache']) {

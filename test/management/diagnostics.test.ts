@@ -189,7 +189,7 @@ describe('GET /explain', () => {
     await connect(t, broker, { clientId: 'eve-1', username: 'eve' })
     const live = await connect(t, broker, { clientId: 'live' })
     await live.subscribeAsync('a/+', { qos: 1 })
-    const firstConnection = await connect(t, broker, { clientId: 'sleeper', clean: false })
+    const firstConnection = await connect(t, broker, { clientId: 'offline', clean: false })
     await firstConnection.subscribeAsync('#', { qos: 2 })
     await firstConnection.endAsync()
     for (const clientId of ['m1', 'm2'])
@@ -222,7 +222,7 @@ describe('GET /explain', () => {
         'live a/+ 1 1 sent',
         'm1 $share/g/a/b 0 0 group',
         'm2 $share/g/a/b 0 0 group',
-        'sleeper # 2 2 queued',
+        'offline # 2 2 queued',
       ])
     })
     const { json } = await broker.request('/api/v4/explain?clientid=eve-1&action=subscribe&topic=a/%23')

@@ -16,7 +16,7 @@ test('no request makes the API fail, ends the broker or delays a healthy client'
     requests: testLength({ daily: 1_500, long: 5_000 }),
     restSeconds: 45,
   }
-  const { faults, statuses } = await fuzzApi({ ...options, tell: (line) => t.diagnostic(line) })
+  const { faults, statuses } = await fuzzApi({ ...options, report: (line) => t.diagnostic(line) })
   assert.deepEqual(faults, [])
   assert.ok((statuses.get(200) ?? 0) > 150, 'too few requests succeeded for this test to be meaningful')
   assert.equal(await broker.process.stop(), 0)

@@ -154,7 +154,7 @@ describe('POST /mqtt/publish', () => {
   test('with QoS 1 responds when the message is durable: disconnected clients receive it after the broker was killed', async (t) => {
     const set = ['node.shards=2']
     const broker = await startBrokerWithApi(t, { set })
-    const clientIds = ['sleeper-1', 'sleeper-2', 'sleeper-3', 'sleeper-4']
+    const clientIds = ['offline-1', 'offline-2', 'offline-3', 'offline-4']
     for (const clientId of clientIds) await makeDisconnectedSession(t, broker, { clientId, filters: ['a'] })
     assertReply('mqtt_publish', await post(broker, 'publish', { topic: 'a', payload: 'safe', qos: 1 }))
     await broker.process.stop('SIGKILL')
@@ -305,10 +305,10 @@ describe('POST /mqtt/subscribe and /mqtt/unsubscribe', () => {
 
   test('return 112 for an unknown or disconnected client, and 107, 108, 109 or 115 for invalid requests', async (t) => {
     const broker = await configuredBroker()
-    await makeDisconnectedSession(t, broker, { clientId: 'sleeper', filters: ['a'] })
+    await makeDisconnectedSession(t, broker, { clientId: 'offline', filters: ['a'] })
     await listen(t, broker, { clientId: 'there' })
     for (const what of ['subscribe', 'unsubscribe']) {
-      for (const clientid of ['sleeper', 'nobody']) {
+      for (const clientid of ['offline', 'nobody']) {
         const response = await post(broker, what, { topic: 'a', clientid })
         assert.deepEqual([response.status, response.json.code], [404, 112])
       }

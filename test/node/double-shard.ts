@@ -10,7 +10,7 @@ import { counterCells, Counters } from '../../src/telemetry/index.ts'
 
 const start = workerData as ShardStart
 const port = parentPort!
-const tell = (message: ShardToNode): void => port.postMessage(message)
+const post = (message: ShardToNode): void => port.postMessage(message)
 const own = start.shardNumber
 
 const line = {
@@ -35,8 +35,8 @@ const behaviour = Number(targetShard) === own ? behaviourOfTarget : 'obeys'
 new Counters(start.counters, own).add(counterCells.connectionsOpen, 1)
 
 const ready = (): void => {
-  tell({ kind: 'log', level: 'warn', event: 'the double lives', fields: { lives } })
-  tell({
+  post({ kind: 'log', level: 'warn', event: 'the double lives', fields: { lives } })
+  post({
     kind: 'ready',
     listeners: start.listeners.map(({ name, host, port: number }) => ({ name, host, port: number })),
   })
@@ -45,7 +45,7 @@ const ready = (): void => {
 function greet(link: ShardLink): void {
   const name = `${own} in life ${lives}`
   link.port.on('message', (peer: string) =>
-    tell({ kind: 'log', level: 'warn', event: `${name} hears ${peer}`, fields: undefined }),
+    post({ kind: 'log', level: 'warn', event: `${name} received from ${peer}`, fields: undefined }),
   )
   link.port.postMessage(name)
 }
@@ -53,15 +53,15 @@ for (const link of start.links ?? []) greet(link)
 
 port.on('message', (message: NodeToShard) => {
   if (message.kind === 'link') greet(message)
-  if (message.kind === 'settings') tell({ kind: 'changed', change: message.change })
+  if (message.kind === 'settings') post({ kind: 'changed', change: message.change })
   if (message.kind !== 'stop' || behaviour === 'ignores stop') return
   appendFileSync(join(start.dataDirectory, 'stopped'), 'shutdown requested\n')
-  tell({ kind: 'stopped' })
+  post({ kind: 'stopped' })
 })
 
 switch (behaviour) {
   case 'cannot start':
-    tell({ kind: 'failed', message: 'storage: another process holds the database' })
+    post({ kind: 'failed', message: 'storage: another process holds the database' })
     process.exit(1)
   case 'breaks at the start':
     throwIt()

@@ -99,9 +99,9 @@ test('max_retries of an HTTP action is read from `parameters`, as in EMQX', () =
   assert.equal(sinkTypes.http.maxRetries?.(action), 2)
   const { config: other } = load(`connectors.http.a { url = "http://127.0.0.1:9" }
     actions.http.a { connector = a, resource_opts { max_retries = 5 } }`)
-  const unsaid = other.actions.http.named.get('a')
-  assert.ok(unsaid !== undefined)
-  assert.equal(sinkTypes.http.maxRetries?.(unsaid), undefined)
+  const withDefaults = other.actions.http.named.get('a')
+  assert.ok(withDefaults !== undefined)
+  assert.equal(sinkTypes.http.maxRetries?.(withDefaults), undefined)
 })
 
 test('the server of Redis is accepted within `parameters` or at the top level', () => {

@@ -315,8 +315,8 @@ test('a message over a link arrives at the peer, also after one of the shards wa
     ['0 in life 1', '2 in life 1'],
   ]
   for (const [one, other] of pairs) {
-    await untilLogged(node, `${one} hears ${other}`)
-    await untilLogged(node, `${other} hears ${one}`)
+    await untilLogged(node, `${one} received from ${other}`)
+    await untilLogged(node, `${other} received from ${one}`)
   }
 })
 

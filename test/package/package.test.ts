@@ -58,7 +58,7 @@ describe('the package', () => {
       const ports = ['--set', 'listeners.tcp.bind=127.0.0.1:0', '--set', 'http_server.port=0']
       const broker = spawn(node, [bin, 'start', '--data', data, ...ports], { cwd: project })
       try {
-        const socket = connect({ host: '127.0.0.1', port: await portSaidBy(broker) })
+        const socket = connect({ host: '127.0.0.1', port: await reportedPort(broker) })
         await exchange(socket, frames.connect, [frames.connack])
         await exchange(socket, frames.subscribe, [frames.suback])
         await exchange(socket, frames.publish, [frames.puback, frames.publication])
@@ -203,17 +203,17 @@ async function nodeOfMajor(major: number, project: string): Promise<string> {
 }
 
 /** Where the starting broker says that it serves MQTT. */
-function portSaidBy(broker: ChildProcess): Promise<number> {
+function reportedPort(broker: ChildProcess): Promise<number> {
   return new Promise((resolve, reject) => {
-    let said = ''
+    let output = ''
     const listen = (chunk: Buffer): void => {
-      said += chunk.toString()
-      const port = /mqtt:\/\/127\.0\.0\.1:(\d+)/.exec(said)?.[1]
+      output += chunk.toString()
+      const port = /mqtt:\/\/127\.0\.0\.1:(\d+)/.exec(output)?.[1]
       if (port !== undefined && port !== '0') resolve(Number(port))
     }
     broker.stdout?.on('data', listen)
     broker.stderr?.on('data', listen)
-    broker.on('exit', (code) => reject(new Error(`godwit ended with ${code} before it listened: ${said}`)))
+    broker.on('exit', (code) => reject(new Error(`godwit ended with ${code} before it listened: ${output}`)))
   })
 }
 

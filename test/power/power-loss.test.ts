@@ -10,19 +10,19 @@ import { testLength, longTest } from '../test-length.ts'
 const rounds = testLength({ daily: 3, long: 10 })
 
 test('a broker whose machine repeatedly loses power loses nothing that it acknowledged', async (t) => {
-  const { end, takenBytes } = await tellOfPowerLoss(t, rounds, {})
+  const { end, takenBytes } = await checkPowerLoss(t, rounds, {})
   assert.deepEqual(end.faults, [])
-  assert.ok(end.acknowledged > rounds * 50, `${end.acknowledged} messages are too few to tell anything`)
+  assert.ok(end.acknowledged > rounds * 50, `${end.acknowledged} messages are too few for a result`)
   assert.ok(takenBytes > 0, 'the power took nothing: it was never really cut')
 })
 
 // It tests the test above.
 longTest('the check detects a broker that does not sync', async (t) => {
-  const { end } = await tellOfPowerLoss(t, 3, { set: ['storage.sync=never'], timeoutMs: 3_000 })
+  const { end } = await checkPowerLoss(t, 3, { set: ['storage.sync=never'], timeoutMs: 3_000 })
   assert.notDeepEqual(end.faults, [])
 })
 
-async function tellOfPowerLoss(
+async function checkPowerLoss(
   t: TestContext,
   rounds: number,
   options: Partial<CrashScenarioOptions>,

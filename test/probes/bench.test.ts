@@ -49,7 +49,7 @@ test('each scenario measures what a broker acknowledges, delivers and accepts', 
   }
 })
 
-test('people get a line for each second, and a broker that is not there is told of', async () => {
+test('the bench prints a line for each second, and reports a broker that it cannot reach', async () => {
   const broker = await sharedBroker()
   const { output } = await bench([
     'publish',

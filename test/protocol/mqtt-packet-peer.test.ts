@@ -96,13 +96,13 @@ function compareSpoiledPackets(): void {
     const spoiled = mutate([bytes], random)
     const ours = readByUs(spoiled, version, role, isConnect)
     if (ours === undefined) continue
-    const said = ours.packet.type === 'connect' ? ours.packet.version : version
-    const byPeer = readByPeer(ours.bytes, said)
-    if (byPeer === undefined && !peerReadsIt(ours.packet, ours.bytes, said)) continue
+    const declared = ours.packet.type === 'connect' ? ours.packet.version : version
+    const byPeer = readByPeer(ours.bytes, declared)
+    if (byPeer === undefined && !peerReadsIt(ours.packet, ours.bytes, declared)) continue
     assert.ok(byPeer, `mqtt-packet refuses ${ours.bytes.toString('hex')}`)
     accepted++
     if (!peerWritesIt(ours.packet)) continue
-    const back = readByUs(writeByPeer(byPeer, said), version, role, isConnect)
+    const back = readByUs(writeByPeer(byPeer, declared), version, role, isConnect)
     assert.deepEqual(back && grouped(back.packet), grouped(ours.packet), ours.bytes.toString('hex'))
   }
   assert.ok(accepted > inputs / 10, `only ${accepted} were accepted by both`)

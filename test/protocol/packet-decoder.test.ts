@@ -132,11 +132,11 @@ const publishOf = (payload: string): Buffer => frame(0x30, bytes`0001 ${'a'} ${p
 
 test('waiting chunks are read in the order of arrival, also those that arrive during reading', () => {
   const decoder = decoderFor(4)
-  const heard: string[] = []
+  const payloads: string[] = []
   const read = (): void => {
     const next = decoder.next()
     assert.ok(next instanceof PublishPacket)
-    heard.push(next.chunk.toString('latin1', next.payloadStart, next.frameEnd))
+    payloads.push(next.chunk.toString('latin1', next.payloadStart, next.frameEnd))
   }
   for (const payload of ['1', '2', '3']) decoder.push(publishOf(payload))
   read()
@@ -149,7 +149,7 @@ test('waiting chunks are read in the order of arrival, also those that arrive du
   )
   for (let count = 0; count < 2; count++) read()
   assert.equal(decoder.next(), undefined)
-  assert.deepEqual(heard, ['1', '2', '3', '4'])
+  assert.deepEqual(payloads, ['1', '2', '3', '4'])
 })
 
 test('a decoder stores the last topic of its connection, unless its name is long', () => {

@@ -127,18 +127,18 @@ test('an acknowledgement of success takes four bytes', () => {
 test('fields that a version before 5.0 does not have are omitted from every packet', () => {
   const filter = 'a' as TopicFilter
   const subscription = { filter, qos: 1, noLocal: true, retainAsPublished: true, retainHandling: 2 } as const
-  const told = { reasonString: '?' }
+  const reason = { reasonString: '?' }
   const spelled: readonly (readonly [ControlPacket, Buffer])[] = [
-    [new AckPacket('pubrec', 1, 0x97, told), bytes`50 02 0001`],
+    [new AckPacket('pubrec', 1, 0x97, reason), bytes`50 02 0001`],
     [
       { type: 'subscribe', packetId: 1, subscriptions: [subscription], properties: { subscriptionIdentifier: 1 } },
       bytes`82 06 0001 0001 ${'a'} 01`,
     ],
-    [{ type: 'suback', packetId: 1, reasonCodes: [1], properties: told }, bytes`90 03 0001 01`],
+    [{ type: 'suback', packetId: 1, reasonCodes: [1], properties: reason }, bytes`90 03 0001 01`],
     [{ type: 'unsubscribe', packetId: 1, filters: [filter], properties: {} }, bytes`a2 05 0001 0001 ${'a'}`],
-    [{ type: 'unsuback', packetId: 1, reasonCodes: [0x11], properties: told }, bytes`b0 02 0001`],
-    [{ type: 'connack', sessionPresent: true, reasonCode: 0, properties: told }, bytes`20 02 01 00`],
-    [{ type: 'disconnect', reasonCode: 0x04, properties: told }, bytes`e0 00`],
+    [{ type: 'unsuback', packetId: 1, reasonCodes: [0x11], properties: reason }, bytes`b0 02 0001`],
+    [{ type: 'connack', sessionPresent: true, reasonCode: 0, properties: reason }, bytes`20 02 01 00`],
+    [{ type: 'disconnect', reasonCode: 0x04, properties: reason }, bytes`e0 00`],
   ]
   for (const [packet, expected] of spelled)
     for (const version of [3, 4] as const) assert.deepEqual(encode(packet, version), expected, packet.type)

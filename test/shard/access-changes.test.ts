@@ -18,7 +18,7 @@ test('a rule applies to existing subscriptions from its addition to its removal'
   const stage = new ShardStage(context)
   const listener = await stage.subscriber('listener', '#')
   const author = await stage.client('author')
-  const say = async (payload: string): Promise<void> => {
+  const publishText = async (payload: string): Promise<void> => {
     author.publish({ topic: 'secret/a', payload })
     await stage.turns()
   }
@@ -28,11 +28,11 @@ test('a rule applies to existing subscriptions from its addition to its removal'
     logLevel: 'warn',
     maxConnections: 10,
   } as const
-  await say('before')
+  await publishText('before')
   stage.shard.changeSettings({ ...unchanged, access: withRules('{deny, all, subscribe, ["secret/#"]}.') })
-  await say('meanwhile')
+  await publishText('meanwhile')
   stage.shard.changeSettings({ ...unchanged, access: defaultAccessSettings })
-  await say('after')
+  await publishText('after')
   assert.deepEqual(listener.payloads, ['before', 'after'])
 })
 

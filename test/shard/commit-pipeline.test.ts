@@ -9,9 +9,9 @@ import { ShardStage, type TestClient } from './stage.ts'
 const durable5 = { version: 5, cleanStart: false, properties: { sessionExpiryIntervalSeconds: 1_000 } } as const
 const durable4 = { version: 4, cleanStart: false } as const
 
-async function withSleeper(stage: ShardStage): Promise<void> {
-  const sleeper = await stage.subscriber('sleeper', 'kept', durable5)
-  sleeper.stream.break()
+async function withOfflineClient(stage: ShardStage): Promise<void> {
+  const offlineClient = await stage.subscriber('offline', 'kept', durable5)
+  offlineClient.stream.break()
   await stage.turns()
 }
 
@@ -22,7 +22,7 @@ const acksOf = (client: TestClient) =>
 
 test('the acknowledgement of a stored message is sent when its batch is durable', async (context) => {
   const stage = new ShardStage(context)
-  await withSleeper(stage)
+  await withOfflineClient(stage)
   const publisher = await stage.client('publisher')
   stage.store.isHeld = true
   publisher.publish({ topic: 'kept', payload: 'x', qos: 1, packetId: 9 })
@@ -35,7 +35,7 @@ test('the acknowledgement of a stored message is sent when its batch is durable'
 
 test('no acknowledgement of the same connection is sent before a deferred one, and other connections are not delayed', async (context) => {
   const stage = new ShardStage(context)
-  await withSleeper(stage)
+  await withOfflineClient(stage)
   const publisher = await stage.client('publisher')
   const other = await stage.client('other')
   stage.store.isHeld = true
@@ -56,7 +56,7 @@ test('no acknowledgement of the same connection is sent before a deferred one, a
 
 test('the changes of turns during a write are in the next batch', async (context) => {
   const stage = new ShardStage(context)
-  await withSleeper(stage)
+  await withOfflineClient(stage)
   const publisher = await stage.client('publisher')
   stage.store.isHeld = true
   const before = stage.store.attempts.length
@@ -76,7 +76,7 @@ test('the changes of turns during a write are in the next batch', async (context
 
 test('a failed batch is written again unchanged, and no acknowledgement that waits for it is sent before', async (context) => {
   const stage = new ShardStage(context)
-  await withSleeper(stage)
+  await withOfflineClient(stage)
   const publisher = await stage.client('publisher', { version: 5 })
   stage.store.isFailing = true
   publisher.publish({ topic: 'kept', payload: 'x', qos: 1, packetId: 1 })
@@ -104,13 +104,13 @@ test('a failed batch is written again unchanged, and no acknowledgement that wai
     ],
   )
   assert.equal(stage.alarms.at(-1), 'the disk works again')
-  const woken = await stage.client('sleeper', durable5)
-  assert.deepEqual(woken.payloads, ['x'])
+  const reconnected = await stage.client('offline', durable5)
+  assert.deepEqual(reconnected.payloads, ['x'])
 })
 
 test('while the disk fails, messages of a 5.0 client that need storage are refused, and others are delivered', async (context) => {
   const stage = new ShardStage(context)
-  await withSleeper(stage)
+  await withOfflineClient(stage)
   const trigger = await stage.client('trigger')
   const publisher = await stage.client('publisher', { version: 5 })
   const subscriber = await stage.subscriber('subscriber', 'live')
@@ -134,7 +134,7 @@ test('while the disk fails, messages of a 5.0 client that need storage are refus
 
 test('while the disk fails, reading from a 3.x client pauses, and none of its messages is lost or reordered', async (context) => {
   const stage = new ShardStage(context)
-  await withSleeper(stage)
+  await withOfflineClient(stage)
   const trigger = await stage.client('trigger')
   const publisher = await stage.client('publisher')
   const subscriber = await stage.subscriber('live', '#')
@@ -158,13 +158,13 @@ test('while the disk fails, reading from a 3.x client pauses, and none of its me
   assert.equal(publisher.stream.unreadBytes, 0)
   assert.deepEqual(subscriber.payloads, ['0', '1', '2', '3', '4', '5'])
   assert.deepEqual(acksOf(publisher), ['puback 1', 'puback 3', 'puback 4', 'puback 5'])
-  const woken = await stage.client('sleeper', durable5)
-  assert.deepEqual(woken.payloads, ['0', '1', '3', '5'])
+  const reconnected = await stage.client('offline', durable5)
+  assert.deepEqual(reconnected.payloads, ['0', '1', '3', '5'])
 })
 
 test('reading from a 3.x client that is ahead of a slow disk pauses until half of its messages are acknowledged', async (context) => {
   const stage = new ShardStage(context, { core: { receiveMaximum: 4 } })
-  await withSleeper(stage)
+  await withOfflineClient(stage)
   const publisher = await stage.client('publisher')
   stage.store.isHeld = true
   for (let packetId = 1; packetId <= 12; packetId++)
@@ -184,7 +184,7 @@ test('reading from a 3.x client that is ahead of a slow disk pauses until half o
 
 test('a connection is closed after its deferred acknowledgements are sent', async (context) => {
   const stage = new ShardStage(context)
-  await withSleeper(stage)
+  await withOfflineClient(stage)
   const publisher = await stage.client('publisher', { version: 5 })
   stage.store.isHeld = true
   publisher.publish({ topic: 'kept', payload: 'x', qos: 1, packetId: 1 })
@@ -200,21 +200,21 @@ test('a connection is closed after its deferred acknowledgements are sent', asyn
 
 test('a queue is read when earlier batches are durable', async (context) => {
   const stage = new ShardStage(context)
-  await withSleeper(stage)
+  await withOfflineClient(stage)
   const publisher = await stage.client('publisher')
   stage.store.isHeld = true
   publisher.publish({ topic: 'kept', payload: 'x', qos: 1, packetId: 1 })
   await stage.turns()
-  const woken = stage.unauthenticated(5)
-  woken.connect('sleeper', durable5)
+  const reconnected = stage.unauthenticated(5)
+  reconnected.connect('offline', durable5)
   await stage.turns()
-  assert.deepEqual([stage.store.queueReads.length, woken.types], [0, []])
+  assert.deepEqual([stage.store.queueReads.length, reconnected.types], [0, []])
   stage.store.isHeld = false
   stage.store.release()
   await stage.turns()
   assert.ok(stage.store.queueReads.length > 0)
-  assert.deepEqual(woken.types, ['connack', 'publish'])
-  assert.deepEqual(woken.payloads, ['x'])
+  assert.deepEqual(reconnected.types, ['connack', 'publish'])
+  assert.deepEqual(reconnected.payloads, ['x'])
 })
 
 test('a 3.1.1 client with a persistent session gets CONNACK and SUBACK when session and subscription are durable', async (context) => {
@@ -237,7 +237,7 @@ test('a 3.1.1 client with a persistent session gets CONNACK and SUBACK when sess
 
 test('a disk failure that another shard has reported applies here too, without a commit, until the disk works', async (context) => {
   const stage = new ShardStage(context)
-  await withSleeper(stage)
+  await withOfflineClient(stage)
   const publisher = await stage.client('publisher', { version: 5 })
   stage.shard.commits.noteTrouble('no space left on device')
   const before = stage.store.attempts.length

@@ -5,7 +5,7 @@ import { originOf } from '../../src/shard/listeners/connection-origin.ts'
 import type { ShardListener } from '../../src/shard/index.ts'
 import { toPeerCertificate } from '../../src/transports/peer-certificate.ts'
 import type { StreamCredentials } from '../../src/transports/index.ts'
-import { Authority, type CertificateWishes } from '../transports/certificates.ts'
+import { Authority, type CertificateOptions } from '../transports/certificates.ts'
 import { FakeStream } from './fake-stream.ts'
 import { listener } from './stage.ts'
 
@@ -19,7 +19,7 @@ class KnownStream extends FakeStream {
   }
 }
 
-function namesFrom(subject: CertificateWishes['subject'], fields: Partial<ShardListener>): unknown {
+function namesFrom(subject: CertificateOptions['subject'], fields: Partial<ShardListener>): unknown {
   const { certificate } = authority.issue('device-7', subject === undefined ? {} : { subject })
   const shown = { certificate: toPeerCertificate(new X509Certificate(certificate)), pskIdentity: undefined }
   const arrival = originOf(new KnownStream(shown), { ...listener, ...fields })

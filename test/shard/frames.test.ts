@@ -108,7 +108,7 @@ test('unacknowledged messages are sent again with DUP and the same packet identi
       cleanStart: false,
       properties: version === 5 ? { sessionExpiryIntervalSeconds: 100 } : undefined,
     }
-    const first = await stage.subscriber('sleeper', 'a', durable)
+    const first = await stage.subscriber('offline', 'a', durable)
     const publisher = await stage.client('publisher')
     publisher.publish(
       { topic: 'a', payload: 'one', qos: 1, packetId: 1 },
@@ -121,7 +121,7 @@ test('unacknowledged messages are sent again with DUP and the same packet identi
     )
     first.stream.break()
     await stage.turns()
-    const second = await stage.client('sleeper', durable)
+    const second = await stage.client('offline', durable)
     const known = first.of('publish')
     assert.deepEqual(
       second.of('publish').map((packet) => ({ dup: packet.dup, qos: packet.qos, id: packet.packetId })),
@@ -148,8 +148,8 @@ test('properties reach clients of 5.0 only, and the expiry is reduced', async (c
   const stage = new ShardStage(context)
   const old = await stage.subscriber('old', 'a', { version: 4 })
   const modern = await stage.subscriber('modern', 'a', { version: 5 })
-  const sleeper = { version: 5, cleanStart: false, properties: { sessionExpiryIntervalSeconds: 1_000 } } as const
-  ;(await stage.subscriber('sleeper', 'a', sleeper)).stream.break()
+  const durableOptions = { version: 5, cleanStart: false, properties: { sessionExpiryIntervalSeconds: 1_000 } } as const
+  ;(await stage.subscriber('offline', 'a', durableOptions)).stream.break()
   await stage.turns()
   const publisher = await stage.client('publisher', { version: 5 })
   const properties = {
@@ -167,8 +167,8 @@ test('properties reach clients of 5.0 only, and the expiry is reduced', async (c
   assert.equal(old.of('publish')[0]?.properties, undefined)
   assert.deepEqual(old.payloads, ['x'])
   await stage.passMs(20_500)
-  const woken = await stage.client('sleeper', sleeper)
-  assert.deepEqual(woken.of('publish')[0]?.properties, { ...properties, messageExpiryIntervalSeconds: 40 })
+  const reconnected = await stage.client('offline', durableOptions)
+  assert.deepEqual(reconnected.of('publish')[0]?.properties, { ...properties, messageExpiryIntervalSeconds: 40 })
 })
 
 test('every subscriber gets its own subscription identifiers', async (context) => {
@@ -181,8 +181,8 @@ test('every subscriber gets its own subscription identifiers', async (context) =
   const publisher = await stage.client('publisher', { version: 4 })
   publisher.publish({ topic: 'a/b', payload: 'x', qos: 2, packetId: 1 })
   await stage.turns()
-  const heard = client.of('publish').flatMap((packet) => packet.properties?.subscriptionIdentifiers ?? [])
-  assert.deepEqual(new Set(heard), new Set([1, 268_435_455]))
+  const identifiers = client.of('publish').flatMap((packet) => packet.properties?.subscriptionIdentifiers ?? [])
+  assert.deepEqual(new Set(identifiers), new Set([1, 268_435_455]))
   assert.deepEqual(plain.of('publish')[0]?.properties, undefined)
 })
 

@@ -135,7 +135,7 @@ test('a connection with a client ID in use takes over, and the older connection 
 
 test('a shard that stops disconnects its clients, commits all batches and ends every stream', async (context) => {
   const stage = new ShardStage(context)
-  ;(await stage.subscriber('sleeper', 'kept', durable5)).stream.break()
+  ;(await stage.subscriber('offline', 'kept', durable5)).stream.break()
   const modern = await stage.client('modern', { version: 5 })
   const old = await stage.client('old')
   const silent = stage.unauthenticated()
@@ -177,13 +177,13 @@ test('a restarted shard has its sessions, subscriptions, retained messages, queu
   const store = new HeldStore()
   const before = new ShardStage(context, { store })
   const will = { topic: 'wills/gone' as never, payload: Buffer.from('gone'), qos: 1, retain: false } as const
-  const sleeper = await before.subscriber('sleeper', 'kept/#', durable4)
+  const offlineClient = await before.subscriber('offline', 'kept/#', durable4)
   const dying = await before.client('dying', {
     ...durable5,
     will: { ...will, properties: { willDelayIntervalSeconds: 60 } },
   })
   const publisher = await before.client('publisher')
-  sleeper.stream.break()
+  offlineClient.stream.break()
   dying.stream.break()
   await before.turns()
   publisher.publish(
@@ -205,13 +205,13 @@ test('a restarted shard has its sessions, subscriptions, retained messages, queu
     reader.of('publish').map(({ retain }) => retain),
     [true],
   )
-  const woken = await after.client('sleeper', durable4)
-  assert.equal((woken.received[0] as ConnackPacket).sessionPresent, true)
-  assert.deepEqual(woken.payloads, ['one', 'two'])
+  const reconnected = await after.client('offline', durable4)
+  assert.equal((reconnected.received[0] as ConnackPacket).sessionPresent, true)
+  assert.deepEqual(reconnected.payloads, ['one', 'two'])
   const newPublisher = await after.client('publisher')
   newPublisher.publish({ topic: 'kept/3', payload: 'three' })
   await after.turns()
-  assert.deepEqual(woken.payloads, ['one', 'two', 'three'], 'its subscription exists without a SUBSCRIBE')
+  assert.deepEqual(reconnected.payloads, ['one', 'two', 'three'], 'its subscription exists without a SUBSCRIBE')
   await after.passMs(61_000)
   assert.deepEqual(mourner.payloads, ['gone'])
 })
@@ -219,7 +219,7 @@ test('a restarted shard has its sessions, subscriptions, retained messages, queu
 test('acknowledged messages survive a crash, and others are not acknowledged', async (context) => {
   const store = new HeldStore()
   const before = new ShardStage(context, { store })
-  ;(await before.subscriber('sleeper', 'kept', durable4)).stream.break()
+  ;(await before.subscriber('offline', 'kept', durable4)).stream.break()
   const publisher = await before.client('publisher')
   publisher.publish({ topic: 'kept', payload: 'one', qos: 1, packetId: 1 })
   await before.turns()
@@ -234,8 +234,8 @@ test('acknowledged messages survive a crash, and others are not acknowledged', a
   store.isHeld = false
   context.mock.timers.reset()
   const after = await ShardStage.restored(context, { store })
-  const woken = await after.client('sleeper', durable4)
-  assert.deepEqual(woken.payloads, ['one'])
+  const reconnected = await after.client('offline', durable4)
+  assert.deepEqual(reconnected.payloads, ['one'])
 })
 
 test('the last known time is stored, in case the clock of the machine is set back', async (context) => {
@@ -250,23 +250,23 @@ test('the last known time is stored, in case the clock of the machine is set bac
 
 test('a failed queue read is repeated, and no other client notices', async (context) => {
   const stage = new ShardStage(context)
-  ;(await stage.subscriber('sleeper', 'kept', durable5)).stream.break()
+  ;(await stage.subscriber('offline', 'kept', durable5)).stream.break()
   const publisher = await stage.client('publisher')
   publisher.publish({ topic: 'kept', payload: 'x', qos: 1, packetId: 1 })
   await stage.turns()
   stage.store.readsFail = true
-  const woken = await stage.client('sleeper', durable5)
+  const reconnected = await stage.client('offline', durable5)
   await stage.passMs(100)
   await stage.passMs(200)
   assert.equal(stage.store.queueReads.length, 3)
-  assert.deepEqual(woken.payloads, [])
+  assert.deepEqual(reconnected.payloads, [])
   assert.match(stage.alarms[0], /could not be read: input\/output error/)
   publisher.publish({ topic: 'nobody', payload: 'x', qos: 1, packetId: 2 })
   await stage.turns()
   assert.equal(publisher.of('puback').length, 2)
   stage.store.readsFail = false
   await stage.passMs(400)
-  assert.deepEqual(woken.payloads, ['x'])
+  assert.deepEqual(reconnected.payloads, ['x'])
 })
 
 test('counters have the received and sent packets and the open connections', async (context) => {

@@ -38,16 +38,16 @@ test('the bytes of a client may be split anywhere, before and after its owner is
   const row = await ShardRow.of(context, 2)
   const clientId = row.idOf(1)
   const whole = row.stages[0].unauthenticated()
-  const said = Buffer.concat([connectOf(clientId), subscribeTo('a'), encodePublish({ topic: 'a', payload: 'x' }, 4)])
-  for (let at = 1; at < said.length; at++) {
+  const bytes = Buffer.concat([connectOf(clientId), subscribeTo('a'), encodePublish({ topic: 'a', payload: 'x' }, 4)])
+  for (let at = 1; at < bytes.length; at++) {
     const client = row.stages[0].unauthenticated()
-    client.stream.arrive(said.subarray(0, at))
+    client.stream.arrive(bytes.subarray(0, at))
     await row.turns(6)
-    client.stream.arrive(said.subarray(at))
+    client.stream.arrive(bytes.subarray(at))
     await row.turns(12)
     assert.deepEqual(client.payloads, ['x'], `split at ${at}`)
   }
-  for (const byte of said) whole.stream.arrive(Buffer.from([byte]))
+  for (const byte of bytes) whole.stream.arrive(Buffer.from([byte]))
   await row.turns()
   assert.deepEqual(whole.payloads, ['x'])
 })

@@ -53,20 +53,20 @@ test('the first refused connection is logged at once, and the others after ten s
 
 test('an alarm about a repeated event is raised once a minute, and ends after a minute without the event', (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
-  const said: string[] = []
+  const alarms: string[] = []
   const alarm = new TransientAlarm(
     {
-      alarm: (name, message) => said.push(`${name}: ${message}`),
-      alarmOver: (name, words) => said.push(`${name}: ${words}`),
+      alarm: (name, message) => alarms.push(`${name}: ${message}`),
+      alarmOver: (name, words) => alarms.push(`${name}: ${words}`),
     },
     { name: 'connections', over: 'over' },
   )
   for (let time = 0; time < 3; time++) alarm.note('full')
-  assert.deepEqual(said, ['connections: full'])
+  assert.deepEqual(alarms, ['connections: full'])
   t.mock.timers.tick(60_000)
-  assert.deepEqual(said, ['connections: full', 'connections: full'])
+  assert.deepEqual(alarms, ['connections: full', 'connections: full'])
   t.mock.timers.tick(60_000)
-  assert.deepEqual(said.slice(2), ['connections: over'])
+  assert.deepEqual(alarms.slice(2), ['connections: over'])
   alarm.note('full again')
-  assert.deepEqual(said.slice(3), ['connections: full again'])
+  assert.deepEqual(alarms.slice(3), ['connections: full again'])
 })

@@ -47,7 +47,7 @@ type Mood = 'well' | 'failing' | 'slow' | 'silent'
 
 /** The same seed gives the same scenario. */
 export function runActionScenario(seed: number, options: ActionScenarioOptions): ActionScenario {
-  const scenario = new Teller(seed, options)
+  const scenario = new ScenarioRun(seed, options)
   let fault: string | undefined
   try {
     scenario.run()
@@ -58,7 +58,7 @@ export function runActionScenario(seed: number, options: ActionScenarioOptions):
   return { fault, log: scenario.log, arrived: arrived.length, delayed: delayedArrivals.size, crashes, failures }
 }
 
-class Teller {
+class ScenarioRun {
   readonly arrived: string[] = []
   readonly delayedArrivals = new Map<string, number>()
   crashes = 0

@@ -209,7 +209,7 @@ export class Disk {
       return undefined
     }
     if (this.fails) {
-      this.tellHealth(false)
+      this.reportHealth(false)
       write.next = this.stage.after(retryMs, () => this.proceed(write))
       return undefined
     }
@@ -217,7 +217,7 @@ export class Disk {
       this.write = undefined
       this.committedBatch = write.batch.number
       this.stage.record('disk', () => `batch ${write.batch.number} is on disk (${write.changes.length} changes)`)
-      this.tellHealth(true)
+      this.reportHealth(true)
       this.user?.committed(write.batch)
       this.startWaitingReads()
     })
@@ -235,7 +235,7 @@ export class Disk {
     }
   }
 
-  private tellHealth(isHealthy: boolean): void {
+  private reportHealth(isHealthy: boolean): void {
     if (isHealthy === this.isHealthy) return
     this.isHealthy = isHealthy
     this.user?.health(isHealthy)

@@ -18,62 +18,62 @@ const longSeconds = 3_600
 describe('a session that had ended when its client returned, replaced by the session of a CONNECT without a response', () => {
   test('lacks the old subscriptions, and the client cannot know (seed 31164)', () => {
     const world = new World({ seed: 1 })
-    const sleeper = begunTwice(world)
-    sleeper.subscribe('+/a', { qos: 0 })
+    const offlineClient = begunTwice(world)
+    offlineClient.subscribe('+/a', { qos: 0 })
     const author = world.connect('author')
     author.publish('t/a', 'one', { qos: 1 })
     assert.deepEqual(
-      sleeper.messages.map(({ qos }) => qos),
+      offlineClient.messages.map(({ qos }) => qos),
       [0],
       'the new session has no other subscription',
     )
-    judge(world, [sleeper, author])
+    judge(world, [offlineClient, author])
   })
 
   test('must receive messages of later subscriptions', () => {
     const world = new World({ seed: 1 })
-    const sleeper = begunTwice(world)
-    sleeper.subscribe('t/b')
+    const offlineClient = begunTwice(world)
+    offlineClient.subscribe('t/b')
     const author = world.connect('author')
     author.publish('t/b', 'one', { qos: 1 })
-    judge(world, [sleeper, author])
-    forget(sleeper)
-    assert.throws(() => judge(world, [sleeper, author]), /sleeper never received "one"/)
+    judge(world, [offlineClient, author])
+    forget(offlineClient)
+    assert.throws(() => judge(world, [offlineClient, author]), /offline never received "one"/)
   })
 
   test('is the old one if each CONNECT had a response, and must receive all messages', () => {
     const world = new World({ seed: 1 })
-    const sleeper = world.connect('sleeper', { cleanStart: false, sessionExpirySeconds: longSeconds })
-    sleeper.subscribe('t/a')
-    sleeper.disconnect()
+    const offlineClient = world.connect('offline', { cleanStart: false, sessionExpirySeconds: longSeconds })
+    offlineClient.subscribe('t/a')
+    offlineClient.disconnect()
     world.passSeconds(2)
-    assert.equal(sleeper.connect({ cleanStart: false })?.sessionPresent, true)
+    assert.equal(offlineClient.connect({ cleanStart: false })?.sessionPresent, true)
     const author = world.connect('author')
     author.publish('t/a', 'one', { qos: 1 })
-    forget(sleeper)
-    assert.throws(() => judge(world, [sleeper, author]), /sleeper never received "one"/)
+    forget(offlineClient)
+    assert.throws(() => judge(world, [offlineClient, author]), /offline never received "one"/)
   })
 })
 
 describe('an expired session that exists again because the broker crashed before the end was durable', () => {
   test('need not receive messages acknowledged after the expiry (seed 811708)', () => {
-    const { world, sleeper, author } = revived()
-    assert.deepEqual(sleeper.payloads, ['early'])
-    judge(world, [sleeper, author])
+    const { world, offlineClient, author } = revived()
+    assert.deepEqual(offlineClient.payloads, ['early'])
+    judge(world, [offlineClient, author])
   })
 
   test('must receive messages acknowledged before the expiry', () => {
-    const { world, sleeper, author } = revived()
-    forget(sleeper)
-    assert.throws(() => judge(world, [sleeper, author]), /sleeper never received "early"/)
+    const { world, offlineClient, author } = revived()
+    forget(offlineClient)
+    assert.throws(() => judge(world, [offlineClient, author]), /offline never received "early"/)
   })
 })
 
 /** The end of the session is only in memory when the broker crashes a second time. */
-function revived(): { world: World; sleeper: Client; author: Client } {
+function revived(): { world: World; offlineClient: Client; author: Client } {
   const world = new World({ seed: 1 })
-  const sleeper = world.connect('sleeper', { cleanStart: false, sessionExpirySeconds: 2 })
-  sleeper.subscribe('t/a', { qos: 1 })
+  const offlineClient = world.connect('offline', { cleanStart: false, sessionExpirySeconds: 2 })
+  offlineClient.subscribe('t/a', { qos: 1 })
   const author = world.connect('author')
   author.publish('t/a', 'early', { qos: 1 })
   world.disk.fail()
@@ -85,8 +85,8 @@ function revived(): { world: World; sleeper: Client; author: Client } {
   world.crash('power-loss')
   world.disk.mend()
   world.start()
-  assert.equal(sleeper.connect({ cleanStart: false })?.sessionPresent, true)
-  return { world, sleeper, author }
+  assert.equal(offlineClient.connect({ cleanStart: false })?.sessionPresent, true)
+  return { world, offlineClient, author }
 }
 
 describe('a QoS 2 message that was refused while the disk failed, and sent again', () => {
@@ -105,21 +105,21 @@ describe('a QoS 2 message that was refused while the disk failed, and sent again
 
 describe('a message that was dropped for a full session', () => {
   test('may arrive if its shard failed before the drop was durable, and had space after the restart (seeds 17 and 1300326)', () => {
-    const { world, author, sleeper } = droppedAndSentAgain()
+    const { world, author, offlineClient } = droppedAndSentAgain()
     assert.deepEqual(
       world.events('message-dropped').map(({ message }) => message.payload().toString()),
       ['two'],
     )
-    assert.deepEqual(sleeper.payloads, ['one', 'two'])
-    judge(world, [author, sleeper])
+    assert.deepEqual(offlineClient.payloads, ['one', 'two'])
+    judge(world, [author, offlineClient])
   })
 
   test('does not arrive if the drop was durable', () => {
-    const { world, author, sleeper } = droppedAndSentAgain()
+    const { world, author, offlineClient } = droppedAndSentAgain()
     world.host.undoneDrops.clear()
     assert.throws(
-      () => judge(world, [author, sleeper]),
-      /sleeper-\d+ received "two", which the broker counts as dropped for it/,
+      () => judge(world, [author, offlineClient]),
+      /offline-\d+ received "two", which the broker counts as dropped for it/,
     )
   })
 })
@@ -130,15 +130,15 @@ function idOn(shard: number, name: string): string {
 }
 
 /** A message that is not sent again fills the session and is lost with its shard; the publisher is on another shard. */
-function droppedAndSentAgain(): { world: World; author: Client; sleeper: Client } {
+function droppedAndSentAgain(): { world: World; author: Client; offlineClient: Client } {
   const world = new World({ seed: 1, shards: 2, settings: { maxStoredMessages: 2 } })
   // A 5.0 client would be refused before the message leaves its shard.
   const author = world.connect(idOn(0, 'author'), { version: 4 })
   const otherClient = world.connect(idOn(1, 'neighbour'), { cleanStart: false, sessionExpirySeconds: longSeconds })
   otherClient.subscribe('t/b', { qos: 1 })
-  const sleeper = world.connect(idOn(1, 'sleeper'), { cleanStart: false, sessionExpirySeconds: longSeconds })
-  sleeper.subscribe('t/a', { qos: 1 })
-  sleeper.disconnect()
+  const offlineClient = world.connect(idOn(1, 'offline'), { cleanStart: false, sessionExpirySeconds: longSeconds })
+  offlineClient.subscribe('t/a', { qos: 1 })
+  offlineClient.disconnect()
   author.publish('t/a', 'one', { qos: 1 })
   world.disk.hold()
   otherClient.publish('t/a', 'lost', { qos: 1 })
@@ -150,8 +150,8 @@ function droppedAndSentAgain(): { world: World; author: Client; sleeper: Client 
   world.disk.release()
   void world.host.restartShard(1)
   world.settle()
-  sleeper.connect()
-  return { world, author, sleeper }
+  offlineClient.connect()
+  return { world, author, offlineClient }
 }
 
 describe('a QoS 0 message that the broker had not handled when the connection of its publisher ended', () => {
@@ -248,19 +248,19 @@ function rememberedOfTwo(world: World, expirySeconds: number | undefined): Clien
 
 /** Its session of 1 s has expired; the next is stored, and its CONNACK is lost in the crash. */
 function begunTwice(world: World): Client {
-  const sleeper = world.connect('sleeper', { cleanStart: false, sessionExpirySeconds: 1 })
-  sleeper.subscribe('t/a')
-  sleeper.disconnect()
+  const offlineClient = world.connect('offline', { cleanStart: false, sessionExpirySeconds: 1 })
+  offlineClient.subscribe('t/a')
+  offlineClient.disconnect()
   world.passSeconds(2)
-  sleeper.options.sessionExpirySeconds = longSeconds
-  sleeper.options.network = { ...calmNetwork, minDelayMs: 500, maxDelayMs: 500 }
-  sleeper.connect()
+  offlineClient.options.sessionExpirySeconds = longSeconds
+  offlineClient.options.network = { ...calmNetwork, minDelayMs: 500, maxDelayMs: 500 }
+  offlineClient.connect()
   world.passMs(600)
-  assert.equal(sleeper.connack, undefined, 'the session is durable, and CONNACK is on the way')
+  assert.equal(offlineClient.connack, undefined, 'the session is durable, and CONNACK is on the way')
   world.restart('kill')
-  sleeper.options.network = calmNetwork
-  assert.equal(sleeper.connect()?.sessionPresent, true)
-  return sleeper
+  offlineClient.options.network = calmNetwork
+  assert.equal(offlineClient.connect()?.sessionPresent, true)
+  return offlineClient
 }
 
 function refusedAndSentAgain(): { world: World; author: Client; listener: Client } {

@@ -32,7 +32,7 @@ class PipeEnd implements LinkPort {
     this.#underWay++
     this.#send((to) => {
       this.#underWay--
-      to.hear(moved)
+      to.receive(moved)
     })
   }
 
@@ -44,7 +44,7 @@ class PipeEnd implements LinkPort {
     this.#send((to) => to.end())
   }
 
-  /** Its shard has failed: this end receives nothing more, and the other end is told after the buffers that were sent. */
+  /** Its shard has failed: this end receives nothing more, and the other end is notified after it received the buffers. */
   die(): void {
     this.#isClosed = true
     this.close()
@@ -57,10 +57,10 @@ class PipeEnd implements LinkPort {
     for (const event of early) event(this)
   }
 
-  hear(post: ArrayBuffer): void {
+  receive(post: ArrayBuffer): void {
     if (this.#isClosed) return
     if (this.#early === undefined) this.onBuffer(post)
-    else this.#early.push((to) => to.hear(post))
+    else this.#early.push((to) => to.receive(post))
   }
 
   end(): void {

@@ -52,27 +52,27 @@ test('[MQTT5-3.1.2-4] a new session with the same client ID receives nothing fro
     })
   world.stage.after(0, () => world.host.start())
   const author = world.client('author')
-  const sleeper = world.client('sleeper', { cleanStart: false, sessionExpirySeconds: 600, receiveMaximum: 10 })
+  const offlineClient = world.client('offline', { cleanStart: false, sessionExpirySeconds: 600, receiveMaximum: 10 })
   await act(() => undefined)
   await act(() => author.connect())
-  await act(() => sleeper.connect())
-  await act(() => sleeper.subscribe('news', { qos: 1 }))
-  await act(() => sleeper.disconnect())
+  await act(() => offlineClient.connect())
+  await act(() => offlineClient.subscribe('news', { qos: 1 }))
+  await act(() => offlineClient.disconnect())
   await publish(40, 'old')
   // Ten messages are in flight and ten are queued in memory. The read is kept for the next part, which begins with the 21st.
-  sleeper.acknowledges = false
-  await act(() => sleeper.connect())
-  sleeper.acknowledges = true
-  await act(() => sleeper.connect({ cleanStart: true }))
-  await act(() => sleeper.subscribe('news', { qos: 1 }))
+  offlineClient.acknowledges = false
+  await act(() => offlineClient.connect())
+  offlineClient.acknowledges = true
+  await act(() => offlineClient.connect({ cleanStart: true }))
+  await act(() => offlineClient.subscribe('news', { qos: 1 }))
   // The queue of the new session begins with the same sequence number.
   await publish(20, 'new')
-  await act(() => sleeper.disconnect())
+  await act(() => offlineClient.disconnect())
   await publish(5, 'newer')
-  const before = sleeper.messages.length
-  await act(() => sleeper.connect({ cleanStart: false }))
+  const before = offlineClient.messages.length
+  await act(() => offlineClient.connect({ cleanStart: false }))
   assert.deepEqual(
-    sleeper.messages.slice(before).map(({ payload }) => payload),
+    offlineClient.messages.slice(before).map(({ payload }) => payload),
     [1, 2, 3, 4, 5].map((number) => `newer ${number}`),
   )
   world.reads?.end()

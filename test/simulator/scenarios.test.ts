@@ -40,23 +40,23 @@ describe('a broker that crashes', () => {
   for (const death of ['kill', 'power-loss', 'graceful'] as const) {
     test(`delivers after ${death} all acknowledged messages of an offline session`, () => {
       const world = new World({ seed: 1 })
-      const sleeper = world.connect('sleeper', { cleanStart: false, sessionExpirySeconds: 3_600 })
-      sleeper.subscribe('news/#')
-      sleeper.disconnect()
+      const offlineClient = world.connect('offline', { cleanStart: false, sessionExpirySeconds: 3_600 })
+      offlineClient.subscribe('news/#')
+      offlineClient.disconnect()
       world.publish('news/a', 'one', { qos: 1 })
       world.publish('news/a', 'two', { qos: 2 })
 
       world.restart(death)
-      assert.equal(sleeper.connect()?.sessionPresent, true)
-      assert.deepEqual(sleeper.payloads, ['one', 'two'])
+      assert.equal(offlineClient.connect()?.sessionPresent, true)
+      assert.deepEqual(offlineClient.payloads, ['one', 'two'])
     })
   }
 
   test('has acknowledged only durable messages', () => {
     const world = new World({ seed: 1 })
-    const sleeper = world.connect('sleeper', { cleanStart: false, sessionExpirySeconds: 3_600 })
-    sleeper.subscribe('news/#')
-    sleeper.disconnect()
+    const offlineClient = world.connect('offline', { cleanStart: false, sessionExpirySeconds: 3_600 })
+    offlineClient.subscribe('news/#')
+    offlineClient.disconnect()
 
     const author = world.connect('author')
     world.disk.hold()
@@ -71,9 +71,9 @@ describe('a broker that crashes', () => {
 describe('a disk that fails', () => {
   test('delays acknowledgements until it works again', () => {
     const world = new World({ seed: 1 })
-    const sleeper = world.connect('sleeper', { cleanStart: false, sessionExpirySeconds: 3_600 })
-    sleeper.subscribe('news/#')
-    sleeper.disconnect()
+    const offlineClient = world.connect('offline', { cleanStart: false, sessionExpirySeconds: 3_600 })
+    offlineClient.subscribe('news/#')
+    offlineClient.disconnect()
     const author = world.connect('author')
     const another = world.connect('another')
     world.disk.fail()
@@ -86,8 +86,8 @@ describe('a disk that fails', () => {
     world.disk.mend()
     world.passSeconds(1)
     assert.equal(waiting.isAcknowledged, true)
-    sleeper.connect()
-    assert.deepEqual(sleeper.payloads, ['one'])
+    offlineClient.connect()
+    assert.deepEqual(offlineClient.payloads, ['one'])
   })
 })
 

@@ -180,8 +180,8 @@ export class ShardHost {
     const core = this.running
     const dependencies: LinkDependencies = {
       topics: this.topics,
-      notePeerMessage: (_, message) => this.hear(peer, message),
-      notePlainMessage: (_, message) => this.hearPlain(peer, message),
+      notePeerMessage: (_, message) => this.handleMessage(peer, message),
+      notePlainMessage: (_, message) => this.handlePlain(peer, message),
       noteRelayed: () => {
         throw new Error('connections are relayed by the world, not by its links')
       },
@@ -305,13 +305,13 @@ export class ShardHost {
     this.streams.clear()
   }
 
-  private hearPlain(peer: number, message: Message): void {
-    this.around.stage.record(this.name, () => `hears publish from shard ${peer}`)
+  private handlePlain(peer: number, message: Message): void {
+    this.around.stage.record(this.name, () => `receives publish from shard ${peer}`)
     this.handle({ kind: 'plain-peer-message', peer, message })
   }
 
-  private hear(peer: number, message: PeerMessage): void {
-    this.around.stage.record(this.name, () => `hears ${message.kind} from shard ${peer}`)
+  private handleMessage(peer: number, message: PeerMessage): void {
+    this.around.stage.record(this.name, () => `receives ${message.kind} from shard ${peer}`)
     this.handle({ kind: 'peer-message', peer, message })
   }
 

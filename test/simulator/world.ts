@@ -63,7 +63,7 @@ export interface WorldOptions {
   shards?: number
 }
 
-const shardsUnlessSaid = Number(process.env['SIMULATED_SHARDS'] ?? 1)
+const defaultShards = Number(process.env['SIMULATED_SHARDS'] ?? 1)
 
 export class World implements ClientDependencies {
   readonly stage: Stage
@@ -84,7 +84,7 @@ export class World implements ClientDependencies {
     this.recordStore = options.recordStore ?? new MemoryRecordStore()
     this.reads = options.readsSlowly === true ? slowReadsOf(this.stage, this.recordStore) : undefined
     const disks = Array.from(
-      { length: options.shards ?? shardsUnlessSaid },
+      { length: options.shards ?? defaultShards },
       () => new Disk(this.stage, this.recordStore, { maxStepMs: options.diskStepMs ?? 0 }, this.reads),
     )
     this.disk = new DiskGroup(disks)

@@ -38,7 +38,7 @@ class Remote {
     }
   }
 
-  say(packet: Packet): void {
+  send(packet: Packet): void {
     this.stream.onData(generate(packet, { protocolVersion: 5 }))
   }
 
@@ -56,7 +56,7 @@ async function connected(properties: object): Promise<{ readonly remote: Remote;
   const remote = new Remote()
   const publisher = new MqttPublisher(settings, remote.stream)
   await remote.until('connect', 1)
-  remote.say({ cmd: 'connack', sessionPresent: false, reasonCode: 0, properties })
+  remote.send({ cmd: 'connack', sessionPresent: false, reasonCode: 0, properties })
   await publisher.connected(60_000)
   return { remote, publisher }
 }
@@ -75,9 +75,9 @@ test('[MQTT5-3.3.4-7] the number of messages in flight is at most the Receive Ma
   publisher.ping().catch(() => {})
   await remote.until('pingreq', 1)
   assert.equal(remote.packets.filter(({ cmd }) => cmd === 'publish').length, 2)
-  remote.say({ cmd: 'puback', messageId: first.messageId ?? 0, reasonCode: 0 })
+  remote.send({ cmd: 'puback', messageId: first.messageId ?? 0, reasonCode: 0 })
   const all = await remote.until('publish', 3)
-  for (const { messageId = 0 } of all.slice(1)) remote.say({ cmd: 'puback', messageId, reasonCode: 0 })
+  for (const { messageId = 0 } of all.slice(1)) remote.send({ cmd: 'puback', messageId, reasonCode: 0 })
   assert.deepEqual(
     (await Promise.all(results)).map(({ result }) => result),
     ['taken', 'taken', 'taken'],
@@ -90,10 +90,10 @@ test('[MQTT5-4.3.3-4] a QoS 2 message is released after PUBREC, and delivered wi
   let isTaken = false
   const result = publisher.publish(message('a', 2)).then(() => (isTaken = true))
   const [{ messageId = 0 }] = await remote.until('publish', 1)
-  remote.say({ cmd: 'pubrec', messageId, reasonCode: 0 })
+  remote.send({ cmd: 'pubrec', messageId, reasonCode: 0 })
   await remote.until('pubrel', 1)
   assert.equal(isTaken, false)
-  remote.say({ cmd: 'pubcomp', messageId, reasonCode: 0 })
+  remote.send({ cmd: 'pubcomp', messageId, reasonCode: 0 })
   await result
   publisher.close()
 })
@@ -113,7 +113,7 @@ test('messages in flight fail with the reason of the remote broker', async () =>
   const { remote, publisher } = await connected({})
   const result = publisher.publish(message('a'))
   await remote.until('publish', 1)
-  remote.say({ cmd: 'disconnect', reasonCode: 0x95 })
+  remote.send({ cmd: 'disconnect', reasonCode: 0x95 })
   await assert.rejects(result, (error) => error instanceof ConnectionEnded && error.by === 'for-packet')
   await assert.rejects(publisher.ping(), /packet too large \(0x95\)/)
 })

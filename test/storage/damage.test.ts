@@ -203,8 +203,8 @@ async function recordsServed(stage: LevelStage): Promise<Map<string, StoredRecor
 
 function assertReported(stage: LevelStage, alarm: string): void {
   assert.ok(
-    stage.alarms.some((told) => told.alarm === alarm),
-    'an alarm tells',
+    stage.alarms.some((raised) => raised.alarm === alarm),
+    'an alarm is raised',
   )
   const setAside = readdirSync(dirname(stage.directory)).filter((name) => name.endsWith('.damaged'))
   assert.ok(setAside.length > 0, 'the damaged files are quarantined')

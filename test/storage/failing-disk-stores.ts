@@ -20,7 +20,7 @@ const found = await Promise.all(
   stores.stores.map(async (store, own) => (await readAll(store, { kind: 'queued', clientId: `client-${own}` })).length),
 )
 await stores.end()
-const whoLeft = [...new Set(stores.said.filter((request) => request.endsWith('left')))].sort()
+const whoLeft = [...new Set(stores.requests.filter((request) => request.endsWith('left')))].sort()
 console.log(JSON.stringify({ failures, found, whoLeft, alarms: stores.alarms }))
 
 async function commitAll(store: Store, own: number): Promise<void> {

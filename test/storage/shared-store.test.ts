@@ -156,10 +156,10 @@ test('a thread that fails during a write leaves the database open for the others
     const thread = new Worker(writer, { workerData: { directory: stores.directory, shard: 7 } })
     await once(thread, 'message')
     await stores.stores[0].commit(put(queued(ofShard(0, 2)[0], life)))
-    const said = once(thread, 'error')
+    const failure = once(thread, 'error')
     const ended = new Promise((resolve) => thread.once('exit', resolve))
     thread.postMessage('break')
-    assert.match(String(await said), /broken on demand/)
+    assert.match(String(await failure), /broken on demand/)
     await ended
   }
   const mine = { kind: 'queued', clientId: ofShard(0, 2)[0] } as const

@@ -16,7 +16,7 @@ export class SharedStores {
   readonly directory: string
   readonly alarms: StorageAlarm[] = []
   /** Requests of shards to the store owner: `1 renew`. */
-  readonly said: string[] = []
+  readonly requests: string[] = []
   readonly stores: Store[] = []
   readonly released: number[] = []
   readonly #kept: StoreConnection[] = []
@@ -48,7 +48,7 @@ export class SharedStores {
   #join(own: number, count: number): Promise<Store> {
     assert.ok(this.#owner !== undefined)
     const client = new StoreClient((request) => {
-      this.said.push(`${own} ${request.kind}`)
+      this.requests.push(`${own} ${request.kind}`)
       this.#kept[own].handleRequest(request)
     })
     this.#kept[own] = this.#owner.storeClient((notice) => client.handleNotice(notice))

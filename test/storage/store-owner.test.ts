@@ -13,9 +13,9 @@ class Member {
   #wake = (): void => {}
 
   constructor(owner: StoreOwner) {
-    this.client = owner.storeClient(({ kind: tell }) => {
-      this.received.push(tell)
-      if (tell === 'recalled') {
+    this.client = owner.storeClient(({ kind }) => {
+      this.received.push(kind)
+      if (kind === 'recalled') {
         this.client.handleRequest({ kind: 'left', isIntact: true })
         this.client.handleRequest({ kind: 'enter', suspectedDamage: undefined })
       }

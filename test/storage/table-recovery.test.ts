@@ -26,9 +26,9 @@ for (const payload of ['compressible', 'random'] as const) {
     test(`the footer of a table with ${payload} records is ${name}: the remaining blocks are served`, async (t) => {
       const stage = new LevelStage(t)
       const records = [
-        session('sleeper', 1),
-        subscription('sleeper', 'a/#'),
-        ...Array.from({ length: count }, (_, index) => queued('sleeper', index + 1, payloadOf(payload, index))),
+        session('offline', 1),
+        subscription('offline', 'a/#'),
+        ...Array.from({ length: count }, (_, index) => queued('offline', index + 1, payloadOf(payload, index))),
       ]
       await fillTable(stage, ...records)
       const [table = ''] = tables(stage)

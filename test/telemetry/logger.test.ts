@@ -50,10 +50,10 @@ test('lines below the level are not written, except lines that other threads hav
   const log = await createLogger({ ...onConsole, level: 'warn' }, console)
   log.debug('unheard')
   log.info('unheard')
-  log.write('fatal', 'heard', undefined)
+  log.write('fatal', 'written', undefined)
   assert.deepEqual(
     console.lines.map((line) => JSON.parse(line).event),
-    ['heard'],
+    ['written'],
   )
 })
 

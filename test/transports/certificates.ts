@@ -8,7 +8,7 @@ export interface Named {
   readonly key: string
 }
 
-export interface CertificateWishes {
+export interface CertificateOptions {
   /** The names of the subject, in the order of the certificate: the least specific first. Default: CN only, the name. */
   readonly subject?: readonly (readonly [keyof typeof attributeTypes, string])[]
   readonly hostNames?: readonly string[]
@@ -16,7 +16,7 @@ export interface CertificateWishes {
   readonly until?: Date
 }
 
-interface ListWishes {
+interface RevocationListOptions {
   readonly from?: Date
   readonly until?: Date
   /** Extensions of the revocation list, and of each of its entries. */
@@ -45,12 +45,12 @@ export class Authority {
   }
 
   /** A certificate and its key, both PEM. */
-  issue(name: string, wishes: CertificateWishes = {}): Named {
+  issue(name: string, options: CertificateOptions = {}): Named {
     const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-    const hosts = wishes.hostNames ?? []
+    const hosts = options.hostNames ?? []
     const extensions = hosts.length === 0 ? [] : [extension('551d11', sequence(...hosts.map(generalName)))]
     return {
-      certificate: this.#sign(publicKey, nameOf(wishes.subject ?? [['CN', name]]), wishes, extensions),
+      certificate: this.#sign(publicKey, nameOf(options.subject ?? [['CN', name]]), options, extensions),
       key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
     }
   }
@@ -74,15 +74,17 @@ export class Authority {
   revokeOnly(about: 'list' | 'entry', isCritical: boolean, ...certificates: readonly string[]): string {
     const distributionPoint = extension('551d1c', sequence(), isCritical)
     const certificateIssuer = extension('551d1d', sequence(), isCritical)
-    const said = about === 'list' ? { ofList: [distributionPoint] } : { ofEntries: [certificateIssuer] }
-    return this.#list(certificates, said)
+    const entryExtensions = about === 'list' ? { ofList: [distributionPoint] } : { ofEntries: [certificateIssuer] }
+    return this.#list(certificates, entryExtensions)
   }
 
-  #list(certificates: readonly string[], wishes: ListWishes): string {
+  #list(certificates: readonly string[], options: RevocationListOptions): string {
     const now = Date.now()
-    const { from = new Date(now - day), until = new Date(now + 30 * day), ofList = [], ofEntries = [] } = wishes
-    const said = ofEntries.length === 0 ? [] : [sequence(...ofEntries)]
-    const entries = certificates.map((pem) => sequence(serialNumberOf(pem), time(new Date(now - day)), ...said))
+    const { from = new Date(now - day), until = new Date(now + 30 * day), ofList = [], ofEntries = [] } = options
+    const entryExtensions = ofEntries.length === 0 ? [] : [sequence(...ofEntries)]
+    const entries = certificates.map((pem) =>
+      sequence(serialNumberOf(pem), time(new Date(now - day)), ...entryExtensions),
+    )
     const list = sequence(
       element(0x02, Buffer.of(1)),
       algorithm,
@@ -95,11 +97,11 @@ export class Authority {
     return pem('X509 CRL', this.#signed(list))
   }
 
-  #sign(publicKey: KeyObject, subject: Buffer, wishes: CertificateWishes, extensions: readonly Buffer[]): string {
+  #sign(publicKey: KeyObject, subject: Buffer, options: CertificateOptions, extensions: readonly Buffer[]): string {
     const spki = publicKey.export({ type: 'spki', format: 'der' })
     const keyIdentifier = createHash('sha1').update(spki).digest()
-    const from = wishes.from ?? new Date(Date.now() - day)
-    const until = wishes.until ?? new Date(Date.now() + 30 * day)
+    const from = options.from ?? new Date(Date.now() - day)
+    const until = options.until ?? new Date(Date.now() + 30 * day)
     const certificate = sequence(
       element(0xa0, element(0x02, Buffer.of(2))),
       element(0x02, Buffer.concat([Buffer.of(1), randomBytes(8)])),

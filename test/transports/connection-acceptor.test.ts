@@ -17,13 +17,13 @@ import { Happenings } from './event-queue.ts'
 interface Arrival {
   readonly stream: ByteStream
   /** The chunks, from the first. */
-  readonly heard: Happenings<string>
+  readonly received: Happenings<string>
 }
 
 interface Stage {
   readonly arrivals: Happenings<Arrival>
   readonly refusals: Happenings<string>
-  client(says?: string): Promise<Socket>
+  client(firstText?: string): Promise<Socket>
   /** New clients have these settings; omitted ones stay. */
   change(options: Partial<TcpListenOptions>): void
   close(): Promise<void>
@@ -38,9 +38,9 @@ async function open(t: TestContext, options: Partial<TcpListenOptions>): Promise
     port: 0,
     onStream: (stream) => {
       opened.push(stream)
-      const heard = new Happenings<string>()
-      stream.onData = (chunk) => heard.add(String(chunk))
-      arrivals.add({ stream, heard })
+      const received = new Happenings<string>()
+      stream.onData = (chunk) => received.add(String(chunk))
+      arrivals.add({ stream, received })
     },
     onRefused: (reason, why) => refusals.add(`${reason} ${why}`),
     ...options,
@@ -50,12 +50,12 @@ async function open(t: TestContext, options: Partial<TcpListenOptions>): Promise
     for (const each of opened) each.destroy()
     await listener.close()
   })
-  const client = async (says?: string): Promise<Socket> => {
+  const client = async (firstText?: string): Promise<Socket> => {
     const socket = connect(listener.port, '127.0.0.1')
     socket.on('error', () => {})
     opened.push(socket)
     await once(socket, 'connect')
-    if (says !== undefined) socket.write(says, 'latin1')
+    if (firstText !== undefined) socket.write(firstText, 'latin1')
     return socket.resume()
   }
   const change = (changed: Partial<TcpListenOptions>): void => listener.change({ ...all, ...changed })
@@ -140,8 +140,8 @@ describe('a rate of connections', () => {
     const clients = [await stage.client('a'), await stage.client('b'), await stage.client('c')]
     const order: string[] = []
     for (const client of clients) {
-      const { stream, heard } = await stage.arrivals.next()
-      order.push(await heard.next())
+      const { stream, received } = await stage.arrivals.next()
+      order.push(await received.next())
       assert.equal(stream.remotePort, client.localPort)
     }
     assert.deepEqual(order, ['a', 'b', 'c'])
@@ -231,11 +231,11 @@ describe('a listener behind a proxy', () => {
   test('uses the address of the client in the header, and loses no byte after it', async (t) => {
     const stage = await open(t, { proxyProtocol })
     const client = await stage.client(`${header}hello`)
-    const { stream, heard } = await stage.arrivals.next()
+    const { stream, received } = await stage.arrivals.next()
     assert.deepEqual([stream.remoteAddress, stream.remotePort], ['198.51.100.7', 40_120])
-    assert.equal(await heard.next(), 'hello')
+    assert.equal(await received.next(), 'hello')
     client.write(' again')
-    assert.equal(await heard.next(), ' again')
+    assert.equal(await received.next(), ' again')
   })
 
   test('accepts a header that arrives byte by byte', async (t) => {
@@ -269,10 +269,10 @@ describe('a listener behind a proxy', () => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const stage = await open(t, { proxyProtocol: { timeoutMs: 3_000, trusted: [] } })
     const client = await stage.client(header)
-    const { heard } = await stage.arrivals.next()
+    const { received } = await stage.arrivals.next()
     t.mock.timers.tick(60_000)
     client.write('hello')
-    assert.equal(await heard.next(), 'hello')
+    assert.equal(await received.next(), 'hello')
     assert.equal(stage.refusals.left, 0)
   })
 
@@ -311,8 +311,8 @@ describe('a listener behind a proxy', () => {
   test("[bad-input 13] an unexpected PROXY header is part of the client's data, and the address of the client stays", async (t) => {
     const stage = await open(t, {})
     const client = await stage.client(header)
-    const { stream, heard } = await stage.arrivals.next()
+    const { stream, received } = await stage.arrivals.next()
     assert.deepEqual([stream.remoteAddress, stream.remotePort], ['127.0.0.1', client.localPort])
-    assert.equal(await heard.next(), header)
+    assert.equal(await received.next(), header)
   })
 })

@@ -30,7 +30,7 @@ function publish(topic: string, payload: string, identifier: number): Buffer {
 
 async function listen(t: TestContext, credentials: Partial<QuicCredentials> = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'godwit-dial-'))
-  const streams = new Happenings<{ stream: ByteStream; heard: Happenings<Buffer> }>()
+  const streams = new Happenings<{ stream: ByteStream; arrived: Happenings<Buffer> }>()
   const listener = await listenQuic({
     host: '127.0.0.1',
     port: 0,
@@ -48,9 +48,9 @@ async function listen(t: TestContext, credentials: Partial<QuicCredentials> = {}
     maxDataStreams: 8,
     maxPacketBytes: 1_048_576,
     onStream: (stream) => {
-      const heard = new Happenings<Buffer>()
-      stream.onData = (chunk) => heard.add(chunk)
-      streams.add({ stream, heard })
+      const arrived = new Happenings<Buffer>()
+      stream.onData = (chunk) => arrived.add(chunk)
+      streams.add({ stream, arrived })
     },
   })
   t.after(async () => {
@@ -68,8 +68,8 @@ test('bytes are sent in both directions over QUIC, and its end is reported', asy
   const { port, streams, caFile } = await listen(t)
   const { stream, chunks, closed } = await dialled(t, target('quic', port, 'localhost'), { tls: { caFile } })
   void writtenTo(stream, connect)
-  const { stream: remote, heard } = await streams.next()
-  assert.deepEqual(await heard.next(), connect)
+  const { stream: remote, arrived } = await streams.next()
+  assert.deepEqual(await arrived.next(), connect)
   await writtenTo(remote, 'and back')
   assert.equal(await textOf(chunks, 8), 'and back')
   remote.end()
@@ -119,10 +119,10 @@ test('without a response, the attempt ends with a timeout', async (t) => {
 
 test('with several streams, topics keep their order, and acknowledgements arrive from each', async (t) => {
   const { port, streams, caFile } = await listen(t)
-  const wishes = { tls: { caFile }, quic: { dataStreams: 4 } }
-  const { stream, chunks } = await dialled(t, target('quic', port, 'localhost'), wishes)
+  const settings = { tls: { caFile }, quic: { dataStreams: 4 } }
+  const { stream, chunks } = await dialled(t, target('quic', port, 'localhost'), settings)
   void writtenTo(stream, connect)
-  const { stream: remote, heard } = await streams.next()
+  const { stream: remote, arrived } = await streams.next()
   const topics = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
   const packets = Array.from({ length: 400 }, (_, index) =>
     publish(topics[index % 8] ?? '', String(index).padStart(4, '0'), index + 1),
@@ -131,7 +131,7 @@ test('with several streams, topics keep their order, and acknowledgements arrive
   const packetBytes = publish('a', '0000', 1).length
   let bytes = Buffer.alloc(0)
   while (bytes.length < connect.length + packets.length * packetBytes)
-    bytes = Buffer.concat([bytes, await heard.next()])
+    bytes = Buffer.concat([bytes, await arrived.next()])
   const latest = new Map<string, number>()
   const identifiers: Buffer[] = []
   for (let at = connect.length; at < bytes.length; at += packetBytes) {

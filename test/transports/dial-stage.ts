@@ -11,12 +11,12 @@ import {
 } from '../../src/transports/index.ts'
 import { Happenings } from './event-queue.ts'
 
-export type SettingsWishes = Partial<Omit<DialSettings, 'tls' | 'quic'>> & {
+export type PartialSettings = Partial<Omit<DialSettings, 'tls' | 'quic'>> & {
   readonly tls?: Partial<DialSettings['tls']>
   readonly quic?: Partial<DialSettings['quic']>
 }
 
-export function dialSettings({ tls, quic, ...others }: SettingsWishes = {}): DialSettings {
+export function dialSettings({ tls, quic, ...others }: PartialSettings = {}): DialSettings {
   return {
     connectTimeoutMs: 10_000,
     noDelay: true,
@@ -48,9 +48,9 @@ export function target(scheme: DialTarget['scheme'], port: number, host = '127.0
 }
 
 /** Opens a connection, which the end of the test closes. */
-export function dialled(t: TestContext, to: DialTarget, wishes: SettingsWishes = {}): Promise<DialledStream> {
+export function dialled(t: TestContext, to: DialTarget, settings: PartialSettings = {}): Promise<DialledStream> {
   const { promise, resolve, reject } = Promise.withResolvers<DialledStream>()
-  dial(to, dialSettings(wishes), {
+  dial(to, dialSettings(settings), {
     onOpen(stream) {
       const chunks = new Happenings<string>()
       const closing = Promise.withResolvers<Error | undefined>()
@@ -65,9 +65,9 @@ export function dialled(t: TestContext, to: DialTarget, wishes: SettingsWishes =
 }
 
 /** The reason why a connection cannot be opened. */
-export function problemOf(to: DialTarget, wishes: SettingsWishes = {}): Promise<DialProblem> {
+export function problemOf(to: DialTarget, settings: PartialSettings = {}): Promise<DialProblem> {
   const { promise, resolve, reject } = Promise.withResolvers<DialProblem>()
-  dial(to, dialSettings(wishes), {
+  dial(to, dialSettings(settings), {
     onOpen: (stream) => {
       stream.destroy()
       reject(new assert.AssertionError({ message: 'the connection was opened' }))

@@ -40,10 +40,10 @@ async function serve(t: TestContext, server: Server): Promise<number> {
 }
 
 async function expectEcho(client: ByteStream, chunks: Happenings<string>, remote: ByteStream): Promise<void> {
-  const heard = new Happenings<string>()
-  remote.onData = (chunk) => heard.add(chunk.toString('latin1'))
+  const received = new Happenings<string>()
+  remote.onData = (chunk) => received.add(chunk.toString('latin1'))
   await writtenTo(client, 'to the other side')
-  assert.equal(await textOf(heard, 17), 'to the other side')
+  assert.equal(await textOf(received, 17), 'to the other side')
   await writtenTo(remote, 'and back')
   assert.equal(await textOf(chunks, 8), 'and back')
 }
@@ -221,9 +221,9 @@ test('bytes are sent in both directions over WebSocket, and its end is reported'
   await expectEcho(stream, chunks, remote)
   const long = Buffer.alloc(200_000, 'x')
   void writtenTo(stream, long)
-  const heard = new Happenings<string>()
-  remote.onData = (chunk) => heard.add(chunk.toString('latin1'))
-  assert.equal(await textOf(heard, long.length), long.toString())
+  const received = new Happenings<string>()
+  remote.onData = (chunk) => received.add(chunk.toString('latin1'))
+  assert.equal(await textOf(received, long.length), long.toString())
   remote.end()
   assert.equal(await closed, undefined)
 })

@@ -3,11 +3,11 @@ import { Happenings } from './event-queue.ts'
 
 /** Reads one chunk of a stream and pauses then. Reports that chunk, and `closed` with the error, if any. */
 export function standStill(stream: ByteStream): Happenings<string> {
-  const heard = new Happenings<string>()
+  const events = new Happenings<string>()
   stream.onData = (chunk) => {
     stream.pause()
-    heard.add(String(chunk))
+    events.add(String(chunk))
   }
-  stream.onClose = (error) => heard.add(error === undefined ? 'closed' : `closed: ${error.message}`)
-  return heard
+  stream.onClose = (error) => events.add(error === undefined ? 'closed' : `closed: ${error.message}`)
+  return events
 }

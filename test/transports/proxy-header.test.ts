@@ -45,8 +45,8 @@ const good: readonly (readonly [string, Buffer, object | undefined])[] = [
   ['2, with TLVs', header2('21', '11', `${tcp4}0100046d717474040000`), { address: '198.51.100.7', port: 40_120 }],
   ['2, the proxy for itself', header2('20', '00', ''), undefined],
   ['2, the proxy for itself, with addresses that mean nothing', header2('20', '11', tcp4), undefined],
-  ['2, a family that is not told', header2('21', '00', ''), undefined],
-  ['2, a family that is not told, with addresses that mean nothing', header2('21', '00', tcp4), undefined],
+  ['2, an unspecified address family', header2('21', '00', ''), undefined],
+  ['2, an unspecified address family, with addresses that mean nothing', header2('21', '00', tcp4), undefined],
   ['2, a Unix socket', header2('21', '31', '00'.repeat(216)), undefined],
 ]
 

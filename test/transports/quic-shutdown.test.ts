@@ -18,9 +18,9 @@ class Stage {
   /** The client end of the stream. */
   readonly control = Object.assign(new PassThrough(), { id: 0 })
   readonly held = { bytes: 0, limit: 10_000 }
-  heard = Buffer.alloc(0)
+  received = Buffer.alloc(0)
   /** In order: the close of the connection, its slot, the report to its reader. */
-  readonly told: string[] = []
+  readonly events: string[] = []
 
   /** `brought` is the content of the first stream when it opens. */
   constructor(brought: Buffer = Buffer.alloc(0)) {
@@ -28,14 +28,14 @@ class Stage {
       remoteAddress: '127.0.0.1',
       remotePort: 1,
       credentials: { certificate: undefined, pskIdentity: undefined },
-      close: () => void this.told.push('closed by us'),
+      close: () => void this.events.push('closed by us'),
     }
     const limits = { maxPacketBytes: 1_000, maxDataStreams: 1, maxHeldBytes: 10_000 }
     this.connection = new QuicConnection(peer, limits, this.held)
     this.control.write(brought)
     this.connection.addStream(this.control, () => {
-      this.connection.onData = (chunk) => (this.heard = Buffer.concat([this.heard, chunk]))
-      this.connection.onClose = (error) => this.told.push(error === undefined ? 'end' : `end: ${error.message}`)
+      this.connection.onData = (chunk) => (this.received = Buffer.concat([this.received, chunk]))
+      this.connection.onClose = (error) => this.events.push(error === undefined ? 'end' : `end: ${error.message}`)
     })
   }
 
@@ -51,7 +51,7 @@ class Stage {
   /** Reports the end as the library does. */
   isGone(): void {
     this.control.destroy(new Error('session closed'))
-    this.connection.noteClosed(() => this.told.push('place given back'))
+    this.connection.noteClosed(() => this.events.push('place given back'))
   }
 }
 
@@ -59,13 +59,13 @@ test('a paused reader reads all received bytes of a closed connection, and then 
   const stage = await Stage.unread(connect, publish, disconnect)
   stage.isGone()
   await calm()
-  assert.deepEqual(stage.told, [])
+  assert.deepEqual(stage.events, [])
   assert.equal(stage.held.bytes, 11)
   stage.connection.resume()
-  assert.deepEqual(stage.heard, Buffer.concat([connect, publish, disconnect]))
-  assert.deepEqual(stage.told, [], 'never within the call that resumes it')
+  assert.deepEqual(stage.received, Buffer.concat([connect, publish, disconnect]))
+  assert.deepEqual(stage.events, [], 'never within the call that resumes it')
   await calm()
-  assert.deepEqual(stage.told, ['place given back', 'end'])
+  assert.deepEqual(stage.events, ['place given back', 'end'])
   assert.equal(stage.held.bytes, 0)
 })
 
@@ -81,15 +81,15 @@ test('a reader that pauses again in between gets the end after the rest', async 
   }
   stage.connection.resume()
   await calm()
-  assert.deepEqual(stage.heard, connect)
-  assert.deepEqual(stage.told, [])
+  assert.deepEqual(stage.received, connect)
+  assert.deepEqual(stage.events, [])
   stage.connection.resume()
   await calm()
-  assert.deepEqual(stage.heard, Buffer.concat([connect, publish]))
-  assert.deepEqual(stage.told, [], 'it is paused')
+  assert.deepEqual(stage.received, Buffer.concat([connect, publish]))
+  assert.deepEqual(stage.events, [], 'it is paused')
   stage.connection.resume()
   await calm()
-  assert.deepEqual(stage.told, ['place given back', 'end'])
+  assert.deepEqual(stage.events, ['place given back', 'end'])
 })
 
 for (const way of ['end', 'destroy'] as const) {
@@ -97,14 +97,14 @@ for (const way of ['end', 'destroy'] as const) {
     const stage = await Stage.unread(connect)
     stage.isGone()
     stage.connection[way]()
-    assert.deepEqual(stage.told, [])
+    assert.deepEqual(stage.events, [])
     assert.equal(stage.held.bytes, 0)
     await calm()
     stage.connection.resume()
     stage.connection[way]()
     await calm()
-    assert.deepEqual(stage.told, ['place given back', 'end'])
-    assert.equal(stage.heard.length, 0)
+    assert.deepEqual(stage.events, ['place given back', 'end'])
+    assert.equal(stage.received.length, 0)
   })
 }
 
@@ -112,7 +112,7 @@ test('a failed connection ends at once, whether its reader is paused or not', as
   const stage = await Stage.unread(connect)
   stage.connection.noteError(new Error('broken'))
   stage.isGone()
-  assert.deepEqual(stage.told, ['place given back', 'end: broken'])
+  assert.deepEqual(stage.events, ['place given back', 'end: broken'])
   assert.equal(stage.held.bytes, 0)
 })
 
@@ -120,7 +120,7 @@ test('a reset of the first stream ends the connection at once', async () => {
   const stage = await Stage.unread(connect)
   stage.control.destroy()
   await calm()
-  assert.deepEqual(stage.told, ['closed by us'])
+  assert.deepEqual(stage.events, ['closed by us'])
 })
 
 test('a first stream that the client has ended is read to its end before the connection ends', async () => {
@@ -129,17 +129,17 @@ test('a first stream that the client has ended is read to its end before the con
   await calm()
   assert.ok(!stage.control.writableEnded)
   stage.connection.resume()
-  assert.deepEqual(stage.heard, Buffer.concat([connect, disconnect]))
+  assert.deepEqual(stage.received, Buffer.concat([connect, disconnect]))
   assert.ok(stage.control.writableEnded, 'our direction is ended, too')
   stage.isGone()
-  assert.deepEqual(stage.told, ['place given back', 'end'])
+  assert.deepEqual(stage.events, ['place given back', 'end'])
 })
 
 test('the callback of a write to a closed connection is called, although its reader does not know of the end yet', async () => {
   const stage = await Stage.unread(connect)
   stage.isGone()
   await new Promise<void>((resolve) => stage.connection.write(publish, resolve))
-  assert.deepEqual(stage.told, [])
+  assert.deepEqual(stage.events, [])
 })
 
 test('no stream is opened for writes to a closed outgoing connection', async () => {
@@ -165,6 +165,6 @@ test('the first bytes of streams are read at once, and not lost with a connectio
   more.write(publish)
   stage.connection.addStream(more, () => {})
   stage.isGone()
-  assert.deepEqual(stage.heard, Buffer.concat([connect, publish]))
-  assert.deepEqual(stage.told, ['place given back', 'end'])
+  assert.deepEqual(stage.received, Buffer.concat([connect, publish]))
+  assert.deepEqual(stage.events, ['place given back', 'end'])
 })

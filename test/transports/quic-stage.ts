@@ -52,14 +52,14 @@ export async function openQuicStage(t: TestContext, options: Partial<QuicListenO
     await Promise.all(clients.map((client) => client.session.close()))
     await listener.close()
   })
-  const client: QuicStage['client'] = async (wishes) => {
+  const client: QuicStage['client'] = async (settings) => {
     const made = new QuicClient(
       await connectQuicAsync(`127.0.0.1:${listener.port}`, {
         alpn: ['mqtt'],
         ca: authority.certificate,
         servername: 'localhost',
         runtimeMode: 'portable',
-        ...wishes,
+        ...settings,
       }),
     )
     clients.push(made)

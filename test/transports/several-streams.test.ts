@@ -167,8 +167,8 @@ async function arrive(stream: PassThrough, bytes: Uint8Array): Promise<void> {
 
 test('the bytes of partial packets are reported, and removed when the connection ends', async () => {
   const connection = new QuicConnection(peer(), { ...limits, maxPacketBytes: 1_000 }, { bytes: 0, limit: 1_000 })
-  const told: number[] = []
-  connection.onBuffered = () => told.push(connection.bufferedBytes)
+  const reported: number[] = []
+  connection.onBuffered = () => reported.push(connection.bufferedBytes)
   const control = Object.assign(new PassThrough(), { id: 0 })
   const other = Object.assign(new PassThrough(), { id: 4 })
   connection.addStream(control, () => {})
@@ -181,6 +181,6 @@ test('the bytes of partial packets are reported, and removed when the connection
   await arrive(other, packet(0x30, new Uint8Array(497)).subarray(0, 200))
   connection.end()
   await arrive(control, whole.subarray(100, 200))
-  assert.deepEqual(told, [300, 0, 100, 300, 0])
+  assert.deepEqual(reported, [300, 0, 100, 300, 0])
   connection.noteClosed()
 })

@@ -116,9 +116,9 @@ test('a session ticket of an earlier handshake does not replace an identity: the
 /** The alert that a refused client gets, as OpenSSL reports it. */
 async function alertTo(stage: TlsStage, options: ConnectionOptions): Promise<string> {
   const client = stage.client(options)
-  const heard = once(client, 'error')
+  const failed = once(client, 'error')
   const refused = stage.refusals.next()
-  const [error] = (await heard) as [NodeJS.ErrnoException]
+  const [error] = (await failed) as [NodeJS.ErrnoException]
   await refused
   return `${error.code}`
 }

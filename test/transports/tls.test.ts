@@ -58,16 +58,16 @@ describe('a TLS listener', () => {
     test(`reports the end to a paused reader when it resumes (${version})`, async (t) => {
       const stage = await new TlsStage(t).listen()
       const { client, stream } = await stage.pairUp({ minVersion: version, maxVersion: version })
-      const heard = standStill(stream)
+      const events = standStill(stream)
       client.resume()
       client.write('goodbye')
-      assert.equal(await heard.next(), 'goodbye')
+      assert.equal(await events.next(), 'goodbye')
       client.end()
       await once(client, 'close')
       await new Promise<void>((resolve) => stream.write(Buffer.from('too late'), resolve))
-      assert.equal(heard.left, 0)
+      assert.equal(events.left, 0)
       stream.resume()
-      assert.equal(await heard.next(), 'closed')
+      assert.equal(await events.next(), 'closed')
     })
   }
 

@@ -173,17 +173,17 @@ test('at most a megabyte of a message of an unauthenticated client is buffered',
 test('the buffered bytes of a message are reported until it is passed on', async (t) => {
   const stage = await openWebSocketStage(t)
   const { peer, stream } = await stage.pair()
-  const told = new Happenings<number>()
+  const reported = new Happenings<number>()
   const chunks = received(stream)
-  stream.onBuffered = () => told.add(stream.bufferedBytes ?? 0)
+  stream.onBuffered = () => reported.add(stream.bufferedBytes ?? 0)
   const whole = binary(Buffer.alloc(60_000, 'x'))
   peer.send(binary('first'), whole.subarray(0, 20_000))
   assert.equal(await chunks.next(), 'first')
-  assert.ok((await told.next()) >= 20_000)
+  assert.ok((await reported.next()) >= 20_000)
   peer.send(whole.subarray(20_000))
   assert.equal((await chunks.next()).length, 60_000)
-  let bytes = await told.next()
-  while (bytes > 0) bytes = await told.next()
+  let bytes = await reported.next()
+  while (bytes > 0) bytes = await reported.next()
 })
 
 test('a client that is disconnected within a large message gets DISCONNECT and is closed', async (t) => {
@@ -281,15 +281,15 @@ test('a paused reader gets a close when it resumes, or ends the stream itself', 
   const stage = await openWebSocketStage(t)
   for (const goOn of ['resume', 'end', 'destroy'] as const) {
     const { peer, stream } = await stage.pair()
-    const heard = standStill(stream)
+    const events = standStill(stream)
     const gone = once(await stage.sockets.next(), 'close')
     peer.send(binary('goodbye'), normalClose)
-    assert.equal(await heard.next(), 'goodbye')
+    assert.equal(await events.next(), 'goodbye')
     await gone
     await new Promise((resolve) => setImmediate(resolve))
-    assert.equal(heard.left, 0)
+    assert.equal(events.left, 0)
     stream[goOn]()
-    assert.equal(await heard.next(), 'closed')
+    assert.equal(await events.next(), 'closed')
   }
 })
 

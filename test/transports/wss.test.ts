@@ -35,7 +35,7 @@ interface SecureStage {
   peer(options?: ConnectionOptions): WebSocketPeer
 }
 
-async function openSecureStage(t: TestContext, wishes: Partial<TlsSettings> = {}): Promise<SecureStage> {
+async function openSecureStage(t: TestContext, overrides: Partial<TlsSettings> = {}): Promise<SecureStage> {
   const folder = await mkdtemp(join(tmpdir(), 'godwit-wss-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
   const authority = new Authority('plant')
@@ -50,7 +50,7 @@ async function openSecureStage(t: TestContext, wishes: Partial<TlsSettings> = {}
   const streams = new Happenings<ByteStream>()
   const refusals = new Happenings<string>()
   const problems = new Happenings<string>()
-  const settings: TlsSettings = { ...plainTls, certificate: files, caFile, ...wishes }
+  const settings: TlsSettings = { ...plainTls, certificate: files, caFile, ...overrides }
   const openGate = (): TlsUpgrade => {
     const opening = TlsUpgrade.open({
       settings,
@@ -137,7 +137,7 @@ test('a client without a required certificate, or with one of an unknown authori
   const unknownAuthority = new Authority('elsewhere').issue('device-7')
   for (const shown of [{}, { cert: unknownAuthority.certificate, key: unknownAuthority.key }]) {
     const peer = stage.peer(shown)
-    peer.socket.on('data', () => assert.fail('nothing is said to it'))
+    peer.socket.on('data', () => assert.fail('the client received bytes'))
     peer.socket.write(upgradeRequest(path))
     await peer.ended
     assert.match(await stage.refusals.next(), /certificate/)

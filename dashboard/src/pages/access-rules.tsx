@@ -10,7 +10,7 @@ import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
-import { tellDone, tellResult } from '../state/results.ts'
+import { showDone, showResult } from '../state/results.ts'
 import { queryValue } from '../state/router.ts'
 
 const kinds = ['all', 'username', 'clientid'] as const
@@ -107,7 +107,7 @@ export function Rules(): JSX.Element {
       text: t('deleteRuleText'),
       act: t('delete'),
       run: async () => {
-        tellResult(t('deleteTitle', { name: rule.topic }), await removeRule(rule))
+        showResult(t('deleteTitle', { name: rule.topic }), await removeRule(rule))
         found.reload()
         return true
       },
@@ -168,7 +168,7 @@ function RuleDialog({ onClose, onDone }: DialogProps): JSX.Element {
     const { data } = result.reply
     const problem = Array.isArray(data) ? undefined : data.result
     if (problem !== undefined && problem !== 'ok') return problem
-    tellDone(`${t('addRule')}: ${topic}`)
+    showDone(`${t('addRule')}: ${topic}`)
     onDone()
     return undefined
   }

@@ -14,7 +14,7 @@ import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
-import { tellDone, tellResult } from '../state/results.ts'
+import { showDone, showResult } from '../state/results.ts'
 import { queryValue } from '../state/router.ts'
 import { Bans } from './bans.tsx'
 import { Explain } from './explain.tsx'
@@ -112,7 +112,7 @@ function Credentials({ kind }: { readonly kind: CredentialKind }): JSX.Element {
       text: t('deleteCredentialText'),
       act: t('delete'),
       run: async () => {
-        tellResult(t('deleteTitle', { name }), await kind.remove(name))
+        showResult(t('deleteTitle', { name }), await kind.remove(name))
         found.reload()
         return true
       },
@@ -173,7 +173,7 @@ function CredentialDialog({ kind, mode, onClose, onDone }: DialogProps): JSX.Ele
   const save = async (): Promise<string | undefined> => {
     const result = await (isNew ? kind.create(name, password) : kind.update(name, password))
     if ('failure' in result) return textOf(result.failure)
-    tellDone(`${title}: ${name}`)
+    showDone(`${title}: ${name}`)
     onDone()
     return undefined
   }

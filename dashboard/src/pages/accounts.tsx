@@ -11,7 +11,7 @@ import { msOfInput, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
-import { tellDone, tellResult } from '../state/results.ts'
+import { showDone, showResult } from '../state/results.ts'
 import { session } from '../state/session.ts'
 
 export default function Accounts(): JSX.Element {
@@ -37,7 +37,7 @@ function AccountList(): JSX.Element {
       text: t('deleteAccountText'),
       act: t('delete'),
       run: async () => {
-        tellResult(t('deleteTitle', { name: username }), await api.remove_user({ params: { username } }))
+        showResult(t('deleteTitle', { name: username }), await api.remove_user({ params: { username } }))
         found.reload()
         return true
       },
@@ -99,7 +99,7 @@ function changeSecondFactor(isRequired: boolean, username: string, onDone: () =>
       const result = isRequired
         ? await api.change_mfa({ ...call, body: { mechanism: 'totp' } })
         : await api.remove_mfa(call)
-      tellResult(`${t('secondFactor')}: ${username}`, result)
+      showResult(`${t('secondFactor')}: ${username}`, result)
       onDone()
       return true
     },
@@ -122,7 +122,7 @@ function AccountDialog({ onClose, onDone }: DialogProps): JSX.Element {
     const kept = namespace === '' ? {} : { namespace }
     const result = await api.add_user({ body: { username, password, role, ...kept } })
     if ('failure' in result) return textOf(result.failure)
-    tellDone(`${t('addAccount')}: ${username}`)
+    showDone(`${t('addAccount')}: ${username}`)
     onDone()
     return undefined
   }
@@ -162,7 +162,7 @@ function KeyList(): JSX.Element {
       text: t('deleteKeyText'),
       act: t('delete'),
       run: async () => {
-        tellResult(t('deleteTitle', { name }), await api.remove_api_key({ params: { name } }))
+        showResult(t('deleteTitle', { name }), await api.remove_api_key({ params: { name } }))
         found.reload()
         return true
       },
@@ -229,7 +229,7 @@ function KeyDialog({ onClose, onDone, onSecret }: KeyDialogProps): JSX.Element {
     const ends = expires === '' ? 'infinity' : new Date(msOfInput(expires)).toISOString()
     const result = await api.add_api_key({ body: { name, role, desc: '', enable: true, expired_at: ends } })
     if ('failure' in result) return textOf(result.failure)
-    tellDone(`${t('addApiKey')}: ${name}`)
+    showDone(`${t('addApiKey')}: ${name}`)
     onSecret({ key: result.reply.api_key, secret: result.reply.api_secret })
     onDone()
     return undefined

@@ -9,7 +9,7 @@ import { formatSeconds } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
-import { tellResult } from '../state/results.ts'
+import { showResult } from '../state/results.ts'
 
 type OfNode = Extract<Awaited<ReturnType<typeof api.list_alarms>>, { reply: unknown }>['reply']['data'][number]
 type Alarm = OfNode['alarms'][number] & { readonly node: string }
@@ -72,7 +72,7 @@ function Active(): JSX.Element {
       text: t('endAlarmText'),
       act: t('end'),
       run: async () => {
-        tellResult(t('endTitle', { name }), await api.deactivate_alarm({ body: { name, node } }))
+        showResult(t('endTitle', { name }), await api.deactivate_alarm({ body: { name, node } }))
         found.reload()
         return true
       },
@@ -103,7 +103,7 @@ function History(): JSX.Element {
       text: t('clearHistoryText'),
       act: t('clearHistory'),
       run: async () => {
-        tellResult(t('clearHistory'), await api.forget_deactivated_alarms())
+        showResult(t('clearHistory'), await api.forget_deactivated_alarms())
         found.reload()
         return true
       },

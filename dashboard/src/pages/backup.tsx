@@ -13,7 +13,7 @@ import { formatBytes, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
-import { tellFailed, tellResult } from '../state/results.ts'
+import { showFailed, showResult } from '../state/results.ts'
 import { namespaceInRoute, queryValue } from '../state/router.ts'
 import { isAdministrator, session } from '../state/session.ts'
 import { RestoreDialog } from './restore.tsx'
@@ -94,7 +94,7 @@ function Buttons({ onDone }: { readonly onDone: () => void }): JSX.Element {
     setBusy('export')
     const result = await api.export_backup()
     setBusy(undefined)
-    tellResult('reply' in result ? `${t('create')} ${result.reply.filename}` : t('create'), result)
+    showResult('reply' in result ? `${t('create')} ${result.reply.filename}` : t('create'), result)
     onDone()
   }
   const upload = async (file: File | undefined): Promise<void> => {
@@ -103,7 +103,7 @@ function Buttons({ onDone }: { readonly onDone: () => void }): JSX.Element {
     const result = await api.upload_backup_file({ body: { filename: file.name, content: file } })
     setBusy(undefined)
     if (input.current !== null) input.current.value = ''
-    tellResult(`${t('upload')} ${file.name}`, result)
+    showResult(`${t('upload')} ${file.name}`, result)
     onDone()
   }
   const whyNot = namespace === undefined ? undefined : t('createOnlyGlobal')
@@ -152,7 +152,7 @@ export function Progress(): JSX.Element {
 function fileActions(restore: (file: BackupFile) => void, onDone: () => void): readonly RowAction<BackupFile>[] {
   const download = async ({ filename, node }: BackupFile): Promise<void> => {
     const result = await api.download_backup_file({ params: { filename }, query: { node } })
-    if ('failure' in result) tellFailed(`${t('download')} ${filename}`, textOf(result.failure))
+    if ('failure' in result) showFailed(`${t('download')} ${filename}`, textOf(result.failure))
     else saveFile(filename, 'application/gzip', await result.reply.blob())
   }
   const remove = ({ filename, node }: BackupFile): void =>
@@ -162,7 +162,7 @@ function fileActions(restore: (file: BackupFile) => void, onDone: () => void): r
       act: t('delete'),
       run: async () => {
         const result = await api.delete_backup_file({ params: { filename }, query: { node } })
-        tellResult(`${t('deleteBackup')} ${visible(filename)}`, result)
+        showResult(`${t('deleteBackup')} ${visible(filename)}`, result)
         onDone()
         return true
       },

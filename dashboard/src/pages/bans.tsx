@@ -10,7 +10,7 @@ import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
-import { tellResult } from '../state/results.ts'
+import { showResult } from '../state/results.ts'
 import { queryValue } from '../state/router.ts'
 import { BanDialog } from './client-acts.tsx'
 
@@ -27,7 +27,7 @@ export function Bans(): JSX.Element {
       text: t('deleteBanText'),
       act: t('delete'),
       run: async () => {
-        tellResult(t('deleteTitle', { name: who }), await api.delete_banned({ params: { as, who } }))
+        showResult(t('deleteTitle', { name: who }), await api.delete_banned({ params: { as, who } }))
         found.reload()
         return true
       },

@@ -9,7 +9,7 @@ import { api, may } from '../state/api.ts'
 import { formatNumber, formatSeconds, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
-import { tellResult } from '../state/results.ts'
+import { showResult } from '../state/results.ts'
 
 type Bridge = Extract<
   Awaited<ReturnType<typeof api.get_mqtt_bridges>>,
@@ -25,7 +25,7 @@ export default function Bridges(): JSX.Element {
       params: { bridge_name: name },
       body: { data: { bridge_switch: isOn } },
     })
-    tellResult(`${t(isOn ? 'turnOn' : 'turnOff')} ${name}`, result)
+    showResult(`${t(isOn ? 'turnOn' : 'turnOff')} ${name}`, result)
     found.reload()
   }
   return (

@@ -8,7 +8,7 @@ import { api, textOf } from '../state/api.ts'
 import { msOfInput, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { confirmBefore } from '../state/confirmations.ts'
-import { tellDone, tellResult } from '../state/results.ts'
+import { showDone, showResult } from '../state/results.ts'
 
 export function confirmDisconnect(clientid: string, onDone: () => void): void {
   confirmBefore({
@@ -18,7 +18,7 @@ export function confirmDisconnect(clientid: string, onDone: () => void): void {
     run: async () => {
       const what = t('disconnectTitle', { name: clientid })
       const result = await api.kickout_client({ params: { clientid } })
-      tellResult(what, result)
+      showResult(what, result)
       onDone()
       return true
     },
@@ -44,7 +44,7 @@ export function BanDialog({ onClose, onDone, who: preset = '' }: BanProps): JSX.
     const ends = until === '' ? null : Math.floor(msOfInput(until) / 1_000)
     const result = await api.create_banned({ body: { as, who, reason, until: ends } })
     if ('failure' in result) return textOf(result.failure)
-    tellDone(`${t('addBan')}: ${who}`)
+    showDone(`${t('addBan')}: ${who}`)
     onDone()
     return undefined
   }
@@ -85,7 +85,7 @@ export function TraceDialog({ onClose, onDone, clientId = '' }: TraceProps): JSX
   const save = async (): Promise<string | undefined> => {
     const result = await api.create_trace({ body: { name, type, [type]: value, duration: Number(seconds) } })
     if ('failure' in result) return textOf(result.failure)
-    tellDone(`${t('addTrace')}: ${name}`)
+    showDone(`${t('addTrace')}: ${name}`)
     onDone()
     return undefined
   }

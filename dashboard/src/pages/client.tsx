@@ -12,7 +12,7 @@ import { formatBytes, formatSeconds, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, type Query, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
-import { tellResult } from '../state/results.ts'
+import { showResult } from '../state/results.ts'
 import { queryValue } from '../state/router.ts'
 import { confirmDisconnect, BanDialog, TraceDialog } from './client-acts.tsx'
 import { versionOf } from './clients.tsx'
@@ -135,7 +135,7 @@ function Subscriptions({ clientId }: { readonly clientId: string }): JSX.Element
       act: t('unsubscribe'),
       run: async () => {
         const result = await api.mqtt_unsubscribe({ body: { clientid: clientId, topic } })
-        tellResult(t('unsubscribeTitle', { topic }), result)
+        showResult(t('unsubscribeTitle', { topic }), result)
         found.reload()
         return true
       },
@@ -175,7 +175,7 @@ function SubscribeForm({ clientId, found }: SubscribeProps): JSX.Element {
   const subscribe = async (event: Event): Promise<void> => {
     event.preventDefault()
     const result = await api.mqtt_subscribe({ body: { clientid: clientId, topic, qos: Number(qos) } })
-    if (tellResult(`${t('subscribe')} ${topic}`, result)) setTopic('')
+    if (showResult(`${t('subscribe')} ${topic}`, result)) setTopic('')
     found.reload()
   }
   return (

@@ -8,7 +8,7 @@ import { api, may, textOf } from '../state/api.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
-import { tellFailed, tellResult } from '../state/results.ts'
+import { showFailed, showResult } from '../state/results.ts'
 import { type Change, ChangeList, type Outcome, OutcomeView } from './configuration-changes.tsx'
 
 type Version = Extract<
@@ -24,7 +24,7 @@ export function ConfigurationHistory(): JSX.Element {
   const compare = async ({ number }: Version): Promise<readonly Change[] | undefined> => {
     const result = await api.diff_configuration({ params: { number: String(number) } })
     if ('reply' in result) return result.reply.data.changes
-    tellFailed(t('compare'), textOf(result.failure))
+    showFailed(t('compare'), textOf(result.failure))
     return undefined
   }
   const show = async (version: Version): Promise<void> => {
@@ -42,7 +42,7 @@ export function ConfigurationHistory(): JSX.Element {
       act: t('rollBack'),
       run: async () => {
         const result = await api.rollback_configuration({ params: { number: String(version.number) } })
-        if (tellResult(title, result) && 'reply' in result) setOutcome(result.reply.data)
+        if (showResult(title, result) && 'reply' in result) setOutcome(result.reply.data)
         found.reload()
         return true
       },

@@ -8,7 +8,7 @@ import { FailureNotice } from '../parts/page.tsx'
 import { api, may, textOf } from '../state/api.ts'
 import { t } from '../state/messages.ts'
 import { useQuery } from '../state/query.ts'
-import { tellDone } from '../state/results.ts'
+import { showDone } from '../state/results.ts'
 import { queryValue } from '../state/router.ts'
 import { ChangeList, type Outcome, OutcomeView } from './configuration-changes.tsx'
 import { type Setting, SettingField } from './setting-field.tsx'
@@ -40,7 +40,7 @@ export function ConfigurationSettings(): JSX.Element {
     if ('failure' in result) return textOf(result.failure)
     setOutcome(result.reply.data)
     setEdited(new Map())
-    tellDone(t('applyChanges'))
+    showDone(t('applyChanges'))
     found.reload()
     return undefined
   }

@@ -8,7 +8,7 @@ import { api, type Failure, may } from '../state/api.ts'
 import { t } from '../state/messages.ts'
 import { useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
-import { tellDone } from '../state/results.ts'
+import { showDone } from '../state/results.ts'
 import { type Change, ChangeList, type Outcome, OutcomeView } from './configuration-changes.tsx'
 
 const editorRows = 24
@@ -34,7 +34,7 @@ export function ConfigurationText(): JSX.Element {
     if ('failure' in result) return
     setOutcome(result.reply.data)
     setPreview(undefined)
-    tellDone(t('applyConfiguration'))
+    showDone(t('applyConfiguration'))
   }
   const check = async (): Promise<void> => {
     const result = await api.check_configuration({ body: text ?? '' })

@@ -9,7 +9,7 @@ import { api, may } from '../state/api.ts'
 import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { useQuery } from '../state/query.ts'
-import { tellResult } from '../state/results.ts'
+import { showResult } from '../state/results.ts'
 
 interface DeadLettersProps {
   /** `type:name` */
@@ -26,7 +26,7 @@ export function DeadLetters({ action, onClose, onChanged }: DeadLettersProps): J
     const result = await (what === 'retry'
       ? api.retry_dead_letters({ params, query })
       : api.remove_dead_letters({ params, query }))
-    tellResult(`${t(what === 'retry' ? 'sendAgain' : 'delete')} ${action}`, result)
+    showResult(`${t(what === 'retry' ? 'sendAgain' : 'delete')} ${action}`, result)
     found.reload()
     onChanged()
   }

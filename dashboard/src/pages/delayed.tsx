@@ -13,7 +13,7 @@ import { formatSeconds, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
-import { tellResult } from '../state/results.ts'
+import { showResult } from '../state/results.ts'
 import { messageColumns } from './message-columns.tsx'
 
 type Row = Extract<Awaited<ReturnType<typeof api.list_delayed_messages>>, { reply: unknown }>['reply']['data'][number]
@@ -86,7 +86,7 @@ function deletion(onDone: () => void): RowAction<Row> {
         text: t('deleteDelayedText'),
         act: t('delete'),
         run: async () => {
-          tellResult(title, await api.delete_delayed_message({ params: { node, msgid } }))
+          showResult(title, await api.delete_delayed_message({ params: { node, msgid } }))
           onDone()
           return true
         },

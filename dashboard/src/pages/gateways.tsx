@@ -9,7 +9,7 @@ import { api, may } from '../state/api.ts'
 import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
-import { tellResult } from '../state/results.ts'
+import { showResult } from '../state/results.ts'
 import { NewEntryDialog } from './new-entry-dialog.tsx'
 import { SectionDialog } from './section-dialog.tsx'
 
@@ -27,12 +27,12 @@ export default function Gateways(): JSX.Element {
   const canChange = may('change_gateway')
   const turn = async (name: string, isOn: boolean): Promise<void> => {
     const result = await api.enable_gateway({ params: { name, enable: isOn ? 'true' : 'false' } })
-    tellResult(`${t(isOn ? 'turnOn' : 'turnOff')} ${name}`, result)
+    showResult(`${t(isOn ? 'turnOn' : 'turnOff')} ${name}`, result)
     found.reload()
   }
   const edit = async ({ name }: Gateway): Promise<void> => {
     const result = await api.get_gateway({ params: { name } })
-    if ('failure' in result) tellResult(`${t('edit')} ${name}`, result)
+    if ('failure' in result) showResult(`${t('edit')} ${name}`, result)
     else setEdited({ name, configuration: result.reply.configuration })
   }
   return (

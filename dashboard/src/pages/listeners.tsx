@@ -6,7 +6,7 @@ import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
-import { tellResult } from '../state/results.ts'
+import { showResult } from '../state/results.ts'
 
 type Action = 'start' | 'stop' | 'restart'
 
@@ -19,7 +19,7 @@ export default function Listeners(): JSX.Element {
   const rows = found.reply?.data.flatMap(({ node, listeners }) => listeners.map((row) => ({ ...row, node })))
   const control = async (action: Action, identifier: string): Promise<boolean> => {
     const result = await api.control_listener({ params: { identifier, action } })
-    tellResult(titleOf(action, identifier), result)
+    showResult(titleOf(action, identifier), result)
     found.reload()
     return true
   }

@@ -10,7 +10,7 @@ import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
-import { tellDone, tellResult } from '../state/results.ts'
+import { showDone, showResult } from '../state/results.ts'
 
 type Row = Extract<Awaited<ReturnType<typeof api.get_namespaces>>, { reply: unknown }>['reply']['data'][number]
 type Limit = Row['limits']['max_clients']
@@ -29,7 +29,7 @@ export default function Namespaces(): JSX.Element {
       act: t('delete'),
       typed: namespace,
       run: async () => {
-        tellResult(t('deleteTitle', { name: namespace }), await api.remove_namespace({ params: { namespace } }))
+        showResult(t('deleteTitle', { name: namespace }), await api.remove_namespace({ params: { namespace } }))
         found.reload()
         return true
       },
@@ -131,7 +131,7 @@ function NamespaceDialog({ row, onClose, onDone }: DialogProps): JSX.Element {
     }
     const result = await api.change_namespace({ params: { namespace }, body })
     if ('failure' in result) return textOf(result.failure)
-    tellDone(title)
+    showDone(title)
     onDone()
     return undefined
   }

@@ -11,7 +11,7 @@ import { api, type Failure, may, type Result, textOf } from '../state/api.ts'
 import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { useQuery } from '../state/query.ts'
-import { tellDone } from '../state/results.ts'
+import { showDone } from '../state/results.ts'
 import { type Setting, SettingField } from './setting-field.tsx'
 import { type SettingProblems, settingProblems } from './setting-problems.ts'
 import { settingsObject } from './setting-values.ts'
@@ -141,7 +141,7 @@ function EntryForm(props: FormProps): JSX.Element {
   const add = async (): Promise<string | undefined> => {
     const result = await onAdd(entry)
     if ('failure' in result) return place(result.failure)
-    tellDone(`${title} ${entry.type}:${entry.name}`)
+    showDone(`${title} ${entry.type}:${entry.name}`)
     onDone()
     return undefined
   }

@@ -6,7 +6,7 @@ import { formatBytes, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
-import { tellResult } from '../state/results.ts'
+import { showResult } from '../state/results.ts'
 
 export default function Nodes(): JSX.Element {
   const found = useQuery('nodes', (options) => api.list_nodes({}, options), listMs)
@@ -58,7 +58,7 @@ function confirmControl(action: 'restart' | 'stop', node: string): void {
     act: t(action === 'restart' ? 'restartBroker' : 'stopBroker'),
     typed: node,
     run: async () => {
-      tellResult(title, await api.ctrl_broker({ params: { action } }))
+      showResult(title, await api.ctrl_broker({ params: { action } }))
       return true
     },
   })

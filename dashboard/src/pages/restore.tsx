@@ -10,7 +10,7 @@ import { api, type Failure, type Result, textOf } from '../state/api.ts'
 import { formatNumber, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { useQuery } from '../state/query.ts'
-import { tellDone } from '../state/results.ts'
+import { showDone } from '../state/results.ts'
 import { type BackupFile, Progress } from './backup.tsx'
 
 interface RestoreProps {
@@ -42,7 +42,7 @@ export function RestoreDialog({ file, onClose, onDone }: RestoreProps): JSX.Elem
       return
     }
     setOutcome(result.reply.data)
-    tellDone(`${t('restore')} ${filename}`)
+    showDone(`${t('restore')} ${filename}`)
     onDone()
   }
   return (

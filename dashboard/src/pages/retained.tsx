@@ -12,7 +12,7 @@ import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
-import { tellResult } from '../state/results.ts'
+import { showResult } from '../state/results.ts'
 import { queryValue } from '../state/router.ts'
 import { messageColumns } from './message-columns.tsx'
 
@@ -30,7 +30,7 @@ export default function Retained(): JSX.Element {
       text: t('deleteRetainedText'),
       act: t('delete'),
       run: async () => {
-        tellResult(t('deleteTitle', { name: topic }), await api.delete_retained({ params: { topic } }))
+        showResult(t('deleteTitle', { name: topic }), await api.delete_retained({ params: { topic } }))
         found.reload()
         return true
       },

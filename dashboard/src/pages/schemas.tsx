@@ -11,7 +11,7 @@ import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
-import { tellDone, tellResult } from '../state/results.ts'
+import { showDone, showResult } from '../state/results.ts'
 
 type Schema = Extract<Awaited<ReturnType<typeof api.get_schemas>>, { reply: unknown }>['reply'][number]
 
@@ -27,7 +27,7 @@ export default function Schemas(): JSX.Element {
       text: t('deleteSchemaText'),
       act: t('delete'),
       run: async () => {
-        tellResult(t('deleteTitle', { name }), await api.remove_schema({ params: { name } }))
+        showResult(t('deleteTitle', { name }), await api.remove_schema({ params: { name } }))
         found.reload()
         return true
       },
@@ -93,7 +93,7 @@ function SchemaDialog({ known, onClose, onDone }: DialogProps): JSX.Element {
         ? await api.add_schema({ body: { name, ...body } })
         : await api.change_schema({ params: { name: known.name }, body })
     if ('failure' in result) return textOf(result.failure)
-    tellDone(known === undefined ? `${title}: ${name}` : title)
+    showDone(known === undefined ? `${title}: ${name}` : title)
     onDone()
     return undefined
   }

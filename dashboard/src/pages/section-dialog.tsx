@@ -9,7 +9,7 @@ import { FailureNotice } from '../parts/page.tsx'
 import { api, may, type Result, textOf } from '../state/api.ts'
 import { t } from '../state/messages.ts'
 import { type Query, useQuery } from '../state/query.ts'
-import { tellDone } from '../state/results.ts'
+import { showDone } from '../state/results.ts'
 import { namespaceInRoute } from '../state/router.ts'
 import { type Setting, SettingField } from './setting-field.tsx'
 import { settingProblems } from './setting-problems.ts'
@@ -105,7 +105,7 @@ function SectionForm(props: SectionFormProps): JSX.Element {
     setEdited(next)
   }
   /** Returns what belongs to no field. */
-  const tellProblems = (message: string): string => {
+  const showProblems = (message: string): string => {
     const placed = settingProblems(message, settings?.map(labelOf) ?? [], path)
     setProblems(placed.byKey)
     return [...placed.rest, ...(placed.byKey.size > 0 ? [t('seeMarkedFields')] : [])].join('\n')
@@ -118,9 +118,9 @@ function SectionForm(props: SectionFormProps): JSX.Element {
     })
     if (changed.length > 0) {
       const result = await onChange(changed)
-      if ('failure' in result) return tellProblems(textOf(result.failure))
+      if ('failure' in result) return showProblems(textOf(result.failure))
     }
-    tellDone(act)
+    showDone(act)
     onDone()
     return undefined
   }

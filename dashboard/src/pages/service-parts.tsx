@@ -8,7 +8,7 @@ import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { confirmBefore } from '../state/confirmations.ts'
 import { useQuery } from '../state/query.ts'
-import { tellResult } from '../state/results.ts'
+import { showResult } from '../state/results.ts'
 import { type NewEntry, NewEntryDialog } from './new-entry-dialog.tsx'
 import { SectionDialog } from './section-dialog.tsx'
 
@@ -82,7 +82,7 @@ export function commonColumns<Row extends Service>(
   const turn = async (row: Row, isOn: boolean): Promise<void> => {
     const params = { id: idOf(row), enable: isOn ? 'true' : 'false' } as const
     const result = await calls[kind].enable({ params })
-    tellResult(`${t(isOn ? 'turnOn' : 'turnOff')} ${idOf(row)}`, result)
+    showResult(`${t(isOn ? 'turnOn' : 'turnOff')} ${idOf(row)}`, result)
     onChanged()
   }
   return [
@@ -119,7 +119,7 @@ export function commonActions<Row extends Service>(
       run: async () => {
         const params = { id: idOf(row) }
         const result = await calls[kind].remove({ params })
-        tellResult(t('deleteTitle', { name: idOf(row) }), result)
+        showResult(t('deleteTitle', { name: idOf(row) }), result)
         onChanged()
         return true
       },
@@ -179,6 +179,6 @@ function KnownService(props: ServiceDialogProps & { readonly known: Named }): JS
 
 /** What the API takes back: without what it tells of the state. */
 function settingsOf(known: Named): Readonly<Record<string, unknown>> {
-  const told = new Set(['type', 'name', 'status', 'status_reason', 'node_status', 'counters'])
-  return Object.fromEntries(Object.entries(known).filter(([key]) => !told.has(key)))
+  const shownFields = new Set(['type', 'name', 'status', 'status_reason', 'node_status', 'counters'])
+  return Object.fromEntries(Object.entries(known).filter(([key]) => !shownFields.has(key)))
 }

@@ -10,7 +10,7 @@ import { formatSeconds, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, type Query, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
-import { tellResult } from '../state/results.ts'
+import { showResult } from '../state/results.ts'
 import { commonActions, commonColumns, idOf, type Kind, type Named, ServiceDialog } from './service-parts.tsx'
 import { DeadLetters } from './dead-letters.tsx'
 
@@ -112,7 +112,7 @@ function Actions({ found, canChange, onEdit, onLetters, onChanged }: ActionsProp
       text: t('restartServiceText'),
       act: t('restart'),
       run: async () => {
-        tellResult(t('restartTitle', { name: id }), await api.control_action({ params: { id, operation: 'restart' } }))
+        showResult(t('restartTitle', { name: id }), await api.control_action({ params: { id, operation: 'restart' } }))
         onChanged()
         return true
       },

@@ -10,7 +10,7 @@ import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
-import { tellResult } from '../state/results.ts'
+import { showResult } from '../state/results.ts'
 import { queryValue } from '../state/router.ts'
 import { commonActions, commonColumns, idOf, type Named, ServiceDialog } from './service-parts.tsx'
 
@@ -46,7 +46,7 @@ export function Sources(): JSX.Element {
       text: t('restartServiceText'),
       act: t('restart'),
       run: async () => {
-        tellResult(t('restartTitle', { name: id }), await api.control_source({ params: { id, operation: 'restart' } }))
+        showResult(t('restartTitle', { name: id }), await api.control_source({ params: { id, operation: 'restart' } }))
         found.reload()
         return true
       },

@@ -8,7 +8,7 @@ import { objectIn } from '../parts/json-dialog.tsx'
 import { api, textOf } from '../state/api.ts'
 import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
-import { tellDone } from '../state/results.ts'
+import { showDone } from '../state/results.ts'
 import type { SqlRule } from './sql-rules.tsx'
 
 const sqlRows = 6
@@ -37,7 +37,7 @@ export function RuleDialog({ rule, onClose, onDone }: RuleDialogProps): JSX.Elem
         ? await api.add_rule({ body: id === '' ? body : { ...body, id } })
         : await api.change_rule({ params: { id: rule.id }, body })
     if ('failure' in result) return textOf(result.failure)
-    tellDone(`${t(rule === undefined ? 'addRule' : 'edit')} ${result.reply.id}`)
+    showDone(`${t(rule === undefined ? 'addRule' : 'edit')} ${result.reply.id}`)
     onDone()
     return undefined
   }

@@ -12,7 +12,7 @@ import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
-import { tellResult } from '../state/results.ts'
+import { showResult } from '../state/results.ts'
 import { ConvertDialog, RuleDialog } from './sql-rule-dialogs.tsx'
 
 type Replies<Name extends keyof typeof api> = Extract<
@@ -68,14 +68,14 @@ export function SqlRules(): JSX.Element {
       text: t('deleteSqlRuleText'),
       act: t('delete'),
       run: async () => {
-        tellResult(t('deleteTitle', { name: id }), await api.remove_rule({ params: { id } }))
+        showResult(t('deleteTitle', { name: id }), await api.remove_rule({ params: { id } }))
         found.reload()
         return true
       },
     })
   const turn = async ({ id, sql, actions, description }: Row, enable: boolean): Promise<void> => {
     const result = await api.change_rule({ params: { id }, body: { sql, actions, description, enable } })
-    tellResult(`${t(enable ? 'turnOn' : 'turnOff')} ${id}`, result)
+    showResult(`${t(enable ? 'turnOn' : 'turnOff')} ${id}`, result)
     found.reload()
   }
   return (

@@ -12,7 +12,7 @@ import { formatNumber, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
-import { tellDone, tellResult } from '../state/results.ts'
+import { showDone, showResult } from '../state/results.ts'
 
 type Row = Extract<Awaited<ReturnType<typeof api.get_topic_metrics>>, { reply: unknown }>['reply'][number]
 
@@ -73,7 +73,7 @@ function metricColumns(): readonly Column<Row>[] {
 
 function metricActions(onDone: () => void): readonly RowAction<Row>[] {
   const reset = async ({ topic }: Row): Promise<void> => {
-    tellResult(`${t('reset')} ${topic}`, await api.reset_topic_metrics({ body: { action: 'reset', topic } }))
+    showResult(`${t('reset')} ${topic}`, await api.reset_topic_metrics({ body: { action: 'reset', topic } }))
     onDone()
   }
   const remove = ({ topic }: Row): void =>
@@ -82,7 +82,7 @@ function metricActions(onDone: () => void): readonly RowAction<Row>[] {
       text: t('deleteTopicMetricsText'),
       act: t('delete'),
       run: async () => {
-        tellResult(t('deleteTitle', { name: topic }), await api.delete_topic_metrics({ params: { topic } }))
+        showResult(t('deleteTitle', { name: topic }), await api.delete_topic_metrics({ params: { topic } }))
         onDone()
         return true
       },
@@ -103,7 +103,7 @@ function TopicDialog({ onClose, onDone }: DialogProps): JSX.Element {
   const save = async (): Promise<string | undefined> => {
     const result = await api.add_topic_metrics({ body: { topic } })
     if ('failure' in result) return textOf(result.failure)
-    tellDone(`${t('addTopic')}: ${topic}`)
+    showDone(`${t('addTopic')}: ${topic}`)
     onDone()
     return undefined
   }

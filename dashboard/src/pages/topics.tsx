@@ -11,7 +11,7 @@ import { formatNumber, visible } from '../state/format.ts'
 import { LiveTopics } from '../state/live-topics.ts'
 import { t } from '../state/messages.ts'
 import { confirmBefore } from '../state/confirmations.ts'
-import { tellResult } from '../state/results.ts'
+import { showResult } from '../state/results.ts'
 import { changeQuery, queryValue } from '../state/router.ts'
 import { clientColumn } from './message-columns.tsx'
 import { MessageList } from './topic-messages.tsx'
@@ -169,7 +169,7 @@ function PublishForm({ topic: preset }: { readonly topic: string }): JSX.Element
   const publish = async (event: Event): Promise<void> => {
     event.preventDefault()
     const result = await api.mqtt_publish({ body: { topic, payload, qos: Number(qos), retain: isRetained } })
-    tellResult(`${t('publish')} ${topic}`, result)
+    showResult(`${t('publish')} ${topic}`, result)
   }
   const clear = (): void =>
     confirmBefore({
@@ -177,7 +177,7 @@ function PublishForm({ topic: preset }: { readonly topic: string }): JSX.Element
       text: t('deleteRetainedText'),
       act: t('clearRetained'),
       run: async () => {
-        tellResult(t('clearRetainedTitle', { topic }), await api.delete_retained({ params: { topic } }))
+        showResult(t('clearRetainedTitle', { topic }), await api.delete_retained({ params: { topic } }))
         return true
       },
     })

@@ -10,7 +10,7 @@ import { formatBytes, visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { listMs, useQuery } from '../state/query.ts'
 import { confirmBefore } from '../state/confirmations.ts'
-import { tellFailed, tellResult } from '../state/results.ts'
+import { showFailed, showResult } from '../state/results.ts'
 import { queryValue } from '../state/router.ts'
 import { TraceDialog } from './client-acts.tsx'
 
@@ -102,7 +102,7 @@ function traceActions(setShown: (shown: Shown) => void, onDone: () => void): rea
     if (text !== undefined) saveFile(`${name}.ndjson`, 'application/x-ndjson', text)
   }
   const stop = async ({ name }: Trace): Promise<void> => {
-    tellResult(`${t('stop')} ${name}`, await api.stop_trace({ params: { name } }))
+    showResult(`${t('stop')} ${name}`, await api.stop_trace({ params: { name } }))
     onDone()
   }
   const remove = ({ name }: Trace): void =>
@@ -111,7 +111,7 @@ function traceActions(setShown: (shown: Shown) => void, onDone: () => void): rea
       text: t('deleteTraceText'),
       act: t('delete'),
       run: async () => {
-        tellResult(t('deleteTitle', { name }), await api.delete_trace({ params: { name } }))
+        showResult(t('deleteTitle', { name }), await api.delete_trace({ params: { name } }))
         onDone()
         return true
       },
@@ -147,6 +147,6 @@ function ShownTrace({ shown, onClose }: { readonly shown: Shown; readonly onClos
 async function readTrace(name: string): Promise<string | undefined> {
   const result = await api.download_trace({ params: { name } })
   if ('reply' in result) return result.reply
-  tellFailed(`${t('download')} ${name}`, textOf(result.failure))
+  showFailed(`${t('download')} ${name}`, textOf(result.failure))
   return undefined
 }

@@ -2,7 +2,7 @@ import type { ComponentChildren, JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { type Result, textOf } from '../state/api.ts'
 import { t } from '../state/messages.ts'
-import { tellDone } from '../state/results.ts'
+import { showDone } from '../state/results.ts'
 import { FormDialog } from './dialogs.tsx'
 import { TextArea } from './fields.tsx'
 
@@ -28,7 +28,7 @@ export function JsonDialog({ title, act, value, onClose, onDone, onSave, childre
     if (typeof parsed === 'string') return parsed
     const result = await onSave(parsed)
     if ('failure' in result) return textOf(result.failure)
-    tellDone(act)
+    showDone(act)
     onDone()
     return undefined
   }

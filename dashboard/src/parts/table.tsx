@@ -7,7 +7,7 @@ import { t } from '../state/messages.ts'
 import { type CellValue, saveFile, writeCsv } from '../state/export.ts'
 import { type Result, textOf } from '../state/api.ts'
 import type { Query } from '../state/query.ts'
-import { tellFailed } from '../state/results.ts'
+import { showFailed } from '../state/results.ts'
 import { CopyButton, Name } from './values.tsx'
 
 export interface Column<Row> {
@@ -177,7 +177,7 @@ function ExportButtons<Row>({ columns, rows = [], all, caption, fileName }: Tabl
   const table = async (word: string): Promise<CellValue[][] | undefined> => {
     const found = (await all?.()) ?? { reply: { data: rows } }
     if ('failure' in found) {
-      tellFailed(`${word} ${caption}`, textOf(found.failure))
+      showFailed(`${word} ${caption}`, textOf(found.failure))
       return undefined
     }
     return found.reply.data.slice(0, maxExportRows).map((row) => columns.map((column) => column.value(row)))

@@ -7,7 +7,7 @@ import { api, textOf } from '../state/api.ts'
 import { t } from '../state/messages.ts'
 import { language, theme, timeZone } from '../state/preferences.ts'
 import { confirmBefore } from '../state/confirmations.ts'
-import { tellDone, tellResult } from '../state/results.ts'
+import { showDone, showResult } from '../state/results.ts'
 import { endSession, session } from '../state/session.ts'
 
 export function AccountMenu(): JSX.Element {
@@ -110,7 +110,7 @@ function requireSecondFactor(username: string): void {
     run: async () => {
       const body = { mechanism: 'totp' } as const
       const result = await api.change_mfa({ params: { username }, body }, { namespace: null })
-      if ('failure' in result) tellResult(t('requireSecondFactor'), result)
+      if ('failure' in result) showResult(t('requireSecondFactor'), result)
       else await signOut(username)
       return true
     },
@@ -134,7 +134,7 @@ function ChangePassword({ onClose }: { readonly onClose: () => void }): JSX.Elem
     // Logins with the old password have ended, this one too.
     const again = await api.login({ body: { username, password: next } }, { namespace: null })
     if ('reply' in again && session.value !== undefined) session.value = { ...session.value, token: again.reply.token }
-    tellDone(t('changePassword'))
+    showDone(t('changePassword'))
     return undefined
   }
   return (

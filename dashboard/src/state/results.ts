@@ -8,17 +8,17 @@ export type Outcome = { readonly kind: 'done' | 'failed'; readonly text: string 
 
 export const outcome = signal<Outcome | undefined>(undefined)
 
-export function tellDone(what: string): void {
+export function showDone(what: string): void {
   outcome.value = { kind: 'done', text: t('done', { what }) }
 }
 
-export function tellFailed(what: string, why: string): void {
+export function showFailed(what: string, why: string): void {
   outcome.value = { kind: 'failed', text: `${what}: ${why}` }
 }
 
 /** Tells what came of it. Returns whether it is done. */
-export function tellResult(what: string, result: Result<unknown>): boolean {
-  if ('reply' in result) tellDone(what)
-  else tellFailed(what, textOf(result.failure))
+export function showResult(what: string, result: Result<unknown>): boolean {
+  if ('reply' in result) showDone(what)
+  else showFailed(what, textOf(result.failure))
   return 'reply' in result
 }

@@ -36,10 +36,10 @@ function readLine(line: string, user: string | undefined): Rule | { readonly use
   const [, word = '', rest = ''] = /^(\S+)\s*(.*)$/.exec(line) ?? []
   if (word === 'user') return rest === '' ? 'it names no user' : { user: rest }
   if (word !== 'topic' && word !== 'pattern') return `${JSON.stringify(word.slice(0, 40))} is not known`
-  const [, said, named = ''] = /^(?:(read|write|readwrite|deny)\s+)?(.*)$/.exec(rest) ?? []
+  const [, access, named = ''] = /^(?:(read|write|readwrite|deny)\s+)?(.*)$/.exec(rest) ?? []
   if (named === '') return 'it names no topic'
-  const permit = said === 'deny' ? 'deny' : 'allow'
-  const action = actions[(said ?? 'readwrite') as keyof typeof actions]
+  const permit = access === 'deny' ? 'deny' : 'allow'
+  const action = actions[(access ?? 'readwrite') as keyof typeof actions]
   if (word === 'pattern') {
     const filter = named.replaceAll('%c', '${clientid}').replaceAll('%u', '${username}')
     return { user: undefined, permit, action, filter }

@@ -2,7 +2,7 @@
 // exclusive filter is on another shard, the core sends a request to that shard first.
 //
 //   command ──► subscribed ──────────────────────────────────────────────► result after the commit
-//           ──► exclusive-wanted ~~> exclusive-response ──► subscribed, or released ──► result
+//           ──► exclusive-request ~~> exclusive-response ──► subscribed, or released ──► result
 
 import { reasonCodes, splitExclusiveFilter, type TopicFilter } from '../../protocol/index.ts'
 import type { AckParts, Parts, SubscribeParts } from '../state/parts.ts'
@@ -53,7 +53,7 @@ export function subscribeAsAdmin(
   peerTable.exclusiveCommands.set(peerRequestId, wanted)
   state.outputs.peerSends.push({
     to: owner,
-    message: { kind: 'exclusive-wanted', requestId: peerRequestId, filter: exclusive, clientId },
+    message: { kind: 'exclusive-request', requestId: peerRequestId, filter: exclusive, clientId },
   })
 }
 

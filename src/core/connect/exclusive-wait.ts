@@ -125,5 +125,5 @@ function requestExclusive(
   const requestId = state.ids.nextSerial()
   wait.missing.set(requestId, filter)
   peerTable.exclusiveRequests.set(requestId, connection)
-  state.outputs.peerSends.push({ to: owner, message: { kind: 'exclusive-wanted', requestId, filter, clientId } })
+  state.outputs.peerSends.push({ to: owner, message: { kind: 'exclusive-request', requestId, filter, clientId } })
 }

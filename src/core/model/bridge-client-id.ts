@@ -88,12 +88,12 @@ export function spoolProperties({ maxMessages, dropsNewest, dropsOldest }: Spool
 }
 
 export function spoolLimitsIn(properties: UserProperties | undefined): SpoolLimits {
-  const said = new Map(properties)
-  const maxMessages = said.get(maxMessagesName)
+  const values = new Map(properties)
+  const maxMessages = values.get(maxMessagesName)
   return {
     maxMessages: maxMessages === undefined ? undefined : Number(maxMessages),
-    dropsNewest: said.has(dropsNewestName),
-    dropsOldest: said.has(dropsOldestName),
+    dropsNewest: values.has(dropsNewestName),
+    dropsOldest: values.has(dropsOldestName),
   }
 }
 

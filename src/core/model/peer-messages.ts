@@ -11,8 +11,8 @@
 //        |-------------- publish m (retain) --------------------------------------------->|
 //        |<------------- committed n --------------|   PUBACK waits for these
 //        |<------------- committed m ------------------------------------------------------|
-//                                                  |-- retained-wanted after {P: m} ------->|
-//                                                  |<- retained-found ----------------------|
+//                                                  |-- retained-request after {P: m} ------>|
+//                                                  |<- retained-response -------------------|
 //
 // Both ends of a link count the numbered messages (publish, release) in each direction since the link was opened, from 1;
 // the number itself is not sent. `committed upTo n`: the changes of the first n of them are durable, or need no write.
@@ -107,7 +107,7 @@ export interface PeerCommitted {
 
 /** A session subscribed: requests the matching retained messages of the receiver, one slice at a time. */
 export interface PeerRetainedRequest {
-  readonly kind: 'retained-wanted'
+  readonly kind: 'retained-request'
   /** Chosen by the requesting shard; unique for the link. */
   readonly requestId: number
   /** Undefined: requests the next slice of an earlier request. */
@@ -118,7 +118,7 @@ export interface PeerRetainedRequest {
 }
 
 export interface PeerRetainedResponse {
-  readonly kind: 'retained-found'
+  readonly kind: 'retained-response'
   readonly requestId: number
   readonly messages: readonly Message[]
   readonly isEnd: boolean
@@ -132,7 +132,7 @@ export interface PeerRetainedCancelled {
 
 /** `$exclusive/topic` is held by one session of the node at a time. The owner shard of the topic has the registry. */
 export interface PeerExclusive {
-  readonly kind: 'exclusive-wanted' | 'exclusive-given-back'
+  readonly kind: 'exclusive-request' | 'exclusive-released'
   readonly requestId: number
   readonly filter: TopicFilter
   readonly clientId: string
@@ -150,7 +150,7 @@ export interface PeerExclusiveResponse {
  * the session uses it.
  */
 export interface PeerReleaseRequest {
-  readonly kind: 'release-wanted'
+  readonly kind: 'release-request'
   readonly publisher: string
   readonly packetId: PacketId
 }

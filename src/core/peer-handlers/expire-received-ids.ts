@@ -63,7 +63,7 @@ function expireReceivedId(
   // The age starts again, so that the next request follows after the same time, not at each tick.
   peerTable.received.add(publisher, packetId, { isStored: false, nowMs: state.nowMs })
   if (peerTable.peer(owner).link !== undefined)
-    state.outputs.peerSends.push({ to: owner, message: { kind: 'release-wanted', publisher, packetId } })
+    state.outputs.peerSends.push({ to: owner, message: { kind: 'release-request', publisher, packetId } })
 }
 
 export function handleReleaseRequest(

@@ -15,11 +15,11 @@ export function handleExclusive(outputs: OutputLists, peerTable: PeerTable, peer
   const { kind, requestId, filter, clientId } = message
   // Until all peers have announced what they hold, no filter can be granted. A release may follow a grant that is still
   // waiting, so it waits behind it.
-  if (!peerTable.isReady && (kind === 'exclusive-given-back' || requestId !== announcement)) {
+  if (!peerTable.isReady && (kind === 'exclusive-released' || requestId !== announcement)) {
     peerTable.exclusiveDeferred.push({ peer: peer.number, message })
     return
   }
-  if (kind === 'exclusive-given-back') return peerTable.exclusive.release(filter, peer.number, clientId)
+  if (kind === 'exclusive-released') return peerTable.exclusive.release(filter, peer.number, clientId)
   const isGranted = peerTable.exclusive.acquire(filter, peer.number, clientId)
   if (requestId === announcement) return
   outputs.peerSends.push({ to: peer.number, message: { kind: 'exclusive-response', requestId, isGranted } })
@@ -63,7 +63,7 @@ export function announceHeldFilters(state: Parts<'outputs' | 'subscriptions'>, p
     if (ownerOf(filter, peerTable.shard.count) !== peer.number) return
     state.outputs.peerSends.push({
       to: peer.number,
-      message: { kind: 'exclusive-wanted', requestId: announcement, filter, clientId },
+      message: { kind: 'exclusive-request', requestId: announcement, filter, clientId },
     })
   }
   for (const [filter, { clientId }] of state.subscriptions.exclusiveHolders) announce(filter, clientId)

@@ -93,7 +93,7 @@ function handleMessage(state: BrokerState, peerTable: PeerTable, peer: Peer, mes
       return handleForwarded(state, peerTable, { from: peer.number, link }, message)
     case 'release':
       return handleReleased(state, peerTable, link, message)
-    case 'release-wanted':
+    case 'release-request':
       return handleReleaseRequest(state, peer, message)
     case 'interest':
       handleInterest(state, peerTable, { peer, link }, message)
@@ -104,14 +104,14 @@ function handleMessage(state: BrokerState, peerTable: PeerTable, peer: Peer, mes
       return handleDeferredExclusive(state.outputs, peerTable)
     case 'committed':
       return handlePeerCommit(state, peer, message)
-    case 'retained-wanted':
+    case 'retained-request':
       return handleRetainedRequest(state, peerTable, peer, message)
-    case 'retained-found':
+    case 'retained-response':
       return handleRetainedResponse(state.retained, peerTable, message)
     case 'retained-cancelled':
       return cancelRequest(state.retained, peerTable, requestKey(peer, message.requestId))
-    case 'exclusive-wanted':
-    case 'exclusive-given-back':
+    case 'exclusive-request':
+    case 'exclusive-released':
       return handleExclusive(state.outputs, peerTable, peer, message)
     case 'exclusive-response':
       return handleExclusiveResponse(state, peerTable, message)

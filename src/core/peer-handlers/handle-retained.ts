@@ -78,7 +78,7 @@ export function sendRetainedResponses(
     request.requested = 0
     state.outputs.peerSends.push({
       to: request.peer,
-      message: { kind: 'retained-found', requestId: request.requestId, messages, isEnd },
+      message: { kind: 'retained-response', requestId: request.requestId, messages, isEnd },
     })
     if (!isEnd) continue
     cancelRequest(state.retained, peerTable, key)

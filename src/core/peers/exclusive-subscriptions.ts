@@ -56,7 +56,7 @@ export function releaseAtOwner(
   const owner = ownerOf(filter, count)
   if (owner === own) return peerTable.exclusive.release(filter, own, clientId)
   if (peerTable.peer(owner).link === undefined) return
-  const message = { kind: 'exclusive-given-back', requestId: announcement, filter, clientId } as const
+  const message = { kind: 'exclusive-released', requestId: announcement, filter, clientId } as const
   outputs.peerSends.push({ to: owner, message })
 }
 

@@ -98,7 +98,7 @@ export function requestMoreRetained(
   source.isRequested = true
   const limit = maxMessagesPerResponse
   if (source.hasBegun) {
-    const more = { kind: 'retained-wanted', requestId: source.requestId, filter: undefined, after: [], limit } as const
+    const more = { kind: 'retained-request', requestId: source.requestId, filter: undefined, after: [], limit } as const
     state.outputs.peerSends.push({ to: owner, message: more })
     return
   }
@@ -108,7 +108,7 @@ export function requestMoreRetained(
   const { requestId } = source
   state.outputs.peerSends.push({
     to: owner,
-    message: { kind: 'retained-wanted', requestId, filter: bareFilter(scan.filter), after, limit },
+    message: { kind: 'retained-request', requestId, filter: bareFilter(scan.filter), after, limit },
   })
 }
 

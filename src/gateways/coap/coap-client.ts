@@ -85,7 +85,7 @@ export class CoapClient implements MqttConnectionCallbacks {
   #sentPings = 0
   #receivedPingresps = 0
   #verifiedPeer: PeerAddress | undefined
-  #heardAtMs: number
+  #receivedAtMs: number
   #nextPingAtMs: number
   #pingIntervalMs: number
 
@@ -99,7 +99,7 @@ export class CoapClient implements MqttConnectionCallbacks {
     this.peer = peer
     this.firstAddress = peer.address
     const nowMs = gateway.dependencies.nowMs()
-    this.#heardAtMs = nowMs
+    this.#receivedAtMs = nowMs
     this.#pingIntervalMs = gateway.settings.heartbeatMs / 2
     this.#nextPingAtMs = nowMs + this.#pingIntervalMs
     this.#mqtt = gateway.dependencies.openMqtt(peer, this)
@@ -135,9 +135,9 @@ export class CoapClient implements MqttConnectionCallbacks {
     return isSamePeer(this.#verifiedPeer, this.peer) || isLoopback(this.peer.address)
   }
 
-  noteHeard(peer: PeerAddress): void {
+  noteReceived(peer: PeerAddress): void {
     this.peer = peer
-    this.#heardAtMs = this.#gateway.dependencies.nowMs()
+    this.#receivedAtMs = this.#gateway.dependencies.nowMs()
   }
 
   /** Calls back when the broker has accepted or refused it. */
@@ -250,8 +250,8 @@ export class CoapClient implements MqttConnectionCallbacks {
   /** Without a connection the client remains while it observes, and for a time after that. */
   get #lostAtMs(): number {
     const { heartbeatMs, idleTimeoutMs } = this.#gateway.settings
-    if (this.token !== undefined) return this.#heardAtMs + heartbeatMs * lostAfter
-    return (this.#observations?.size ?? 0) > 0 ? Infinity : this.#heardAtMs + idleTimeoutMs
+    if (this.token !== undefined) return this.#receivedAtMs + heartbeatMs * lostAfter
+    return (this.#observations?.size ?? 0) > 0 ? Infinity : this.#receivedAtMs + idleTimeoutMs
   }
 
   #connect(): void {

@@ -183,7 +183,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
         acknowledged: () => {},
         settled: (result) => {
           if (result.outcome !== 'response') return resolve({ kind: 'no-response' })
-          client.noteHeard(client.peer)
+          client.noteReceived(client.peer)
           client.noteVerified()
           const { code: value, messageId } = result.response
           const text = `${value >> 5}.${String(value & 31).padStart(2, '0')}`
@@ -257,7 +257,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     const client = this.#clients.get(clientId)
     if (client === undefined || !client.hasToken(query.get('token')))
       return this.#respond(exchange, { code: code(4, 1) })
-    client.noteHeard(peer)
+    client.noteReceived(peer)
     client.noteVerified()
     if (request.code === methods.put) return this.#respond(exchange, { code: code(2, 4) })
     client.end('normal')
@@ -314,14 +314,14 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
         if (this.#mayRespondToUnauthenticated(peer)) this.#respond(exchange, { code: code(4, 1) })
         return undefined
       }
-      known.noteHeard(peer)
+      known.noteReceived(peer)
       known.noteVerified()
       return known
     }
     const credentials = this.#credentialsOf(query, clientId)
     const client = known?.hasCredentials(credentials) === true ? known : this.#open(credentials, undefined, peer)
     if (client === undefined) this.#respond(exchange, { code: code(5, 3) })
-    client?.noteHeard(peer)
+    client?.noteReceived(peer)
     return client
   }
 

@@ -72,7 +72,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
   #withdrawCurrent: () => void = () => {}
   readonly #observations = new Map<string, Observation>()
   #lostAtMs: number
-  #heardAtMs: number
+  #receivedAtMs: number
   #pingIntervalMs: number
   #nextPingMs: number
   #nextPacketId = 0
@@ -99,12 +99,12 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     for (const { fields, token } of place.restored?.observations ?? []) this.#restoreObservation(fields, token)
     this.#pushKept(place.restored?.commands ?? [])
     this.#hasKeptCommands = this.#commands.hasOwn
-    this.#heardAtMs = gateway.dependencies.nowMs()
-    this.#lostAtMs = place.restored?.lostAtMs ?? this.#heardAtMs + registration.lifetimeSeconds * msPerSecond
+    this.#receivedAtMs = gateway.dependencies.nowMs()
+    this.#lostAtMs = place.restored?.lostAtMs ?? this.#receivedAtMs + registration.lifetimeSeconds * msPerSecond
     this.#pingIntervalMs = (this.#keepAliveSeconds * msPerSecond) / 2
-    this.#nextPingMs = this.#heardAtMs + this.#pingIntervalMs
+    this.#nextPingMs = this.#receivedAtMs + this.#pingIntervalMs
     // It was not heard since the broker started: it may sleep.
-    if (this.#isRestored && registration.isQueueMode) this.#heardAtMs = -Infinity
+    if (this.#isRestored && registration.isQueueMode) this.#receivedAtMs = -Infinity
     this.#mqtt = gateway.dependencies.openMqtt(place.peer, this, this)
     this.#connect()
   }
@@ -137,16 +137,16 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     return Math.min(this.#lostAtMs, this.#nextPingMs, this.#commands.expiresAtMs)
   }
 
-  noteHeard(peer: PeerAddress): void {
+  noteReceived(peer: PeerAddress): void {
     this.peer = peer
-    this.#heardAtMs = this.#gateway.dependencies.nowMs()
+    this.#receivedAtMs = this.#gateway.dependencies.nowMs()
   }
 
   /** A registration update [LwM2M 1.1 Core 6.2.2]. */
   update(changed: Partial<Registration>, peer: PeerAddress, hasObjects: boolean): void {
     this.#registration = { ...this.#registration, ...changed }
-    this.noteHeard(peer)
-    this.#lostAtMs = this.#heardAtMs + this.#registration.lifetimeSeconds * msPerSecond
+    this.noteReceived(peer)
+    this.#lostAtMs = this.#receivedAtMs + this.#registration.lifetimeSeconds * msPerSecond
     const { settings } = this.#gateway
     this.#keep()
     if (hasObjects || settings.publishesAllUpdates) this.#publish(settings.translators.update, this.#document('update'))
@@ -414,7 +414,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
   get #isReachable(): boolean {
     const { isQueueMode } = this.#registration
     const { queueModeWindowMs } = this.#gateway.settings
-    return !isQueueMode || this.#gateway.dependencies.nowMs() - this.#heardAtMs < queueModeWindowMs
+    return !isQueueMode || this.#gateway.dependencies.nowMs() - this.#receivedAtMs < queueModeWindowMs
   }
 
   /** One command at a time; a device in queue mode gets them while it is awake. */
@@ -437,7 +437,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
       acknowledged: () => this.#publish(translator, jsonOfNotice(command, 'ack')),
       settled: (result) => {
         if (result.outcome === 'response') {
-          this.noteHeard(this.peer)
+          this.noteReceived(this.peer)
           this.#noteObserving(command, result.response, observed)
           const document = jsonOfResponse(command, result, this.#gateway.settings.objects)
           this.#rememberResponse(command, document['data'] as Readonly<Record<string, unknown>>)
@@ -445,7 +445,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
           next.done?.()
         } else if (result.outcome === 'timeout' && this.#registration.isQueueMode) {
           // It sleeps: the command waits in its place until the next packet of the device.
-          this.#heardAtMs = -Infinity
+          this.#receivedAtMs = -Infinity
           this.#commands.putBack()
         } else {
           this.#publish(translator, jsonOfNotice(command, `coap_${result.outcome}`))

@@ -189,7 +189,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
       return
     }
     const device = this.#byPeer.get(peerKey(peer))
-    device?.noteHeard(peer)
+    device?.noteReceived(peer)
     if (message.type === coapTypes.con) this.#exchanges.acknowledge(message.messageId, peer)
     // A device in queue mode that sends a notification is awake.
     device?.sendWaiting()

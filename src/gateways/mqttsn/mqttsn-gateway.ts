@@ -184,8 +184,8 @@ export class MqttSnGateway implements DatagramGateway {
     const isWaking = request.type === 'connect' || request.type === 'pingreq'
     const asleep = isWaking && request.clientId !== undefined ? this.#byClientId.get(request.clientId) : undefined
     // A late copy of PINGREQ from its old port may have woken the client.
-    const isSleeper = asleep?.client.state === 'asleep' || asleep?.client.state === 'awake'
-    if (asleep !== undefined && isSleeper && mayBeSameDevice(asleep.peer, peer))
+    const isSleeping = asleep?.client.state === 'asleep' || asleep?.client.state === 'awake'
+    if (asleep !== undefined && isSleeping && mayBeSameDevice(asleep.peer, peer))
       return this.#move(asleep, peer, request)
     if (request.type === 'connect') return this.#connect(request, peer)
     this.#countDropped('unconnected')

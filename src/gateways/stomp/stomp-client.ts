@@ -57,7 +57,7 @@ export class StompClient implements GatewayStreamCallbacks {
   #mqtt: MqttConnection | undefined
   /** Negotiated heart-beats of CONNECT. */
   #heartBeats: readonly [sendMs: number, expectMs: number] = [0, 0]
-  #heardAtMs: number
+  #receivedAtMs: number
   #nextHeartBeatMs = Infinity
   #pingIntervalMs = Infinity
   #nextPingMs = Infinity
@@ -70,7 +70,7 @@ export class StompClient implements GatewayStreamCallbacks {
     this.#decoder = new StompDecoder({ maxHeaders, maxHeaderBytes, maxBodyBytes })
     this.#publications = new Publications(() => this.#mqtt)
     this.#subscriptions = new Subscriptions(() => this.#mqtt)
-    this.#heardAtMs = dependencies.nowMs()
+    this.#receivedAtMs = dependencies.nowMs()
   }
 
   get isConnected(): boolean {
@@ -88,7 +88,7 @@ export class StompClient implements GatewayStreamCallbacks {
   }
 
   handleBytes(chunk: Buffer): void {
-    this.#heardAtMs = this.#dependencies.nowMs()
+    this.#receivedAtMs = this.#dependencies.nowMs()
     for (const reading of this.#decoder.read(chunk)) {
       if (this.isEnded) return
       this.#dependencies.counters.received++
@@ -132,9 +132,9 @@ export class StompClient implements GatewayStreamCallbacks {
   get #lostAtMs(): number {
     // While reading is paused, the client is not silent.
     if (this.#isReadingPaused) return Infinity
-    if (this.#state !== 'connected') return this.#heardAtMs + this.#dependencies.settings.idleTimeoutMs
+    if (this.#state !== 'connected') return this.#receivedAtMs + this.#dependencies.settings.idleTimeoutMs
     const [, expectMs] = this.#heartBeats
-    return expectMs === 0 ? Infinity : this.#heardAtMs + expectMs * lostAfter
+    return expectMs === 0 ? Infinity : this.#receivedAtMs + expectMs * lostAfter
   }
 
   #handleFrame(frame: StompFrame): void {
@@ -304,7 +304,7 @@ export class StompClient implements GatewayStreamCallbacks {
   #resumeWhereFree(): void {
     if (!this.#isReadingPaused || this.#isFull || this.isEnded) return
     this.#isReadingPaused = false
-    this.#heardAtMs = this.#dependencies.nowMs()
+    this.#receivedAtMs = this.#dependencies.nowMs()
     this.#stream.resume()
     this.#dependencies.schedule()
   }

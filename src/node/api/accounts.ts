@@ -141,14 +141,14 @@ function mfaOperations(
 function usersOf({ records, own }: AccountDependencies): User[] {
   const users = [...records.list('account')].map((record) => userOf(record))
   const isOwnKept = users.some(({ name }) => name === own().username)
-  const unsaid = {
+  const defaults = {
     role: 'administrator',
     namespace: undefined,
     description: '',
     mfa: 'none',
     backend: 'local',
   } as const
-  return isOwnKept ? users : [{ name: own().username, ...unsaid }, ...users]
+  return isOwnKept ? users : [{ name: own().username, ...defaults }, ...users]
 }
 
 function userOf(record: AccountRecord): User {

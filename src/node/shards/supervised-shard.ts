@@ -201,7 +201,7 @@ export class SupervisedShard {
     return new Promise<void>((resolve) => {
       this.#settleStop = resolve
       this.#timer = setTimeout(() => {
-        this.#say('warn', 'shard terminated: it did not stop in time', undefined)
+        this.#logEvent('warn', 'shard terminated: it did not stop in time', undefined)
         resolve()
       }, deadlineMs)
       this.send({ kind: 'stop' })
@@ -281,7 +281,7 @@ export class SupervisedShard {
     if (this.#state !== 'starting') return
     this.#state = 'running'
     if (this.#failuresInARow > 0) {
-      this.#say('warn', 'shard restarted', undefined)
+      this.#logEvent('warn', 'shard restarted', undefined)
       this.#options.alarms.over('shard-restarting', `${this.#source} serves again`, this.#source)
     }
     this.#settleFirstStart?.({ ready: true })
@@ -313,7 +313,7 @@ export class SupervisedShard {
   #failFirstStart(settle: (outcome: ShardStartOutcome) => void, lastWords: string): void {
     this.#settleFirstStart = undefined
     if (this.#state !== 'stopping') this.#state = 'stopped'
-    if (this.#isInternalError) this.#say('error', 'shard did not start', lastWords)
+    if (this.#isInternalError) this.#logEvent('error', 'shard did not start', lastWords)
     settle({
       ready: false,
       message: this.#isInternalError ? `a shard did not start: ${firstLine(lastWords)}` : lastWords,
@@ -327,7 +327,7 @@ export class SupervisedShard {
     this.#failuresInARow = isForgiven ? 1 : this.#failuresInARow + 1
     if (this.#failuresInARow > restarts.maxConsecutiveRestarts) {
       this.#state = 'stopped'
-      this.#say('error', 'shard restart limit reached', lastWords)
+      this.#logEvent('error', 'shard restart limit reached', lastWords)
       if (this.#settleFirstStart !== undefined) return this.#failFirstStart(this.#settleFirstStart, lastWords)
       this.#options.onRestartLimit(
         `a shard failed ${this.#failuresInARow} times in a row: ${firstLine(lastWords)}; the log has the stack`,
@@ -337,7 +337,7 @@ export class SupervisedShard {
     const delayMs = Math.min(restarts.maxDelayMs, restarts.firstDelayMs * 2 ** (this.#failuresInARow - 1))
     this.#state = 'waiting'
     this.#restarts += 1
-    this.#say('error', 'shard failed and is restarting', lastWords)
+    this.#logEvent('error', 'shard failed and is restarting', lastWords)
     const text = `${this.#source} failed and is restarting: ${firstLine(lastWords)}`
     this.#options.alarms.raise('shard-restarting', text, this.#source)
     const quarantined = this.#quarantineRepeated(suspect)
@@ -368,7 +368,7 @@ export class SupervisedShard {
     this.#earlierSuspects.add(name)
   }
 
-  #say(level: 'warn' | 'error', event: string, lastWords: string | undefined): void {
+  #logEvent(level: 'warn' | 'error', event: string, lastWords: string | undefined): void {
     const { shardNumber } = this.#options.start
     this.#options.log.write(level, event, { shard: shardNumber, failuresInARow: this.#failuresInARow, lastWords })
   }

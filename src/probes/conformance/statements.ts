@@ -365,9 +365,9 @@ export const statements: readonly CheckedStatement[] = [
     v5: 'MQTT-4.5.0-1',
     says: 'a message at QoS 1 is stored for a client that is away, and delivered when it returns',
     check: async ({ connected, open, name }) => {
-      const sleeper = await connected(name, true)
-      await sleeper.subscribe(`${name}/later`, 1)
-      sleeper.disconnect()
+      const subscriber = await connected(name, true)
+      await subscriber.subscribe(`${name}/later`, 1)
+      subscriber.disconnect()
       const client = await connected(`${name}-p`)
       client.send(publishFrame({ version: client.version, topic: `${name}/later`, payload: 'x', qos: 1, packetId: 3 }))
       await client.expect(packetTypes.puback)

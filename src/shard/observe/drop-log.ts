@@ -28,10 +28,10 @@ export class DropLog {
     this.#lastClientId = clientId
     this.#lastTopic = message.topic.name
     this.#lastReason = reason
-    if (this.#pause === undefined) this.#say(this.#droppedSoFar())
+    if (this.#pause === undefined) this.#report(this.#droppedSoFar())
   }
 
-  #say(dropped: number): void {
+  #report(dropped: number): void {
     this.#log.warn('messages dropped', {
       count: dropped - this.#reported,
       lastClientId: this.#lastClientId,
@@ -46,6 +46,6 @@ export class DropLog {
   #continueAfterPause(): void {
     this.#pause = undefined
     const dropped = this.#droppedSoFar()
-    if (dropped > this.#reported) this.#say(dropped)
+    if (dropped > this.#reported) this.#report(dropped)
   }
 }

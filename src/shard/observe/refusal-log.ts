@@ -26,15 +26,15 @@ export class RefusalLog {
   note(refusal: Refusal): void {
     this.#suppressed += 1
     this.#last = refusal
-    if (this.#pause === undefined) this.#say()
+    if (this.#pause === undefined) this.#report()
   }
 
-  #say(): void {
+  #report(): void {
     this.#log.warn('connections refused', { count: this.#suppressed, ...this.#last })
     this.#suppressed = 0
     this.#pause = setTimeout(() => {
       this.#pause = undefined
-      if (this.#suppressed > 0) this.#say()
+      if (this.#suppressed > 0) this.#report()
     }, lineIntervalMs).unref()
   }
 }

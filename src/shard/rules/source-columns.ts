@@ -107,22 +107,22 @@ function messageColumn(message: Message, name: string): RuleValue {
 
 function serviceColumn(message: Message, name: string): RuleValue {
   const pairs = message.properties?.userProperties ?? []
-  const said = (property: string): string | undefined => pairs.find(([known]) => known === property)?.[1]
+  const valueOf = (property: string): string | undefined => pairs.find(([known]) => known === property)?.[1]
   const { key, keyBytes, header } = sourceProperties
   switch (name) {
     case 'value':
     case 'payload':
       return Buffer.from(message.payload())
     case key: {
-      const bytes = said(keyBytes)
-      return bytes === undefined ? said(key) : Buffer.from(bytes, 'base64')
+      const bytes = valueOf(keyBytes)
+      return bytes === undefined ? valueOf(key) : Buffer.from(bytes, 'base64')
     }
     case 'headers':
       return headersIn(pairs, header)
     case 'redelivered':
-      return said(name) === 'true'
+      return valueOf(name) === 'true'
     default: {
-      const text = said(name)
+      const text = valueOf(name)
       return text !== undefined && numbers.has(name) ? Number(text) : text
     }
   }

@@ -124,7 +124,7 @@ export class DtlsServer {
     const entry = this.#entries.get(key)
     // Both may have an epoch 1: the keys show which one the record belongs to.
     if (entry?.pending?.handleRecord(record) !== undefined || entry?.open === undefined) return
-    if (record.epoch === 1 && entry.open.handleRecord(record) !== undefined) this.#noteHeard(entry.open)
+    if (record.epoch === 1 && entry.open.handleRecord(record) !== undefined) this.#noteReceived(entry.open)
   }
 
   #handleById(record: DtlsRecord, peer: DtlsPeer): void {
@@ -132,7 +132,7 @@ export class DtlsServer {
     const before = association?.peer
     const opened = association?.handleRecord(record)
     if (association === undefined || before === undefined || opened === undefined || !association.isOpen) return
-    this.#noteHeard(association)
+    this.#noteReceived(association)
     // [RFC9146-6] Only the newest record shows the current address.
     if (opened.isLatest && keyOf(before) !== keyOf(peer)) this.#move(association, peer)
   }
@@ -261,7 +261,7 @@ export class DtlsServer {
     if (entry.open === undefined && entry.pending === undefined) this.#entries.delete(keyOf(peer))
   }
 
-  #noteHeard(association: Association): void {
+  #noteReceived(association: Association): void {
     if (!this.#open.delete(association)) return
     this.#open.set(association, this.#dependencies.nowMs())
   }

@@ -172,10 +172,10 @@ test('a client can connect with a password as soon as it is stored', async () =>
 test('an archive is created, listed, shown, compared and restored by name and by path', async (t) => {
   const broker = await sharedBroker()
   await ctlDone(broker, ['user', 'add', 'carol'], { lines: ['of carol'] })
-  const said = await ctlDone(broker, ['data', 'export'])
-  const [, filename = ''] = /successfully exported to (\S+\.tar\.gz)\.$/m.exec(said) ?? []
-  assert.match(said, /^Exporting cluster configuration\.\.\.$/m)
-  assert.match(said, /^Exporting credentials database table\.\.\.$/m)
+  const printed = await ctlDone(broker, ['data', 'export'])
+  const [, filename = ''] = /successfully exported to (\S+\.tar\.gz)\.$/m.exec(printed) ?? []
+  assert.match(printed, /^Exporting cluster configuration\.\.\.$/m)
+  assert.match(printed, /^Exporting credentials database table\.\.\.$/m)
   assert.match(await ctlDone(broker, ['data', 'list']), new RegExp(`^${filename}\t`, 'm'))
   assert.match(await ctlDone(broker, ['data', 'verify', filename]), /credentials 1/)
   assert.match(await ctlDone(broker, ['data', 'diff', filename]), /no difference/)
@@ -191,7 +191,7 @@ test('an archive is created, listed, shown, compared and restored by name and by
     return code === 0 ? output : `${code}: ${errors}`
   }
   const [, whole = ''] = /exported to (\S+)\.$/m.exec(await here('export', '--table-sets', 'banned')) ?? []
-  assert.equal(dirname(whole), join(broker.dataDirectory, 'backup'), 'a user of this machine is told where it is')
+  assert.equal(dirname(whole), join(broker.dataDirectory, 'backup'), 'a user of this machine gets its path')
   const dry = await here('import', path, '--dry-run')
   assert.match(dry, /credentials: 1 new, 0 replaced, 0 unchanged/)
   assert.match(dry, /Nothing has been changed\./)

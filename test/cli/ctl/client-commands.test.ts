@@ -93,12 +93,12 @@ test('an existing client is subscribed and unsubscribed; an unknown client gives
   const broker = await sharedBroker()
   const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'sensor' })
   t.after(() => client.endAsync())
-  await ctlDone(broker, ['subscribe', 'sensor', 'told/#', '-q', '1'])
-  const told = nextMessage(client)
-  await ctlDone(broker, ['publish', 'told/a', '-m', 'x'])
-  assert.equal((await told)[0], 'told/a')
-  await ctlDone(broker, ['unsubscribe', 'sensor', 'told/#'])
-  assert.match(await ctlRefused(broker, 1, ['subscribe', 'nobody', 'told/#']), /\(code 112\)/)
+  await ctlDone(broker, ['subscribe', 'sensor', 'orders/#', '-q', '1'])
+  const received = nextMessage(client)
+  await ctlDone(broker, ['publish', 'orders/a', '-m', 'x'])
+  assert.equal((await received)[0], 'orders/a')
+  await ctlDone(broker, ['unsubscribe', 'sensor', 'orders/#'])
+  assert.match(await ctlRefused(broker, 1, ['subscribe', 'nobody', 'orders/#']), /\(code 112\)/)
 })
 
 test('a message that cannot be published is reported', async () => {

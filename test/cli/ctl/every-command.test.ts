@@ -27,15 +27,15 @@ function operatorOf(broker: BrokerWithApi): Operator {
   const used = new Set<string>()
   const done: Operator['done'] = async (command, words = [], lines = []) => {
     used.add(command)
-    const said = { output: '', errors: '' }
+    const written = { output: '', errors: '' }
     const input = Readable.from([lines.map((line) => `${line}\n`).join('')])
-    const output = { isTTY: false, write: (text: string) => (said.output += text) }
-    const terminal = new Terminal(output, { write: (text) => (said.errors += text) }, input)
+    const output = { isTTY: false, write: (text: string) => (written.output += text) }
+    const terminal = new Terminal(output, { write: (text) => (written.errors += text) }, input)
     const world = { version: '0', installation: { root: '/nowhere/', isCheckout: false } }
     const all = ['ctl', ...command.split(' '), ...words, '--data', broker.dataDirectory]
     const code = await runProgram(all, world, terminal)
-    assert.deepEqual({ code, errors: said.errors }, { code: 0, errors: '' }, all.join(' '))
-    return said.output
+    assert.deepEqual({ code, errors: written.errors }, { code: 0, errors: '' }, all.join(' '))
+    return written.output
   }
   return { broker, used, done }
 }
@@ -63,19 +63,19 @@ async function lookAfterClients({ done, broker }: Operator, client: MqttClient):
   assert.match(await done('clients show', ['sensor']), /^username +anna$/m)
   assert.match(await done('clients timeline', ['sensor']), /\tconnected\t/)
   assert.match(await done('trace start', ['one', 'clientid', 'sensor']), /one/)
-  await done('subscribe', ['sensor', 'told/#', '-q', '1'])
-  const told = new Promise((resolve) => client.once('message', (topic) => resolve(topic)))
-  assert.match(await done('publish', ['told/you', '-m', 'so', '-q', '1', '-r', '--receipt']), /^matched +1$/m)
-  assert.equal(await told, 'told/you')
-  assert.equal(await done('subscriptions list', ['clientid=sensor']), 'sensor\ttold/#\t1\n')
-  assert.match(await done('topics tree'), /told/)
-  assert.match(await done('topics list'), /^told\/#\t/m)
-  assert.match(await done('explain', ['sensor', 'publish', 'told/you']), /^result +allow$/m)
+  await done('subscribe', ['sensor', 'orders/#', '-q', '1'])
+  const receivedTopic = new Promise((resolve) => client.once('message', (topic) => resolve(topic)))
+  assert.match(await done('publish', ['orders/new', '-m', 'so', '-q', '1', '-r', '--receipt']), /^matched +1$/m)
+  assert.equal(await receivedTopic, 'orders/new')
+  assert.equal(await done('subscriptions list', ['clientid=sensor']), 'sensor\torders/#\t1\n')
+  assert.match(await done('topics tree'), /orders/)
+  assert.match(await done('topics list'), /^orders\/#\t/m)
+  assert.match(await done('explain', ['sensor', 'publish', 'orders/new']), /^result +allow$/m)
   assert.equal(await done('dropped', ['clientid=sensor']), '')
   assert.equal(await done('slow', ['--threshold', '60000']), '')
-  assert.match(await done('retained list', ['told/#']), /^told\/you\t/m)
-  await done('retained delete', ['told/you'])
-  assert.equal(await done('retained list', ['told/#']), '')
+  assert.match(await done('retained list', ['orders/#']), /^orders\/new\t/m)
+  await done('retained delete', ['orders/new'])
+  assert.equal(await done('retained list', ['orders/#']), '')
   assert.equal(await done('clients queue', ['sensor']), '')
   await done('publish', ['$delayed/600/later', '-m', 'x', '-q', '1'])
   const [delayed] = JSON.parse(await done('delayed list', ['--json'])) as { node: string; msgid: string }[]
@@ -94,7 +94,7 @@ async function lookAfterClients({ done, broker }: Operator, client: MqttClient):
   assert.match(await done('topic-metrics list'), /^counted\/a\t0\t/m)
   await done('topic-metrics delete', ['counted/a'])
   assert.equal(await done('topic-metrics list'), '')
-  await done('unsubscribe', ['sensor', 'told/#'])
+  await done('unsubscribe', ['sensor', 'orders/#'])
   assert.equal(await done('subscriptions list', ['clientid=sensor']), '')
   assert.match(await done('trace list'), /^one\t/m)
   await eventually(async () => assert.match(await done('trace show', ['one']), /sensor/))
@@ -107,7 +107,7 @@ async function lookAfterClients({ done, broker }: Operator, client: MqttClient):
   await (await connectAsync(`mqtt://127.0.0.1:${broker.port}`)).endAsync()
 }
 
-async function sayWhoMayComeIn({ done }: Operator): Promise<void> {
+async function configureAccess({ done }: Operator): Promise<void> {
   const key = '00112233445566778899aabbccddeeff'
   for (const [group, secret] of [
     ['user', 'a password'],
@@ -279,7 +279,7 @@ test('every operation has a godwit ctl command, and every command is tested', as
   const operator = operatorOf(broker)
   await lookAtTheBroker(operator)
   await lookAfterClients(operator, await connected(t, broker, 'sensor'))
-  await sayWhoMayComeIn(operator)
+  await configureAccess(operator)
   await runRules(operator, await HttpService.start(t))
   await changeTheConfiguration(operator)
   await lookAfterGateways(t, operator)

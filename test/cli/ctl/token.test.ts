@@ -18,8 +18,8 @@ for (const [kind, { privateKey }] of Object.entries(pairs)) {
   test(`a token signed with a key of kind ${kind} is valid for its public key, and expires`, async (t) => {
     const file = join(await temporaryFolder(t), 'key.pem')
     await writeFile(file, privateKey.export({ type: 'pkcs8', format: 'pem' }))
-    const said = ['--subject', 'ops', '--role', 'viewer', '--valid-for', '10m']
-    const { code, output, errors } = await runCtlHere(['token', '--key', file, ...said])
+    const words = ['--subject', 'ops', '--role', 'viewer', '--valid-for', '10m']
+    const { code, output, errors } = await runCtlHere(['token', '--key', file, ...words])
     assert.deepEqual([code, errors], [0, ''])
     const text = String(createPublicKey(privateKey).export({ type: 'spki', format: 'pem' }))
     const read = readTokenKeys({ kind: 'public-key', text })

@@ -102,18 +102,18 @@ class BlackHole {
       while (Date.now() < beginMs + durationMs * part) await this.#sample()
     }
     await sampleUntil(0.2)
-    this.#tell('packets are dropped')
+    this.#log('packets are dropped')
     await this.#sink.set('silent')
     this.#phase = 'hidden'
     this.#hiddenAtMs = Date.now()
     await sampleUntil(0.5)
-    this.#tell('the broker is killed')
+    this.#log('the broker is killed')
     load.stop()
     await this.#broker?.process.stop('SIGKILL')
     await this.#startBroker(port, dataDirectory)
     await load.start(clients)
     await sampleUntil(0.75)
-    this.#tell('packets pass again')
+    this.#log('packets pass again')
     await this.#sink.set('forwarding')
     this.#phase = 'healed'
     const healedAtMs = Date.now()
@@ -155,19 +155,19 @@ class BlackHole {
     const acknowledged = [...(this.#load?.acknowledged ?? [])]
     const requestedAtMs = Date.now()
     const [status, metrics] = await this.#readState()
-    const saidAtMs = Date.now()
+    const respondedAtMs = Date.now()
     const arrived = new Set(await this.#sink.arrived())
     const missing = acknowledged.filter((number) => !arrived.has(number))
     this.#samples++
     this.#maxStored = Math.max(this.#maxStored, metrics.queuing + metrics.inflight)
     this.#checkStored(metrics, missing)
     this.#arrivedBefore = arrived.size
-    this.#checkAge(metrics, missing, { requestedAtMs, saidAtMs })
+    this.#checkAge(metrics, missing, { requestedAtMs, respondedAtMs })
     this.#oldestBeforeMs = this.#oldestOf(missing)
     this.#checkFailure(status, metrics, requestedAtMs)
     if (this.#samples % 20 === 0)
-      this.#tell(`${acknowledged.length} acknowledged, ${arrived.size} there, ${status}, ${JSON.stringify(metrics)}`)
-    const tookMs = Date.now() - saidAtMs
+      this.#log(`${acknowledged.length} acknowledged, ${arrived.size} there, ${status}, ${JSON.stringify(metrics)}`)
+    const tookMs = Date.now() - respondedAtMs
     await new Promise((resolve) => setTimeout(resolve, Math.max(sampleMs, tookMs)))
   }
 
@@ -192,14 +192,14 @@ class BlackHole {
   #checkAge(
     { oldest_age: ageMs }: Metrics,
     missing: readonly number[],
-    { requestedAtMs, saidAtMs }: { readonly requestedAtMs: number; readonly saidAtMs: number },
+    { requestedAtMs, respondedAtMs }: { readonly requestedAtMs: number; readonly respondedAtMs: number },
   ): void {
     const oldestAtMs = this.#oldestOf(missing)
     const leastMs = requestedAtMs - oldestAtMs - this.#toleranceMs
     if (leastMs > 0 && (ageMs ?? 0) < leastMs)
       this.#fault(`oldest_age ${ageMs} ms, but one waits for ${requestedAtMs - oldestAtMs} ms`)
     // On a busy machine, the service was late before its packets were dropped.
-    const maxMs = saidAtMs - Math.min(this.#hiddenAtMs, this.#oldestBeforeMs, saidAtMs) + this.#toleranceMs
+    const maxMs = respondedAtMs - Math.min(this.#hiddenAtMs, this.#oldestBeforeMs, respondedAtMs) + this.#toleranceMs
     if (ageMs !== null && ageMs > maxMs)
       this.#fault(`oldest_age ${ageMs} ms, but nothing waits for more than ${maxMs} ms`)
   }
@@ -263,11 +263,11 @@ class BlackHole {
   }
 
   #fault(text: string): void {
-    this.#tell(`FAULT: ${text}`)
+    this.#log(`FAULT: ${text}`)
     if (this.#faults.length < maxFaults) this.#faults.push(`${this.#phase}: ${text}`)
   }
 
-  #tell(line: string): void {
+  #log(line: string): void {
     this.#options.log?.(`${new Date().toISOString()} ${line}`)
   }
 }

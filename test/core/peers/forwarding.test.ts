@@ -70,19 +70,23 @@ describe('a publication on one of three shards', () => {
 
   test('is stored in a persistent session of another shard until its client connects, and shares one payload', () => {
     const cores = new SeveralCores()
-    const sleepers = [cores.client(1, 'one', stored), cores.client(1, 'two', stored), cores.client(2, 'three', stored)]
+    const offlineClients = [
+      cores.client(1, 'one', stored),
+      cores.client(1, 'two', stored),
+      cores.client(2, 'three', stored),
+    ]
     const author = cores.client(0, 'author')
     cores.settle()
-    for (const client of sleepers) client.subscribe('a')
+    for (const client of offlineClients) client.subscribe('a')
     cores.settle()
-    for (const client of sleepers) cores.breakConnection(client)
+    for (const client of offlineClients) cores.breakConnection(client)
     for (let count = 0; count < 20; count++) author.publish('a', `${count}`, { qos: 1 })
     cores.settle()
     assert.equal(author.unfinishedCount, 0)
-    for (const client of sleepers) cores.connect(client)
+    for (const client of offlineClients) cores.connect(client)
     cores.settle()
     const expected = Array.from({ length: 20 }, (_, count) => `${count}`)
-    for (const client of sleepers) assert.deepEqual(client.payloads, expected)
+    for (const client of offlineClients) assert.deepEqual(client.payloads, expected)
   })
 })
 
@@ -120,11 +124,11 @@ describe('a message that a shard has not confirmed when it fails', () => {
 
 test('the interest of a shard that fails before its commit is removed when it has restarted', () => {
   const cores = new SeveralCores()
-  const sleeper = cores.client(1, 'sleeper', stored)
+  const offlineClient = cores.client(1, 'offline', stored)
   const author = cores.client(0, 'author')
   cores.settle()
-  sleeper.subscribe('a')
-  cores.sendAll(sleeper)
+  offlineClient.subscribe('a')
+  cores.sendAll(offlineClient)
   cores.deliverAll(1, 0)
   cores.kill(1)
   author.publish('a', 'x', { qos: 1 })
@@ -275,40 +279,40 @@ describe('an acknowledgement', () => {
   test('is 0x97 for a 5.0 client if a persistent session on another shard is full, and the packet identifier is free then', () => {
     for (const qos of [1, 2] as const) {
       const cores = new SeveralCores({ settings: { maxStoredMessages: 2 } })
-      const sleeper = cores.client(1, 'sleeper', stored)
+      const offlineClient = cores.client(1, 'offline', stored)
       const author = cores.client(0, 'author')
       cores.settle()
-      sleeper.subscribe('a')
+      offlineClient.subscribe('a')
       cores.settle()
-      cores.breakConnection(sleeper)
+      cores.breakConnection(offlineClient)
       for (const payload of ['1', '2', '3', '4']) {
         author.publish('a', payload, { qos })
         cores.settle()
       }
       assert.deepEqual([...author.acknowledged.values()], [0, 0, reasonCodes.quotaExceeded, reasonCodes.quotaExceeded])
       assert.equal(author.unfinishedCount, 0)
-      cores.connect(sleeper)
+      cores.connect(offlineClient)
       cores.settle()
       author.publish('a', '5', { qos })
       cores.settle()
-      assert.deepEqual(sleeper.payloads, ['1', '2', '5'])
+      assert.deepEqual(offlineClient.payloads, ['1', '2', '5'])
     }
   })
 
   test('is 0x97 also before the shard of the full session reports it, and other subscribers get the message', () => {
     for (const qos of [1, 2] as const) {
       const cores = new SeveralCores({ settings: { maxStoredMessages: 2 } })
-      const sleeper = cores.client(1, 'sleeper', stored)
-      const awake = cores.client(1, 'awake')
+      const offlineClient = cores.client(1, 'offline', stored)
+      const online = cores.client(1, 'online')
       const author = cores.client(0, 'author')
       cores.settle()
-      for (const client of [sleeper, awake]) client.subscribe('a')
+      for (const client of [offlineClient, online]) client.subscribe('a')
       cores.settle()
-      cores.breakConnection(sleeper)
+      cores.breakConnection(offlineClient)
       cores.holdLink(1, 0)
       for (const payload of ['1', '2', '3']) author.publish('a', payload, { qos })
       cores.settle()
-      assert.deepEqual(awake.payloads, ['1', '2', '3'])
+      assert.deepEqual(online.payloads, ['1', '2', '3'])
       cores.releaseLink(1, 0)
       cores.settle()
       assert.deepEqual([...author.acknowledged.values()], [0, 0, reasonCodes.quotaExceeded])
@@ -317,14 +321,14 @@ describe('an acknowledgement', () => {
 
   test('is 0x97 before any subscriber gets the message, after the shard of the full session has reported it', () => {
     const cores = new SeveralCores({ settings: { maxStoredMessages: 2 } })
-    const sleeper = cores.client(1, 'sleeper', stored)
-    const awake = cores.client(2, 'awake')
+    const offlineClient = cores.client(1, 'offline', stored)
+    const online = cores.client(2, 'online')
     const author = cores.client(0, 'author')
     cores.settle()
-    sleeper.subscribe('a')
-    awake.subscribe('#')
+    offlineClient.subscribe('a')
+    online.subscribe('#')
     cores.settle()
-    cores.breakConnection(sleeper)
+    cores.breakConnection(offlineClient)
     for (const payload of ['1', '2', '3']) {
       author.publish('a', payload, { qos: 1 })
       cores.settle()
@@ -332,22 +336,22 @@ describe('an acknowledgement', () => {
     author.publish('a', 'of QoS 0', { qos: 0 })
     author.publish('b', 'to others', { qos: 1 })
     cores.settle()
-    assert.deepEqual(awake.payloads, ['1', '2', 'of QoS 0', 'to others'])
-    cores.connect(sleeper)
+    assert.deepEqual(online.payloads, ['1', '2', 'of QoS 0', 'to others'])
+    cores.connect(offlineClient)
     cores.settle()
     author.publish('a', '4', { qos: 1 })
     cores.settle()
-    assert.deepEqual(sleeper.payloads, ['1', '2', '4'])
+    assert.deepEqual(offlineClient.payloads, ['1', '2', '4'])
     assert.deepEqual([...author.acknowledged.values()], [0, 0, reasonCodes.quotaExceeded, 0, 0])
   })
 
   test('is 0x97 also from a shard that joins, and not after the full session has ended', () => {
     const cores = new SeveralCores({ settings: { maxStoredMessages: 1 } })
-    const sleeper = cores.client(1, 'sleeper', stored)
+    const offlineClient = cores.client(1, 'offline', stored)
     cores.settle()
-    sleeper.subscribe('a')
+    offlineClient.subscribe('a')
     cores.settle()
-    cores.breakConnection(sleeper)
+    cores.breakConnection(offlineClient)
     const first = cores.client(0, 'first')
     cores.settle()
     first.publish('a', '1', { qos: 1 })
@@ -356,18 +360,18 @@ describe('an acknowledgement', () => {
     cores.start(0)
     cores.settle()
     const author = cores.client(0, 'author')
-    const awake = cores.client(2, 'awake')
+    const online = cores.client(2, 'online')
     cores.settle()
-    awake.subscribe('a')
+    online.subscribe('a')
     cores.settle()
     author.publish('a', '2', { qos: 1 })
     cores.settle()
-    assert.deepEqual(awake.payloads, [])
-    cores.client(1, 'sleeper')
+    assert.deepEqual(online.payloads, [])
+    cores.client(1, 'offline')
     cores.settle()
     author.publish('a', '3', { qos: 1 })
     cores.settle()
-    assert.deepEqual(awake.payloads, ['3'])
+    assert.deepEqual(online.payloads, ['3'])
     assert.deepEqual([...author.acknowledged.values()], [reasonCodes.quotaExceeded, 0])
   })
 })
@@ -392,9 +396,9 @@ describe('a shard', () => {
 
   test('refuses to publish for an administrator until then: its peers would miss the message', () => {
     const cores = new SeveralCores()
-    const sleeper = cores.client(2, 'sleeper', stored)
+    const offlineClient = cores.client(2, 'offline', stored)
     cores.settle()
-    sleeper.subscribe('a')
+    offlineClient.subscribe('a')
     cores.settle()
     const publish = (payload: string): (() => CommandResult | undefined) =>
       cores.command(1, {
@@ -418,7 +422,7 @@ describe('a shard', () => {
     const later = publish('later')
     cores.settle()
     assert.deepEqual(later(), { done: true, matched: 1 })
-    assert.deepEqual(sleeper.payloads, ['later'])
+    assert.deepEqual(offlineClient.payloads, ['later'])
   })
 
   test('sends thousands of filters in slices to a shard that joins', () => {

@@ -252,8 +252,8 @@ export class PacketClient {
   /** [MQTT5-3.2.2-5] The broker has no session: the earlier messages are lost. */
   #discardSession(): void {
     this.#received.clear()
-    const unsaid = this.#unfinished.filter(({ wasSent }) => !wasSent)
-    this.#unfinished.splice(0, this.#unfinished.length, ...unsaid)
+    const neverSent = this.#unfinished.filter(({ wasSent }) => !wasSent)
+    this.#unfinished.splice(0, this.#unfinished.length, ...neverSent)
   }
 
   #handlePubrec(packet: AckPacket): void {

@@ -150,7 +150,7 @@ describe('QoS 2 for a shared subscription with members on several shards', () =>
     assert.deepEqual(
       [publisher.acknowledged.get('x'), publisher.unfinishedCount],
       [undefined, 1],
-      'shard 2 has not said so',
+      'shard 2 has not confirmed it',
     )
     cores.deliverAll(2, 1)
     cores.settle()
@@ -297,7 +297,7 @@ describe('QoS 2 that one shard refuses and others accept', () => {
     test(`is refused, and redelivered to no member, when its client reconnects ${comesAgain} the refusal`, () => {
       const cores = new SeveralCores({ settings: { maxStoredMessages: 1 } })
       const full = reader(cores, 1, 'full', 'a')
-      const awake = reader(cores, 2, 'awake', 'a', {})
+      const online = reader(cores, 2, 'online', 'a', {})
       const publisher = author(cores, 0)
       cores.breakConnection(full)
       cores.settle()
@@ -314,7 +314,7 @@ describe('QoS 2 that one shard refuses and others accept', () => {
       cores.settle()
       assert.deepEqual([...publisher.acknowledged.values()], [0, reasonCodes.quotaExceeded])
       assert.equal(publisher.unfinishedCount, 0)
-      assert.deepEqual(awake.payloads, ['1', '2'])
+      assert.deepEqual(online.payloads, ['1', '2'])
       assertNoOpenExchange(cores)
     })
   }

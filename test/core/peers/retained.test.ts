@@ -33,9 +33,9 @@ describe('a retained message', () => {
             exact.subscribe(topic)
             wild.subscribe('t/#')
             cores.settle()
-            for (const { received: heard } of [exact, wild]) {
+            for (const { received: messages } of [exact, wild]) {
               assert.deepEqual(
-                heard.map(({ payload, retain }) => [payload, retain]),
+                messages.map(({ payload, retain }) => [payload, retain]),
                 [['x', true]],
               )
             }
@@ -215,7 +215,7 @@ describe('a retained message', () => {
 })
 
 const kindsOnLink = (cores: SeveralCores, from: number, to: number): (string | undefined)[] =>
-  cores.messagesOnLink(from, to).map((said) => ('kind' in said ? said.kind : undefined))
+  cores.messagesOnLink(from, to).map((message) => ('kind' in message ? message.kind : undefined))
 
 /** An author on shard 0 with an old message to the topic on shard 1, and a subscriber on shard 2. */
 function withRetainedMessage(settings: Partial<CoreSettings> = {}): {
@@ -284,10 +284,12 @@ describe('the shard that stores retained messages', () => {
       author.publish(topicOn(1, name), name.repeat(100_000), { retain: true })
     cores.settle()
     reader.subscribe('t/+')
-    while (!kindsOnLink(cores, 2, 1).includes('retained-wanted')) assert.ok(cores.step())
+    while (!kindsOnLink(cores, 2, 1).includes('retained-request')) assert.ok(cores.step())
     cores.holdLink(1, 2)
     cores.settle()
-    const responses = cores.messagesOnLink(1, 2).filter((said) => 'kind' in said && said.kind === 'retained-found')
+    const responses = cores
+      .messagesOnLink(1, 2)
+      .filter((message) => 'kind' in message && message.kind === 'retained-response')
     assert.equal(responses.length, 1)
     const [response] = responses
     const bytes = response.messages.map(({ payloadBytes }) => payloadBytes)
@@ -313,8 +315,8 @@ describe('the shard that stores retained messages', () => {
           while (owner.isReading) owner.read()
           cores.handle(1, { kind: 'tick' })
         }
-        const said = cores.messagesOnLink(1, 2)
-        const messages = said.flatMap((one) => ('kind' in one && one.kind === 'retained-found' ? one.messages : []))
+        const sent = cores.messagesOnLink(1, 2)
+        const messages = sent.flatMap((one) => ('kind' in one && one.kind === 'retained-response' ? one.messages : []))
         assert.deepEqual(messages, [])
         cores.releaseLink(1, 2)
       }
@@ -331,7 +333,7 @@ describe('the shard that stores retained messages', () => {
     cores.releaseLink(0, 1)
     cores.settle()
     assert.deepEqual(reader.payloads, [])
-    assert.ok(!kindsOnLink(cores, 1, 2).includes('retained-found'))
+    assert.ok(!kindsOnLink(cores, 1, 2).includes('retained-response'))
   })
 })
 
@@ -362,7 +364,7 @@ describe('a client that subscribes while others publish retained messages', () =
       publishSome()
       cores.settle()
       const numbers = reader.payloads.map(Number)
-      const what = `seed ${seed}: heard ${numbers.join(' ')}, last ${last}`
+      const what = `seed ${seed}: received ${numbers.join(' ')}, last ${last}`
       if (last !== '') assert.equal(numbers.at(-1), Number(last), what)
       for (let at = 1; at < numbers.length; at++) assert.ok(numbers[at - 1] < numbers[at], what)
     }

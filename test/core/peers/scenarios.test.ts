@@ -122,7 +122,7 @@ function assertInOrder(reader: PacketClient, author: string, qos: string): void 
   for (let at = 1; at < numbers.length; at++)
     assert.ok(
       numbers[at - 1] < numbers[at],
-      `${reader.id} heard ${numbers[at - 1]} of ${author}${qos} before ${numbers[at]}`,
+      `${reader.id} received ${numbers[at - 1]} of ${author}${qos} before ${numbers[at]}`,
     )
 }
 

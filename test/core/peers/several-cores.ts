@@ -273,7 +273,7 @@ export class SeveralCores {
 /** Copies a message as a link does: it shares no memory with the sender. */
 function copiedByLink(message: PeerMessage, topics: TopicTable): PeerMessage {
   if (message.kind === 'publish') return { ...message, message: copied(message.message, topics) }
-  if (message.kind === 'retained-found')
+  if (message.kind === 'retained-response')
     return { ...message, messages: message.messages.map((one) => copied(one, topics)) }
   return message
 }

@@ -107,8 +107,8 @@ for (const qos of [1, 2] as const) {
         cores.connect(leaving)
         cores.settle()
         cores.passMs(0)
-        const heard = qos === 2 ? staying.payloads : [...new Set(staying.payloads)]
-        assert.deepEqual(heard, payloads, `after ${steps} steps`)
+        const received = qos === 2 ? staying.payloads : [...new Set(staying.payloads)]
+        assert.deepEqual(received, payloads, `after ${steps} steps`)
       }
     })
 

@@ -25,11 +25,11 @@ const one: Subscriber = { name: 'one' }
 const two: Subscriber = { name: 'two' }
 
 /** A plan as plain values: comparable, and independent of any order. */
-function told(plan: DeliveryPlan<Subscriber>): object {
+function summaryOf(plan: DeliveryPlan<Subscriber>): object {
   const recipients = plan.recipients.map((recipient) => ({
     subscriber: recipient.subscriber.name,
-    ...toldOptions(recipient),
-    own: toldOptions(recipient.effectiveFor(true)),
+    ...summaryOfOptions(recipient),
+    own: summaryOfOptions(recipient.effectiveFor(true)),
     hasNoLocal: recipient.hasNoLocal,
     allNoLocal: recipient.allNoLocal,
   }))
@@ -46,7 +46,7 @@ function told(plan: DeliveryPlan<Subscriber>): object {
   }
 }
 
-function toldOptions(
+function summaryOfOptions(
   effective: { qos: number; retainAsPublished: boolean; identifiers: readonly number[] | undefined } | undefined,
 ) {
   if (effective === undefined) return undefined
@@ -140,7 +140,7 @@ class World {
   }
 
   publish(topic: Topic): void {
-    assert.deepEqual(told(this.routes.planFor(topic)), expectedPlan(this.#subscriptions.values(), topic))
+    assert.deepEqual(summaryOf(this.routes.planFor(topic)), expectedPlan(this.#subscriptions.values(), topic))
   }
 
   subscribe(subscription: Subscription): void {
@@ -239,8 +239,12 @@ test('[MQTT5-3.8.3-3] a subscription with No Local gets no messages of its own c
     ['#', one, { qos: 1, identifier: 2 }],
   ).planFor(topic).recipients
   assert.equal(mixed.allNoLocal, false)
-  assert.deepEqual(toldOptions(mixed.effectiveFor(true)), { qos: 1, retainAsPublished: false, identifiers: [2] })
-  assert.deepEqual(toldOptions(mixed.effectiveFor(false)), { qos: 2, retainAsPublished: true, identifiers: [1, 2] })
+  assert.deepEqual(summaryOfOptions(mixed.effectiveFor(true)), { qos: 1, retainAsPublished: false, identifiers: [2] })
+  assert.deepEqual(summaryOfOptions(mixed.effectiveFor(false)), {
+    qos: 2,
+    retainAsPublished: true,
+    identifiers: [1, 2],
+  })
 })
 
 test('a change of an unrelated filter does not change the plan of a topic', () => {

@@ -30,7 +30,7 @@ export function leaveOne(folder: string, seed: number): Promise<LeftStore> {
 }
 
 /** Damages a copy of a store. */
-export async function tellOfDamage(left: LeftStore, file: string, damage: string, seed: number): Promise<RoundEnd> {
+export async function checkDamage(left: LeftStore, file: string, damage: string, seed: number): Promise<RoundEnd> {
   const folder = `${dirname(left.directory)}-damaged`
   rmSync(folder, { recursive: true, force: true })
   cpSync(dirname(left.directory), folder, { recursive: true })

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { filesOf, leaveOne, tellOfDamage } from './damage-round.ts'
+import { filesOf, leaveOne, checkDamage } from './damage-round.ts'
 import { damages } from './damages.ts'
 
 const { values } = parseArgs({
@@ -22,7 +22,7 @@ try {
     const left = await leaveOne(folder, seed)
     for (const file of filesOf(left)) {
       for (const damage of Object.keys(damages)) {
-        const { faults, lost, restored, exported, alarms } = await tellOfDamage(left, file, damage, seed)
+        const { faults, lost, restored, exported, alarms } = await checkDamage(left, file, damage, seed)
         counts.damages += 1
         if (lost + restored === 0) counts['without a loss'] += 1
         else if (alarms.length > 0) counts['with a loss and an alarm'] += 1

@@ -41,7 +41,7 @@ export interface ApiFuzzOptions {
   readonly requests: number
   /** The time that the broker has to return unused memory. Default: none. */
   readonly restSeconds?: number
-  readonly tell: (line: string) => void
+  readonly report: (line: string) => void
 }
 
 export interface ApiFuzzOutcome {
@@ -169,7 +169,7 @@ class FuzzRun {
   noteFault(kind: string, what: string): void {
     if (this.#faults.has(kind) || this.#faults.size >= maxFaults) return
     this.#faults.set(kind, `${kind}: ${what}`)
-    this.#options.tell(`${kind}: ${what}`)
+    this.#options.report(`${kind}: ${what}`)
   }
 
   async until(requests: number): Promise<void> {
@@ -188,7 +188,7 @@ class FuzzRun {
     this.#healthy.throwIfFailed()
     const random = new Random(seed * 1_000_003 + this.made++)
     if (this.made % 5_000 === 0)
-      this.#options.tell(`${this.made} requests, ${residentMib(broker.process).toFixed(0)} MiB`)
+      this.#options.report(`${this.made} requests, ${residentMib(broker.process).toFixed(0)} MiB`)
     if (random.oneIn(25)) return this.#sendBroken(random)
     const made = makeRequest(random, { authorization: this.#authorization, archive: this.#archive })
     const response = await this.#send(made)

@@ -33,7 +33,7 @@ try {
     seed: Number(values.seed),
     requests: Number(values.requests),
     restSeconds,
-    tell: (line) => console.log(line),
+    report: (line) => console.log(line),
   })
   const { requests, statuses, faults, roundTrips, maxRoundTripMs, residentMib } = outcome
   const counts = [...statuses].toSorted(([one], [other]) => one - other).map(([status, count]) => `${status}: ${count}`)

@@ -186,9 +186,9 @@ describe('events of messages', () => {
   test('a message without subscribers is dropped, and no other', () => {
     const { world, take, outputsOf } = ruleWorld(one)
     take([rule('drop', 'SELECT clientid, topic, payload, reason FROM "$events/message_dropped"')])
-    world.subscriber('heard')
+    world.subscriber('subscribed')
     const publisher = world.connect('p')
-    publisher.publish('heard', 'x', { qos: 1 })
+    publisher.publish('subscribed', 'x', { qos: 1 })
     publisher.publish('unheard', 'y', { qos: 0 })
     publisher.publish('unheard', 'z', { qos: 1 })
     world.settle()
@@ -205,9 +205,9 @@ describe('events of messages', () => {
     const own = world.connect('own')
     own.subscribe('own', { noLocal: true })
     own.publish('own', 'a', { qos: 1 })
-    const sleeper = world.connect('sleeper', { cleanStart: false, sessionExpirySeconds: 60 })
-    sleeper.subscribe('sleep', { qos: 1 })
-    sleeper.disconnect()
+    const offlineClient = world.connect('offline', { cleanStart: false, sessionExpirySeconds: 60 })
+    offlineClient.subscribe('sleep', { qos: 1 })
+    offlineClient.disconnect()
     own.publish('sleep', 'b', { qos: 0 })
     const slow = world.connect('slow', { receiveMaximum: 1 })
     slow.subscribe('slow', { qos: 1 })
@@ -216,7 +216,7 @@ describe('events of messages', () => {
     world.settle()
     assert.deepEqual(
       outputsOf('drop').map(({ clientid, payload, reason }) => [clientid, payload, reason].join(' ')),
-      ['own a no_local', 'sleeper b qos0_msg', 'slow e queue_full'],
+      ['own a no_local', 'offline b qos0_msg', 'slow e queue_full'],
     )
   })
 

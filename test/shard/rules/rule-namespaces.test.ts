@@ -20,12 +20,12 @@ const namespaces = {
 function namespacedWorld() {
   const access = { nowMs: () => 0, mayStay: () => true }
   const permissions = new AccessRules({ ...defaultAccessSettings.rules, hasNamespaces: true }, access)
-  const told = ruleWorld({ shards: 1, host: { namespaces, permissions } })
+  const rulesWorld = ruleWorld({ shards: 1, host: { namespaces, permissions } })
   const join = (name: string) => {
     const [namespace, id = name] = name.includes('/') ? name.split('/') : [undefined, name]
-    return told.world.connect(id, namespace === undefined ? {} : { username: `${namespace}/${id}` })
+    return rulesWorld.world.connect(id, namespace === undefined ? {} : { username: `${namespace}/${id}` })
   }
-  return { ...told, join }
+  return { ...rulesWorld, join }
 }
 
 const events = [

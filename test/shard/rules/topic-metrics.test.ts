@@ -16,12 +16,12 @@ const noRules: RuleHook = {
 
 function countedWorld(shards: number, topics: readonly string[]) {
   const all: TopicMetrics[] = []
-  let told: readonly unknown[] = []
+  let latestRules: readonly unknown[] = []
   const hookOf = (own: number): RuleHook => {
     const metrics = new TopicMetrics(
       noRules,
       (rules, triggers: ReadonlySet<RuleTriggerKind>, countedTopics: ReadonlyMap<string, CountedTopic>) => {
-        told = rules
+        latestRules = rules
         world.host.shards[own]?.handle({ kind: 'rules', rules, triggers, countedTopics })
       },
     )
@@ -38,7 +38,7 @@ function countedWorld(shards: number, topics: readonly string[]) {
     world,
     all,
     take,
-    entries: () => told.length,
+    entries: () => latestRules.length,
     /** The counts above 0, over all shards. */
     counts: (topic: string, of: 'counts' | 'rates' = 'counts') => {
       const sums: Record<string, number> = {}
@@ -75,13 +75,13 @@ test('a queued message is counted when it is sent', (t) => {
   const { world, all, counts } = countedWorld(1, ['a/b'])
   t.after(() => all.forEach((metrics) => metrics.stop()))
   const stored = { cleanStart: false, sessionExpirySeconds: 60 }
-  const sleeper = world.connect('sleeper', stored)
-  sleeper.subscribe('a/b', { qos: 1 })
-  sleeper.disconnect()
+  const offlineClient = world.connect('offline', stored)
+  offlineClient.subscribe('a/b', { qos: 1 })
+  offlineClient.disconnect()
   world.connect('publisher').publish('a/b', 'later', { qos: 1 })
   world.settle()
   assert.deepEqual(counts('a/b'), { 'qos1.in': 1 })
-  sleeper.connect()
+  offlineClient.connect()
   world.settle()
   assert.deepEqual(counts('a/b'), { 'qos1.in': 1, 'qos1.out': 1 })
 })

@@ -15,10 +15,10 @@ describe('scenarios over a network that loses datagrams violate no rule', () => 
       const faults: string[] = []
       let [delivered, lost] = [0, 0]
       for (let seed = 1; seed <= seeds; seed++) {
-        const told = run(seed)
-        for (const fault of told.faults) faults.push(`seed ${seed}: ${fault}`)
-        delivered += told.delivered
-        lost += told.lost
+        const outcome = run(seed)
+        for (const fault of outcome.faults) faults.push(`seed ${seed}: ${fault}`)
+        delivered += outcome.delivered
+        lost += outcome.lost
       }
       assert.deepEqual(faults, [])
       assert.ok(delivered > seeds * 10 && lost > seeds * 3, `${delivered} messages and ${lost} losses prove little`)

@@ -51,7 +51,7 @@ export function runLwm2mScenario(seed: number, { isRecorded = false, damage }: S
   const carriedOut: string[] = []
   device.onRequest = ({ path }) => {
     carriedOut.push(path)
-    return { code: '2.05', said: { format: 0, payload: 'x' } }
+    return { code: '2.05', content: { format: 0, payload: 'x' } }
   }
   const registration = { location: '' }
   const register = (): void =>

@@ -15,19 +15,19 @@ const { values } = parseArgs({
 
 const scenarios = Object.entries(gatewayScenarios).filter(([name]) => name === (values.protocol ?? name))
 if (scenarios.length === 0) throw new Error(`--protocol is one of ${Object.keys(gatewayScenarios).join(', ')}`)
-const maxFaultsTold = 20
+const maxFaultsPrinted = 20
 const from = Number(values.seed ?? values.from)
 const count = values.seed === undefined ? Number(values.seeds) : 1
 for (const [name, run] of scenarios) {
   let [delivered, lost, failed] = [0, 0, 0]
   const startedMs = performance.now()
   for (let seed = from; seed < from + count; seed++) {
-    const told = run(seed, { isRecorded: values.seed !== undefined })
-    if (values.seed !== undefined) console.log(told.log.join('\n'))
-    delivered += told.delivered
-    lost += told.lost
-    if (told.faults.length === 0) continue
-    if (failed++ < maxFaultsTold) console.log(`${name} seed ${seed}: ${told.faults.join('; ')}`)
+    const outcome = run(seed, { isRecorded: values.seed !== undefined })
+    if (values.seed !== undefined) console.log(outcome.log.join('\n'))
+    delivered += outcome.delivered
+    lost += outcome.lost
+    if (outcome.faults.length === 0) continue
+    if (failed++ < maxFaultsPrinted) console.log(`${name} seed ${seed}: ${outcome.faults.join('; ')}`)
     process.exitCode = 1
   }
   const seconds = ((performance.now() - startedMs) / 1_000).toFixed(1)

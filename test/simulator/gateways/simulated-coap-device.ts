@@ -1,7 +1,7 @@
 // A device that speaks CoAP as RFC 7252 requires: confirmable requests one at a time, repeated with the same message ID until
 // they get a response. It acknowledges received requests and notifications, and executes each once.
 
-import { CoapDevice, type Heard, type Said } from '../../gateways/coap-device.ts'
+import { CoapDevice, type CoapMessage, type CoapContent } from '../../gateways/coap-device.ts'
 import type { PlannedEvent, Stage } from '../stage.ts'
 import type { LossyNetwork } from './lossy-network.ts'
 
@@ -12,7 +12,7 @@ const maxAttempts = 5
 interface Request {
   readonly write: (device: CoapDevice) => void
   /** Undefined: there was no response. */
-  readonly done: (response: Heard | undefined) => void
+  readonly done: (response: CoapMessage | undefined) => void
 }
 
 interface Current extends Request {
@@ -35,9 +35,12 @@ export class SimulatedCoapDevice {
   readonly #sentResponses = new Map<number, Buffer>()
   isRadioOn = true
   /** Called once for each request of the gateway. */
-  onRequest: (request: Heard) => { readonly code: string; readonly said: Said } = () => ({ code: '4.04', said: {} })
+  onRequest: (request: CoapMessage) => { readonly code: string; readonly content: CoapContent } = () => ({
+    code: '4.04',
+    content: {},
+  })
   /** Called once for each confirmable notification. */
-  onNotification: (notification: Heard) => void = () => {}
+  onNotification: (notification: CoapMessage) => void = () => {}
 
   constructor(stage: Stage, network: LossyNetwork, port: number) {
     this.#stage = stage
@@ -54,7 +57,7 @@ export class SimulatedCoapDevice {
     return this.#current === undefined && this.#queue.length === 0
   }
 
-  exchange(write: (device: CoapDevice) => void, done: (response: Heard | undefined) => void): void {
+  exchange(write: (device: CoapDevice) => void, done: (response: CoapMessage | undefined) => void): void {
     this.#queue.push({ write, done })
     this.#next()
   }
@@ -76,7 +79,7 @@ export class SimulatedCoapDevice {
     current.attempts++
   }
 
-  #settle(current: Current, response: Heard | undefined): void {
+  #settle(current: Current, response: CoapMessage | undefined): void {
     this.#stage.cancel(current.timer)
     this.#current = undefined
     current.done(response)
@@ -86,33 +89,33 @@ export class SimulatedCoapDevice {
   #receive(datagram: Buffer): void {
     if (!this.isRadioOn) return
     this.#arrived.push(datagram)
-    const heard = this.#codec.heard()
-    if (heard === undefined || heard.type === 'rst') return
-    if (heard.type === 'ack') {
+    const received = this.#codec.takeLast()
+    if (received === undefined || received.type === 'rst') return
+    if (received.type === 'ack') {
       const current = this.#current
-      if (current?.messageId === heard.messageId && heard.code !== '0.00') this.#settle(current, heard)
+      if (current?.messageId === received.messageId && received.code !== '0.00') this.#settle(current, received)
       return
     }
-    const before = this.#sentResponses.get(heard.messageId)
+    const before = this.#sentResponses.get(received.messageId)
     if (before !== undefined) return this.#network.sendToGateway(before, this.#port)
-    if (heard.code.startsWith('0.')) {
-      const { code, said } = this.onRequest(heard)
-      this.#stage.record('dev', () => `request ${heard.path} ${heard.messageId}`)
-      this.#codec.respond(heard, code, said)
+    if (received.code.startsWith('0.')) {
+      const { code, content } = this.onRequest(received)
+      this.#stage.record('dev', () => `request ${received.path} ${received.messageId}`)
+      this.#codec.respond(received, code, content)
     } else {
-      this.#codec.acknowledge(heard)
-      this.#takeResponse(heard)
+      this.#codec.acknowledge(received)
+      this.#takeResponse(received)
     }
-    this.#sentResponses.set(heard.messageId, this.#written)
+    this.#sentResponses.set(received.messageId, this.#written)
     this.#network.sendToGateway(this.#written, this.#port)
   }
 
   /** Handles a separate response to the request, or a notification. */
-  #takeResponse(heard: Heard): void {
+  #takeResponse(received: CoapMessage): void {
     const current = this.#current
     const token = current?.bytes.toString('hex', 4, 4 + ((current.bytes[0] ?? 0) & 15))
-    if (current !== undefined && heard.token === token && heard.observe === undefined)
-      return this.#settle(current, heard)
-    this.onNotification(heard)
+    if (current !== undefined && received.token === token && received.observe === undefined)
+      return this.#settle(current, received)
+    this.onNotification(received)
   }
 }

@@ -182,11 +182,11 @@ export class SimulatedSnDevice {
 
   #send(request: Request, isRepeated: boolean): void {
     this.#stage.record(this.id, () => `sends ${request.name}${isRepeated ? ' again' : ''}`)
-    this.#say(request.write(isRepeated))
+    this.#sendPacket(request.write(isRepeated))
     this.#timer = this.#stage.after(retryMs, () => this.#send(request, true))
   }
 
-  #say(bytes: Buffer): void {
+  #sendPacket(bytes: Buffer): void {
     this.#network.sendToGateway(bytes, this.#port)
   }
 
@@ -208,13 +208,13 @@ export class SimulatedSnDevice {
     else if (type === types.publish) this.#takePublish(body)
     else if (type === types.pubrel) {
       this.#unreleased.delete(body.readUInt16BE(0))
-      this.#say(packet(types.pubcomp, body))
+      this.#sendPacket(packet(types.pubcomp, body))
     } else if (type === types.disconnect) this.#takeDisconnect()
   }
 
   #takeRegister(body: Buffer): void {
     this.#topics.set(body.readUInt16BE(0), body.toString('utf8', 4))
-    this.#say(packet(types.regack, Buffer.concat([body.subarray(0, 4), Buffer.of(0)])))
+    this.#sendPacket(packet(types.regack, Buffer.concat([body.subarray(0, 4), Buffer.of(0)])))
   }
 
   #takePublish(body: Buffer): void {
@@ -225,16 +225,17 @@ export class SimulatedSnDevice {
     const payload = body.toString('utf8', 5)
     if (!this.#topics.has(topicId)) {
       // [MQTT-SN 6.10] The topic is registered again.
-      return this.#say(packet(types.puback, Buffer.concat([uint16(topicId), uint16(messageId), Buffer.of(2)])))
+      return this.#sendPacket(packet(types.puback, Buffer.concat([uint16(topicId), uint16(messageId), Buffer.of(2)])))
     }
     if (qos === 2) {
       if (!this.#unreleased.has(messageId)) this.received.push(payload)
       this.#unreleased.add(messageId)
-      return this.#say(packet(types.pubrec, uint16(messageId)))
+      return this.#sendPacket(packet(types.pubrec, uint16(messageId)))
     }
     this.received.push(payload)
     this.#stage.record(this.id, () => `receives ${payload}`)
-    if (qos === 1) this.#say(packet(types.puback, Buffer.concat([uint16(topicId), uint16(messageId), Buffer.of(0)])))
+    if (qos === 1)
+      this.#sendPacket(packet(types.puback, Buffer.concat([uint16(topicId), uint16(messageId), Buffer.of(0)])))
   }
 
   /** The gateway does not have it as connected. It repeats its request after it has connected again. */
@@ -243,7 +244,7 @@ export class SimulatedSnDevice {
     // The response to a repetition.
     if (this.#stage.nowMs - this.#sleptAtMs < retryMs * 2) return
     if (this.state === 'asleep' && this.#isSleepKnown) this.disconnectsAsleep++
-    this.#stage.record(this.id, () => 'is told that it is not connected')
+    this.#stage.record(this.id, () => 'receives DISCONNECT: the gateway does not know it')
     this.#stage.cancel(this.#timer)
     const pending = [...(this.#current === undefined ? [] : [this.#current]), ...this.#queue.splice(0)]
     this.#current = undefined

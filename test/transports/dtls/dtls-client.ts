@@ -22,7 +22,7 @@ import {
 import { RecordLayer } from '../../../src/transports/dtls/record-layer.ts'
 import { parseRecords, RecordProtection } from '../../../src/transports/dtls/records.ts'
 
-export interface ClientWishes {
+export interface DtlsClientOptions {
   readonly identity: string
   readonly key: Buffer
   readonly suite: number
@@ -46,7 +46,7 @@ export class DtlsClient {
   isOpen = false
   sessionId: Buffer = none
   master: Buffer = none
-  readonly #wishes: ClientWishes
+  readonly #options: DtlsClientOptions
   readonly #records = new RecordLayer(0)
   #messages = new HandshakeReassembly(0)
   readonly #random: Buffer
@@ -58,11 +58,11 @@ export class DtlsClient {
   #agreed: { readonly group: number; readonly publicKey: Buffer } | undefined
   #isResumed = false
 
-  constructor(wishes: ClientWishes) {
-    this.#wishes = wishes
-    this.#ownId = wishes.connectionId
+  constructor(options: DtlsClientOptions) {
+    this.#options = options
+    this.#ownId = options.connectionId
     this.#random = createHash('sha256')
-      .update(wishes.random ?? 'client')
+      .update(options.random ?? 'client')
       .digest()
   }
 
@@ -129,7 +129,7 @@ export class DtlsClient {
     assert.equal(reader.uint(2), 0xfefd)
     this.#serverRandom = reader.take(32)
     this.sessionId = reader.vector(1)
-    assert.equal(reader.uint(2), this.#wishes.suite)
+    assert.equal(reader.uint(2), this.#options.suite)
     reader.uint(1)
     const extensions = new FieldReader(reader.left === 0 ? none : reader.vector(2))
     while (extensions.left > 0) {
@@ -137,7 +137,7 @@ export class DtlsClient {
       const content = extensions.vector(2)
       if (type === 54) this.#serverId = content.subarray(1)
     }
-    const { session } = this.#wishes
+    const { session } = this.#options
     if (session === undefined || !session.id.equals(this.sessionId)) return
     this.#isResumed = true
     this.master = session.master
@@ -152,7 +152,7 @@ export class DtlsClient {
   }
 
   #sendFlight(): void {
-    const { key, identity, hasExtendedMasterSecret = true } = this.#wishes
+    const { key, identity, hasExtendedMasterSecret = true } = this.#options
     const own = this.#agreed === undefined ? undefined : beginAgreement(this.#agreed.group)
     const shared = this.#agreed === undefined ? undefined : own?.agree(this.#agreed.publicKey)
     const point = own === undefined ? none : vectorOf(1, own.publicKey)
@@ -171,7 +171,7 @@ export class DtlsClient {
   }
 
   #protect(): void {
-    const suite = cipherSuites.find(({ id }) => id === this.#wishes.suite)!
+    const suite = cipherSuites.find(({ id }) => id === this.#options.suite)!
     const keys = trafficKeys(this.master, this.#random, this.#serverRandom)
     this.#records.protect({
       read: new RecordProtection(suite, keys.serverKey, keys.serverIv, this.#serverId && this.#ownId),
@@ -184,7 +184,7 @@ export class DtlsClient {
   }
 
   #hello(cookie: Buffer): Buffer {
-    const { suite, group, hasExtendedMasterSecret = true, session } = this.#wishes
+    const { suite, group, hasExtendedMasterSecret = true, session } = this.#options
     const extensions: Buffer[] = []
     const add = (type: number, content: Buffer) => extensions.push(uint16Of(type), vectorOf(2, content))
     if (group !== undefined) add(10, vectorOf(2, uint16Of(group)))
@@ -204,7 +204,7 @@ export class DtlsClient {
   #sendMessage(type: number, body: Buffer, epoch: 0 | 1): void {
     const messageSequence = this.#nextSequence++
     this.#transcript.push(writeWholeMessage({ type, messageSequence, body }))
-    const step = type === 1 ? body.length : (this.#wishes.fragmentBytes ?? body.length)
+    const step = type === 1 ? body.length : (this.#options.fragmentBytes ?? body.length)
     for (let offset = 0; offset < body.length; offset += step) {
       const fragment = {
         type,

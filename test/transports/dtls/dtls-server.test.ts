@@ -164,10 +164,10 @@ test('[F7] repeated records and records with a wrong authentication are dropped'
   const broken = Buffer.from(record)
   broken[broken.length - 1] ^= 1
   world.server.handleDatagram(broken, peer)
-  assert.deepEqual(world.heard, [])
+  assert.deepEqual(world.messages, [])
   world.server.handleDatagram(record, peer)
   world.server.handleDatagram(record, peer)
-  assert.deepEqual(world.heard, ['1000 one'])
+  assert.deepEqual(world.messages, ['1000 one'])
 })
 
 test('[F7] the replay window has 64 records', () => {
@@ -218,7 +218,7 @@ test('[F7] a new ClientHello of a known address replaces the association when it
   after.send('three')
   world.run(before)
   world.run(after)
-  assert.deepEqual(world.heard, ['1000 one', '1000 three'])
+  assert.deepEqual(world.messages, ['1000 one', '1000 three'])
   assert.equal(world.server.sessions, 1)
 })
 
@@ -255,7 +255,7 @@ for (const connectionId of ['', 'abc']) {
     // An older record does not change the address of the client.
     world.server.handleDatagram(late, { address: '192.0.2.1', port: 3_000 })
     assert.equal(world.sent[0]?.port, 2_000)
-    assert.deepEqual(world.heard, ['1000 one', '1000 three', '2000 two'])
+    assert.deepEqual(world.messages, ['1000 one', '1000 three', '2000 two'])
   })
 }
 

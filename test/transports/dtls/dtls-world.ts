@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import type { DtlsCredentials } from '../../../src/transports/dtls/dtls-credentials.ts'
 import { DtlsServer, type DtlsServerSettings, type DtlsSession } from '../../../src/transports/dtls/dtls-server.ts'
-import { DtlsClient, type ClientWishes } from './dtls-client.ts'
+import { DtlsClient, type DtlsClientOptions } from './dtls-client.ts'
 import { identity, key, keyCredentials } from './dtls-socket-stage.ts'
 
 export interface Sent {
@@ -19,7 +19,7 @@ export class DtlsWorld {
   readonly opened: DtlsSession[] = []
   readonly closed: DtlsSession[] = []
   readonly refused: string[] = []
-  readonly heard: string[] = []
+  readonly messages: string[] = []
   /** Maximum responses to unauthenticated clients. */
   responsesLeft = Infinity
   wakesAtMs = Infinity
@@ -37,7 +37,7 @@ export class DtlsWorld {
       isUnlimited: () => false,
       onOpen: (session) => this.opened.push(session),
       onMessage: (session, bytes) => {
-        this.heard.push(`${session.peer.port} ${bytes.toString()}`)
+        this.messages.push(`${session.peer.port} ${bytes.toString()}`)
         session.send(bytes)
       },
       onClosed: (session) => this.closed.push(session),
@@ -45,8 +45,8 @@ export class DtlsWorld {
     })
   }
 
-  client(wishes: Partial<ClientWishes> = {}): DtlsClient {
-    return new DtlsClient({ identity, key, suite: 0xc0a8, ...wishes })
+  client(options: Partial<DtlsClientOptions> = {}): DtlsClient {
+    return new DtlsClient({ identity, key, suite: 0xc0a8, ...options })
   }
 
   /** Delivers what both sides send until neither sends more. */

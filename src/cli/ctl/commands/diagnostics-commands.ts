@@ -146,13 +146,13 @@ type Explanation = Extract<Awaited<ReturnType<ApiClient['explain']>>, { reply: u
 
 /** Returns the decision and the receivers as one row. The JSON document has the details. */
 function inShort({ decision, client, obstacle, subscriptions, truncated }: Explanation): Row {
-  const heard = subscriptions.map(({ clientid, topic, outcome }) => `${clientid} by ${topic}: ${outcome}`)
+  const receivers = subscriptions.map(({ clientid, topic, outcome }) => `${clientid} by ${topic}: ${outcome}`)
   return {
     ...decision,
     obstacle,
     connected: client.connected,
     username: client.username,
     authenticated_by: client.authenticated_by,
-    heard_by: `${heard.join('; ')}${truncated ? '; and more' : ''}`,
+    receivers: `${receivers.join('; ')}${truncated ? '; and more' : ''}`,
   }
 }

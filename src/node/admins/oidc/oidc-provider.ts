@@ -26,7 +26,7 @@ interface Metadata {
   readonly userinfoEndpoint: string | undefined
   readonly takesBasic: boolean
   /** [RFC9207-3] */
-  readonly saysIssuer: boolean
+  readonly sendsIssuer: boolean
 }
 
 interface Kept<Value> {
@@ -92,7 +92,7 @@ export class OidcProvider {
     const metadata = await this.#discover()
     if ('failure' in metadata) return metadata
     // A code of another provider must not be sent to this provider [RFC9207-2.4].
-    const isOther = shown.issuer === undefined ? metadata.saysIssuer : shown.issuer !== this.config.issuer
+    const isOther = shown.issuer === undefined ? metadata.sendsIssuer : shown.issuer !== this.config.issuer
     if (isOther) return { failure: 'is not the provider with which the sign-in started' }
     const tokens = await this.#redeem(metadata, shown.code, shown.verifier)
     if ('failure' in tokens) return tokens
@@ -272,7 +272,7 @@ function readMetadata(json: Readonly<Record<string, unknown>>, issuer: string): 
     jwksUri,
     userinfoEndpoint: address('userinfo_endpoint'),
     takesBasic: !Array.isArray(methods) || methods.includes('client_secret_basic'),
-    saysIssuer: json['authorization_response_iss_parameter_supported'] === true,
+    sendsIssuer: json['authorization_response_iss_parameter_supported'] === true,
   }
 }
 
