@@ -35,8 +35,7 @@ export async function* archiveMembers(packed: AsyncIterable<Buffer>, folder: str
   try {
     yield* membersOf(unpacked, folder)
     // The library ignores data after the compressed part. A valid archive has none.
-    if (gunzip.bytesWritten < counted.bytes)
-      throw new InvalidArchive('something else follows behind the end of the archive')
+    if (gunzip.bytesWritten < counted.bytes) throw new InvalidArchive('data follows the end of the archive')
   } finally {
     source.destroy()
     gunzip.destroy()
@@ -80,7 +79,7 @@ async function* membersOf(unpacked: ByteSource, folder: string): AsyncGenerator<
     if (entry.kind === 'folder') continue
     if (name === '')
       throw new InvalidArchive(`${quoteText(entry.name)} is a file where the folder of the archive has to be`)
-    if (names.has(name)) throw new InvalidArchive(`${quoteText(name)} is in it twice`)
+    if (names.has(name)) throw new InvalidArchive(`${quoteText(name)} occurs twice in it`)
     names.add(name)
     if (unpacked.bytesRead + entry.bytes > archiveLimits.maxBytes) {
       throw new InvalidArchive(`it has more than ${archiveLimits.maxBytes} bytes`)
@@ -97,8 +96,7 @@ async function extendedEntry(unpacked: ByteSource, { bytes }: TarEntry): Promise
   const content = await unpacked.readExactly(bytes + paddingOf(bytes))
   const block = content && (await unpacked.readExactly(blockBytes))
   const entry = block && readHeader(block)
-  if (content === undefined || entry === undefined)
-    throw new InvalidArchive('it is truncated behind an extended header')
+  if (content === undefined || entry === undefined) throw new InvalidArchive('it is truncated after an extended header')
   if (entry.kind === 'extended') throw new InvalidArchive('an extended header follows another extended header')
   return { ...entry, name: nameInExtendedHeader(content.subarray(0, bytes)) ?? entry.name }
 }
@@ -114,7 +112,7 @@ function nameBelow(folder: string, name: string): string {
   }
   if (parts[0] !== folder) {
     throw new InvalidArchive(
-      `its members are not all in a folder ${quoteText(folder)}, as the name of the file says: give it the name back that it was made with`,
+      `its members are not all in the folder ${quoteText(folder)}, which its file name requires: give the file its original name`,
     )
   }
   return parts.slice(1).join('/')
@@ -146,7 +144,7 @@ class MemberContent {
     const rest = this.pieces()
     while ((await rest.next()).done !== true);
     if ((await this.#unpacked.readExactly(this.#padding)) === undefined) {
-      throw new InvalidArchive(`it is truncated behind ${quoteText(this.#name)}`)
+      throw new InvalidArchive(`it is truncated after ${quoteText(this.#name)}`)
     }
   }
 }
@@ -158,12 +156,12 @@ async function onlyZerosFollow(unpacked: ByteSource): Promise<void> {
     if (piece === undefined) return
     bytes += piece.length
     if (!isEmpty(piece) || bytes > archiveLimits.maxPaddingBytes) {
-      throw new InvalidArchive('something else follows behind its last member')
+      throw new InvalidArchive('data follows its last member')
     }
   }
 }
 
-const emqx4ExportPattern =
+const emqx4ExportText =
   'it is a JSON file, as EMQX 4 exports it: make an archive of it with "godwit ctl data convert FILE" and import that'
 
 const gzipProblems: Readonly<Record<string, string>> = {
@@ -179,6 +177,6 @@ async function* toInvalidArchive(unpacked: AsyncIterable<Buffer>, packed: Counte
     const { code = '' } = error as NodeJS.ErrnoException
     const problem = gzipProblems[code]
     if (problem === undefined) throw error
-    throw new InvalidArchive(packed.isJson ? emqx4ExportPattern : problem)
+    throw new InvalidArchive(packed.isJson ? emqx4ExportText : problem)
   }
 }

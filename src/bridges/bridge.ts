@@ -255,7 +255,7 @@ export class Bridge implements LinkCallbacks {
     switch (step.step) {
       case 'wait':
         return this.#moveTo('connecting', Math.min(this.#dueAtMs, this.#dependencies.nowMs() + nameWaitMs))
-      case 'again':
+      case 'reconnect':
         link.end(step.disconnect)
         this.#closeLinks(undefined)
         this.#isCleared = step.isCleared
@@ -264,7 +264,7 @@ export class Bridge implements LinkCallbacks {
         return this.#prepareTransfer(link, step.connack, step.earlyPacket)
       case 'fail':
         return this.#fail(step.why)
-      case 'breach':
+      case 'protocol-error':
         return this.#handleProtocolError(step.text, reasonCodes.protocolError)
       default:
         step satisfies never

@@ -7,8 +7,8 @@
 //     | PINGREQ -----------> |     before 5.0 only: a name after CONNACK would precede the response
 //     | <--------- PINGRESP  |     or no packet for `nameWaitMs`: other brokers may not respond to PINGREQ
 //
-// The result is a step that the bridge takes. If the connection only learned something, or made the remote broker delete the session,
-// the next one follows at once, to the same server.
+// The result is a step that the bridge takes. If the connection only found the version, or only made the remote broker delete the session,
+// the bridge reconnects at once to the same server.
 
 import {
   reasonText,
@@ -32,15 +32,15 @@ export type Step =
   | { readonly step: 'wait' }
   /** `earlyPacket`: arrived after CONNACK, and must be handled first. */
   | { readonly step: 'join'; readonly connack: ConnackPacket; readonly earlyPacket: Packet | undefined }
-  /** Disconnect, and dial the same server after `pauseMs`. `isCleared`: it deleted the session, and sent no name. */
+  /** Disconnect, and dial the same server after `pauseMs`. `isCleared`: the remote broker deleted the session, and sent no name. */
   | {
-      readonly step: 'again'
+      readonly step: 'reconnect'
       readonly disconnect: DisconnectPacket | undefined
       readonly isCleared: boolean
       readonly pauseMs: number
     }
   | { readonly step: 'fail'; readonly why: string }
-  | { readonly step: 'breach'; readonly text: string }
+  | { readonly step: 'protocol-error'; readonly text: string }
 
 export interface HandshakeDependencies {
   readonly link: PacketLink
@@ -86,7 +86,7 @@ export class ConnectHandshake {
   handleStep(packet: Packet): Step {
     if (this.connack !== undefined) return this.#handleFirstPacket(this.connack, packet)
     if (packet.type === 'connack') return this.#handleConnack(packet)
-    return { step: 'breach', text: `${packet.type} before connack` }
+    return { step: 'protocol-error', text: `${packet.type} before connack` }
   }
 
   /** The remote broker has closed the connection. */
@@ -107,7 +107,7 @@ export class ConnectHandshake {
     const isAsConfigured = negotiated.versionChoice === 'as configured'
     if (!isAsConfigured && nameIn(connack) === undefined) return this.#retryConfiguredVersion()
     if (connack.sessionPresent && (this.#cleanStart || !isJoined))
-      return { step: 'breach', text: 'a session that was to be forgotten is there' }
+      return { step: 'protocol-error', text: 'session present, although CONNECT requested a new session' }
     if (!isAsConfigured) versions.recordUpgrade(server)
     else if (versions.recordAccepted(server)) return retryStep(negotiated.version)
     if (negotiated.lacksBit) this.#warnOfEchoes()
@@ -137,7 +137,7 @@ export class ConnectHandshake {
     return { step: 'join', connack, earlyPacket }
   }
 
-  /** It accepts 5.0 and sends no name. Another version may be configured for a reason. */
+  /** The remote broker accepts 5.0 and sends no name. Another version may be configured for a reason. */
   #retryConfiguredVersion(): Step {
     const { negotiated, versions, server, link } = this.#dependencies
     if (negotiated.versionChoice === 'tries 5.0') {
@@ -167,9 +167,9 @@ export class ConnectHandshake {
 }
 
 /** `version`: of the DISCONNECT packet. */
-function retryStep(version?: ProtocolVersion): Extract<Step, { step: 'again' }> {
+function retryStep(version?: ProtocolVersion): Extract<Step, { step: 'reconnect' }> {
   return {
-    step: 'again',
+    step: 'reconnect',
     disconnect: version === undefined ? undefined : disconnectPacket(version, {}),
     isCleared: false,
     pauseMs: 0,

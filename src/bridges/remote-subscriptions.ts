@@ -1,4 +1,4 @@
-// Subscriptions that the remote broker has granted. They are stored in the local session, as subscriptions that match no topic, so that
+// Subscriptions that the remote broker has granted. They are stored in the local session as marks (subscriptions that match no topic), so that
 // the bridge knows after any restart
 //
 //   what it need not request again: before 5.0 every SUBSCRIBE causes all retained messages to be sent
@@ -25,7 +25,7 @@ export const grantedPrefix = `${bridgeMarksRoot}granted/`
 const maxFilterCharacters = 60_000
 /** Number of filters in one mark. */
 const maxFiltersPerMark = 64
-const marksOfMany = 32
+const marksForManyFilters = 32
 const firstFailure = 0x80
 /** The state is uncertain. */
 const uncertain = '?'
@@ -46,8 +46,8 @@ export class RemoteSubscriptions {
   /** `marks`: as they were stored. */
   constructor(marks: readonly TopicFilter[]) {
     this.#granted = new Map()
-    for (const [filter, how] of marks.flatMap((mark) => readMark(mark)))
-      if (this.#granted.get(filter) !== uncertain) this.#granted.set(filter, how)
+    for (const [filter, options] of marks.flatMap((mark) => readMark(mark)))
+      if (this.#granted.get(filter) !== uncertain) this.#granted.set(filter, options)
   }
 
   /** Returns the marks among the subscriptions of the local session. */
@@ -67,7 +67,7 @@ export class RemoteSubscriptions {
 
   /** Undefined as a value: the state is uncertain. */
   get all(): Map<TopicFilter, QoS | undefined> {
-    return new Map([...this.#granted].map(([filter, how]) => [filter, qosIn(how)]))
+    return new Map([...this.#granted].map(([filter, options]) => [filter, qosIn(options)]))
   }
 
   /** Returns the difference from the required subscriptions. */
@@ -103,7 +103,7 @@ export class RemoteSubscriptions {
   }
 
   get marks(): readonly TopicFilter[] {
-    const count = this.#granted.size > maxFiltersPerMark ? marksOfMany : 1
+    const count = this.#granted.size > maxFiltersPerMark ? marksForManyFilters : 1
     const parts = Array.from({ length: count }, (): [TopicFilter, string][] => [])
     for (const entry of this.#granted) parts[count === 1 ? 0 : hashOf(entry[0]) % count].push(entry)
     return parts.flatMap((entries) => markOf(entries) ?? [])
@@ -122,9 +122,9 @@ function hashOf(text: string): number {
   return hash
 }
 
-function qosIn(how: string): QoS | undefined {
-  if (how === uncertain) return undefined
-  return how.startsWith('2') ? 2 : how.startsWith('1') ? 1 : 0
+function qosIn(options: string): QoS | undefined {
+  if (options === uncertain) return undefined
+  return options.startsWith('2') ? 2 : options.startsWith('1') ? 1 : 0
 }
 
 function textOf({
@@ -152,6 +152,6 @@ function readMark(mark: TopicFilter): [TopicFilter, string][] {
 
 function isEntry(entry: unknown): entry is [TopicFilter, string] {
   if (!Array.isArray(entry)) return false
-  const [filter, how]: unknown[] = entry
-  return typeof filter === 'string' && parseTopicFilter(filter) !== undefined && typeof how === 'string'
+  const [filter, options]: unknown[] = entry
+  return typeof filter === 'string' && parseTopicFilter(filter) !== undefined && typeof options === 'string'
 }

@@ -53,15 +53,14 @@ function problemOf(mapping: Mapping, names: { readonly filter: string; readonly 
   const { filter, target } = mapping
   if (parseTopicFilter(filter) === undefined) return `${names.filter} is not a topic filter`
   for (const special of ['$share/', '$exclusive/', '$SYS/']) {
-    if (filter.startsWith(special)) return `${names.filter} may not begin with ${special}`
+    if (filter.startsWith(special)) return `${names.filter} must not begin with ${special}`
   }
-  if (hasWildcard(mapping.prefix)) return 'prefix may hold no wildcards'
-  if (hasWildcard(mapping.suffix)) return 'suffix may hold no wildcards'
+  if (hasWildcard(mapping.prefix)) return 'prefix must not contain wildcards'
+  if (hasWildcard(mapping.suffix)) return 'suffix must not contain wildcards'
   if (target === '') return undefined
   if (parseTopicFilter(target) === undefined) return `${names.target} is not a topic or a topic filter`
   const missing = ['+', '#'].find((wildcard) => countOf(target, wildcard) > countOf(filter, wildcard))
-  if (missing !== undefined)
-    return `${names.target} has more ${missing} than ${names.filter}, so nothing is known to stand there`
+  if (missing !== undefined) return `${names.target} has more ${missing} than ${names.filter}, so it has no value`
   return undefined
 }
 

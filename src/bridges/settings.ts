@@ -205,9 +205,9 @@ function problemOf(
     if (problem !== undefined) return `subscription.${index}.${problem}`
   }
   const { topic, properties } = config.will
-  if (isNoTopic(topic)) return 'will.topic is not a topic name: it may hold no wildcards'
+  if (isNoTopic(topic)) return 'will.topic is not a topic name: it must not contain wildcards'
   if (isNoTopic(properties.response_topic))
-    return 'will.properties.response_topic is not a topic name: it may hold no wildcards'
+    return 'will.properties.response_topic is not a topic name: it must not contain wildcards'
   return undefined
 }
 
@@ -218,9 +218,9 @@ function isNoTopic(text: string | undefined): boolean {
 /** Topics of AWS IoT are mapped as a whole. */
 function wildcardIn(forwards: readonly ForwardRule[], subscriptions: readonly SubscriptionRule[]): string | undefined {
   const forward = forwards.findIndex(({ remoteTopic }) => hasWildcard(remoteTopic))
-  if (forward !== -1) return `forwards.${forward}.remote_topic may hold no wildcards`
+  if (forward !== -1) return `forwards.${forward}.remote_topic must not contain wildcards`
   const subscription = subscriptions.findIndex(({ localTopic }) => hasWildcard(localTopic))
-  return subscription === -1 ? undefined : `subscription.${subscription}.local_topic may hold no wildcards`
+  return subscription === -1 ? undefined : `subscription.${subscription}.local_topic must not contain wildcards`
 }
 
 /** If a bridge may use several servers, QUIC is followed by TCP to the same host. */

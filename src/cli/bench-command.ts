@@ -63,12 +63,12 @@ export async function benchCommand(
   const result = await runBench(options, ({ seconds, count, latencies }) => {
     if (words.json === true) return
     const [p50, p95, p99] = [0.5, 0.95, 0.99].map((share) => latencies.percentileMs(share).toFixed(2))
-    terminal.say(
+    terminal.print(
       `${seconds.toFixed(0).padStart(4)} s  ${what} ${count}/s  p50 ${p50} ms  p95 ${p95} ms  p99 ${p99} ms\n`,
     )
   })
   if ('problem' in result) return terminal.fail(`${words.url}: ${result.problem}`)
-  terminal.say(words.json === true ? `${JSON.stringify(result)}\n` : inLines(result, what))
+  terminal.print(words.json === true ? `${JSON.stringify(result)}\n` : inLines(result, what))
   if (result.failure === undefined) return exitCodes.done
   return terminal.fail(`${result.failed} clients failed, the first: ${result.failure}`)
 }

@@ -33,12 +33,12 @@ export async function configCheck(request: CheckRequest, terminal: Terminal): Pr
   const findings = await findFaults(request)
   const isGood = findings.faults.length === 0
   if (request.asJson) {
-    terminal.say(`${JSON.stringify({ file: request.file, isGood, ...findings })}\n`)
+    terminal.print(`${JSON.stringify({ file: request.file, isGood, ...findings })}\n`)
     return isGood ? exitCodes.done : exitCodes.failed
   }
   if (!isGood) return terminal.fail(...findings.faults.map(formatConfigError))
-  for (const warning of findings.warnings) terminal.say(`warning: ${formatConfigError(warning)}\n`)
-  terminal.say(`${request.file}: the configuration is good\n`)
+  for (const warning of findings.warnings) terminal.print(`warning: ${formatConfigError(warning)}\n`)
+  terminal.print(`${request.file}: the configuration is good\n`)
   return exitCodes.done
 }
 
@@ -73,18 +73,18 @@ function placed(problem: string, { places }: GodwitConfig, file: string): Config
 
 /** Prints the file with every default as a comment. */
 export function configExample(terminal: Terminal): number {
-  terminal.say(writeExampleFile())
+  terminal.print(writeExampleFile())
   return exitCodes.done
 }
 
 /** Prints the reference page. */
 export function configDocs(terminal: Terminal): number {
-  terminal.say(writeReferencePage())
+  terminal.print(writeReferencePage())
   return exitCodes.done
 }
 
 /** Prints the JSON Schema of the configuration. */
 export function configSchema(terminal: Terminal): number {
-  terminal.say(writeJsonSchema())
+  terminal.print(writeJsonSchema())
   return exitCodes.done
 }

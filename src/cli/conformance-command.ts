@@ -26,11 +26,11 @@ export async function conformanceCommand(words: ConformanceArguments, terminal: 
   const versions = protocol === undefined ? ([4, 5] as const) : [protocol === '5' ? (5 as const) : (4 as const)]
   try {
     const results = await runConformance({ target, versions, responseTimeoutMs }, (result) => {
-      if (json !== true) terminal.say(lineOf(result))
+      if (json !== true) terminal.print(lineOf(result))
     })
     if ('problem' in results) return terminal.fail(`${words.url}: ${results.problem}`)
     const broken = results.filter(({ isKept }) => !isKept).length
-    terminal.say(
+    terminal.print(
       json === true
         ? `${JSON.stringify(results)}\n`
         : `the broker conforms to ${results.length - broken} of ${results.length} statements\n`,
@@ -42,7 +42,7 @@ export async function conformanceCommand(words: ConformanceArguments, terminal: 
   }
 }
 
-function lineOf({ version, clause, says, isKept, seen }: ConformanceResult): string {
+function lineOf({ version, clause, statement, isKept, seen }: ConformanceResult): string {
   const state = isKept ? 'kept  ' : 'BROKEN'
-  return `${state}  ${version === 5 ? '5.0  ' : '3.1.1'}  ${clause.padEnd(14)}  ${says}${seen === undefined ? '' : `: ${seen}`}\n`
+  return `${state}  ${version === 5 ? '5.0  ' : '3.1.1'}  ${clause.padEnd(14)}  ${statement}${seen === undefined ? '' : `: ${seen}`}\n`
 }

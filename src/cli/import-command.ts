@@ -49,7 +49,7 @@ export async function importMosquitto(words: ImportArguments, terminal: Terminal
     const archive = members.size === 0 ? undefined : await writeConverted(members, folder)
     const imported = await importConvertedSessions(sessions, words.data)
     const lines = [...left.map((line) => `not imported: ${line}`), ...imported]
-    terminal.say(`${[...lines, ...nextSteps({ folder, data: words.data, archive })].join('\n')}\n`)
+    terminal.print(`${[...lines, ...nextSteps({ folder, data: words.data, archive })].join('\n')}\n`)
     return exitCodes.done
   } catch (error) {
     if (error instanceof FileProblem || error instanceof InvalidArchive) return terminal.fail(error.message)

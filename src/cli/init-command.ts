@@ -32,7 +32,7 @@ export async function initCommand(
   const start = isFound
     ? `godwit start${options.data === undefined ? '' : ` --data ${options.data}`}`
     : `godwit start --config ${file}`
-  terminal.say(
+  terminal.print(
     `${file}: every setting with its default, as comments\nEdit it, check it with "godwit config check ${file}", then: ${start}\n`,
   )
   return exitCodes.done

@@ -24,7 +24,7 @@ export async function manCommand({ pages, command, directory }: ManRequest, term
       terminal.fail(`there is no manual page for ${JSON.stringify(command)}: there are ${known.join(', ')}`)
       return exitCodes.wrongUsage
     }
-    terminal.say(page.text)
+    terminal.print(page.text)
     return exitCodes.done
   }
   try {
@@ -33,6 +33,6 @@ export async function manCommand({ pages, command, directory }: ManRequest, term
   } catch (error) {
     return terminal.fail(`${directory}: ${(error as Error).message}`)
   }
-  terminal.say(`${pages.length} manual pages in ${directory}\n`)
+  terminal.print(`${pages.length} manual pages in ${directory}\n`)
   return exitCodes.done
 }

@@ -206,7 +206,7 @@ function addCompletion(godwit: Command, terminal: Terminal, run: Run): void {
     .addArgument(new Argument('<shell>').choices(completedShells))
     .action((shell: CompletedShell) =>
       run(() => {
-        terminal.say(completionScript(shell, completedCommands(godwit, [])))
+        terminal.print(completionScript(shell, completedCommands(godwit, [])))
         return exitCodes.done
       }),
     )

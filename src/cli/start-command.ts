@@ -66,7 +66,7 @@ export async function startCommand(options: StartOptions, program: Program, term
   while (life.end === 'restart') {
     const changed = configure(options, program)
     const next = 'problems' in changed ? former : changed
-    terminal.say('restarting\n')
+    terminal.print('restarting\n')
     const shortage = threadShortage(next.config)
     if (shortage !== undefined) terminal.fail(shortage)
     life = await runNode(next, surroundings)
@@ -112,7 +112,7 @@ async function runNode(configured: Loaded, context: StartContext): Promise<NodeR
     allowsAnonymous: config.auth.allowAnonymous ?? (profile === 'legacy' || isLoopback),
     deniesByDefault: config.auth.acl.noMatch === 'deny',
   })
-  terminal.say(banner({ ...node, version, profile, configFile, accessTo }))
+  terminal.print(banner({ ...node, version, profile, configFile, accessTo }))
   node.log.info('node started', {
     version,
     node: node.name,
@@ -157,7 +157,7 @@ async function runUntilStopped(node: RunningNode, { signals, terminal, service }
   }))
   const life = await Promise.race([stopped, broken, shutdownRequested])
   if (life.end === 'stopped') service.noteStopping()
-  if (life.end !== 'problem') terminal.say('stopping: disconnecting clients and closing the store\n')
+  if (life.end !== 'problem') terminal.print('stopping: disconnecting clients and closing the store\n')
   node.log.info('node stopping', { why: life.end === 'problem' ? life.problem : life.end })
   await node.stop()
   return life

@@ -39,7 +39,7 @@ export class Terminal {
     return this.isTerminal ? this.output.columns : undefined
   }
 
-  say(text: string): void {
+  print(text: string): void {
     this.output.write(text)
   }
 

@@ -13,7 +13,7 @@ export const allowedMethods = methodsOfTheApi.join(', ')
 const maxPathInMessage = 200
 
 export function refuseMethod(method: string): ApiError {
-  return refuse('unknownError', `the API knows no ${method}; it knows ${allowedMethods}`, 405)
+  return refuse('unknownError', `method not supported: ${method}; use ${allowedMethods}`, 405)
 }
 
 export function refuseUnknownPath(method: string, url: string): ApiError {

@@ -9,7 +9,7 @@ import { BatchMark } from './batch-marks.ts'
 import { encodeLastGeneration, encodeChange } from './change-encoder.ts'
 import { BadRecords } from './damage/bad-records.ts'
 import { probeDisk } from './damage/database-files.ts'
-import { markClosed, distrust } from './damage/clean-close-marker.ts'
+import { markClosed, requireFullCheck } from './damage/clean-close-marker.ts'
 import { type OpenedDatabase, openWithRepair } from './damage/open-with-repair.ts'
 import { isDamage, LevelDatabase } from './level-database.ts'
 import { LevelReading, type SharedClientIds } from './level-reading.ts'
@@ -423,7 +423,7 @@ class LevelStore implements Store {
     const { directory, onAlarm } = this.#options
     const text = `A part of the database in ${directory} cannot be read: ${error.message}. What is in it is not served. Restart the broker: the database is repaired at the start.`
     onAlarm({ alarm: 'database-damaged', text })
-    void distrust(directory)
+    void requireFullCheck(directory)
   }
 
   #handleGcFailure(error: unknown): void {

@@ -4,8 +4,8 @@ const texts: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the connection is refused: no server listens there',
   ENOTFOUND: 'there is no host of this name',
   EAI_AGAIN: 'the name cannot be looked up now',
-  ENETUNREACH: 'there is no way to this network',
-  EHOSTUNREACH: 'there is no way to this host',
+  ENETUNREACH: 'there is no route to this network',
+  EHOSTUNREACH: 'there is no route to this host',
   ETIMEDOUT: 'there was no response in time',
   ECONNRESET: 'the connection was reset',
   EPIPE: 'the connection was reset',
@@ -32,7 +32,7 @@ const untrusted: ReadonlySet<string> = new Set([
 export function connectionErrorText(error: Error, trust: string): string {
   const { code = '', message } = innermostError(error)
   if (untrusted.has(code))
-    return `the certificate of the server is of no trusted authority: name its authority in ${trust}`
+    return `the certificate of the server is not signed by a trusted authority: name its authority in ${trust}`
   // The message of Node contains the names of the certificate, which are texts of an unknown server.
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
     return 'the certificate of the server is for other names than that of this address: use one of them'

@@ -55,7 +55,7 @@ export const counterCells = {
   droppedMemoryFull: 35,
   droppedRateLimited: 36,
   /** Number of times that deliveries to a client were delayed by `deliveries_rate`. */
-  deliveriesPutOff: 37,
+  deliveriesDelayed: 37,
   /** Filters that were refused by `subscriptions_rate`. */
   subscriptionsRefusedByRate: 38,
 } as const

@@ -41,7 +41,7 @@ export function denyAddresses(ranges: readonly string[]): void {
   }
 }
 
-/** Returns whether an address, with or without brackets, is forbidden. A name is not. */
+/** Returns whether an address, with or without brackets, is forbidden. Returns false for a host name. */
 export function isForbiddenAddress(host: string): boolean {
   let isForbidden = known.get(host)
   if (isForbidden !== undefined) return isForbidden

@@ -31,7 +31,7 @@ export function parsePskFile(text: string): PskFile {
     if (key.length < minKeyBytes || key.length > maxKeyBytes) {
       return { line, problem: `the key has ${key.length} bytes; it must have ${minKeyBytes} to ${maxKeyBytes}` }
     }
-    if (keys.has(identity)) return { line, problem: 'the identity is there already' }
+    if (keys.has(identity)) return { line, problem: 'the identity occurs twice' }
     keys.set(identity, key)
   }
   return { keys }

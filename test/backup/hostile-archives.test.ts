@@ -79,7 +79,7 @@ test('only the name is read from an extended header', async () => {
     await refused(packed({ name: 'x', kind: 'x', content }, file), /extended header is malformed/)
   await refused(packed(pax('mtime=1'), pax('mtime=1'), file), /follows another extended header/)
   await refused(packed(pax('mtime=1')), /truncated behind an extended header/)
-  await refused(packed(pax(`path=${folder}/a`), file, pax(`path=${folder}/a`), file), /is in it twice/)
+  await refused(packed(pax(`path=${folder}/a`), file, pax(`path=${folder}/a`), file), /occurs twice in it/)
 })
 
 test('an extended header with a length of ten gigabytes is refused before it is read', () =>
@@ -108,7 +108,7 @@ test('wrong sizes are refused', async () => {
 test('an archive of endless zeros is refused at the first line that is too long, and after the last member', async () => {
   const zeros = Buffer.alloc(20_000_000)
   await refused(packed({ name: inFolder('tables/rules.jsonl'), content: zeros }), /line 1 is longer/)
-  await refused(gzipSync(Buffer.concat([tarOf([]), zeros])), /something else follows/)
+  await refused(gzipSync(Buffer.concat([tarOf([]), zeros])), /data follows its last member/)
 })
 
 test('an archive that is truncated anywhere is refused', async () => {

@@ -158,7 +158,7 @@ test('a bridge to AWS IoT has its own form of names, TLS and QoS 1, and replaces
     ['remote_topic', 'b/+'],
   ])
   const refusedRule = bridgeSettings(name, { ...config, forwards: [rule] }, facts)
-  assert.deepEqual(refusedRule, { problem: 'bridges.aws.iot.forwards.0.remote_topic may hold no wildcards' })
+  assert.deepEqual(refusedRule, { problem: 'bridges.aws.iot.forwards.0.remote_topic must not contain wildcards' })
   for (const server of ['mqtt-tcp://a.example:1883', 'a.example:0', 'a b']) {
     const found = loadConfig({ text: `bridges.aws.iot.server = "${server}"`, file: 'test.conf', overrides: [] })
     assert.ok('faults' in found, server)

@@ -71,9 +71,9 @@ test('a mapped topic has no wildcards, whatever the topic', () => {
 const forward = { localFilter: '#', remoteTopic: '', prefix: '', suffix: '', qos: undefined, retain: undefined }
 const refused: readonly [why: string, rule: Partial<typeof forward>][] = [
   ['local_topic is not a topic filter', { localFilter: 'a/#/b' }],
-  ['local_topic may not begin with $share/', { localFilter: '$share/g/a' }],
-  ['local_topic may not begin with $SYS/', { localFilter: '$SYS/#' }],
-  ['prefix may hold no wildcards', { prefix: '+/' }],
+  ['local_topic must not begin with $share/', { localFilter: '$share/g/a' }],
+  ['local_topic must not begin with $SYS/', { localFilter: '$SYS/#' }],
+  ['prefix must not contain wildcards', { prefix: '+/' }],
   ['remote_topic has more + than local_topic', { localFilter: 'a/+', remoteTopic: '+/+' }],
   ['remote_topic has more # than local_topic', { localFilter: 'a/+', remoteTopic: '#' }],
 ]

@@ -224,12 +224,12 @@ describe('the access control of a listener', () => {
     assert.equal(onlyListener('listeners.tcp.mountpoint = "a/${clientid}/${username}/"').mountpoint.length, 26)
     for (const mountpoint of ['a/#/', '+/', '#'] as const) {
       assert.deepEqual(faultsOf(`listeners.tcp.mountpoint = "${mountpoint}"`), [
-        '1:28: listeners.tcp.mountpoint: topics have no + and no # in them; write a part of a topic, such as "plant-7/"',
+        '1:28: listeners.tcp.mountpoint: a mount point must not contain + or #; write a part of a topic, such as "plant-7/"',
       ])
     }
     assert.match(
       faultsOf('listeners.tcp.plant.mountpoint = "${client}/"')[0] ?? '',
-      /listeners\.tcp\.plant\.mountpoint: there is a placeholder that nothing stands for; use \$\{clientid\}/,
+      /listeners\.tcp\.plant\.mountpoint: a placeholder is unknown; use \$\{clientid\}/,
     )
   })
 

@@ -168,6 +168,6 @@ test('a namespace that is unused, malformed, or that a mount point would enter i
     assert.equal(faultsOf(`namespaces.enable = true\nlisteners.tcp.namespace = "${wrong}"`).length, 1, wrong)
   assert.match(
     faultsOf('listeners.tcp.mountpoint = "$ns/plant/"')[0] ?? '',
-    /topics that begin with \$ are of the broker/,
+    /topics that begin with \$ belong to the broker/,
   )
 })

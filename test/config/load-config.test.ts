@@ -190,7 +190,7 @@ describe('listeners', () => {
 
   test('a second configuration of default is an error', () => {
     const [fault] = faultsOf('listeners.tcp { bind = 1, default { bind = 2 } }')
-    assert.match(fault, /the listener default is described twice/)
+    assert.match(fault, /the listener default is configured twice/)
   })
 
   test('a name that needs quotes is an error', () => {

@@ -19,7 +19,7 @@ test('every statement that binds a server has a test, or a reason why it has non
     (statement) => bindsServer(statement) && statement.untested === undefined && !tested.has(statement.mark),
   )
   assert.deepEqual(
-    forgotten.map(({ mark, says }) => `${mark}: ${says}`),
+    forgotten.map(({ mark, text }) => `${mark}: ${text}`),
     [],
   )
 })

@@ -82,7 +82,7 @@ test('why a broker cannot be reached is a sentence with the remedy', async (t) =
   const [, tlsPort = ''] = await broker.process.until(/listening +mqtts:\/\/127\.0\.0\.1:(\d+)\s/)
   const unused = await reservePort(t)
   const cases = [
-    [`mqtts://localhost:${tlsPort}`, [], /no trusted authority: name its authority in --ca FILE$/],
+    [`mqtts://localhost:${tlsPort}`, [], /not signed by a trusted authority: name its authority in --ca FILE$/],
     [`mqtts://127.0.0.1:${broker.port}`, [], /does not speak TLS on this port|the connection was reset/],
     [`mqtt://127.0.0.1:${broker.port}`, ['--username', 'nobody'], /refused the client: bad user name or password/],
     [`mqtt://127.0.0.1:${broker.port}`, ['--ca', '/nowhere.pem'], /^godwit: \/nowhere\.pem: there is no such file$/],

@@ -39,7 +39,7 @@ export interface Login {
 }
 
 /** Whether to check the password, and when to respond. */
-export interface LoginTurn {
+export interface LoginDecision {
   readonly isRefused: boolean
   readonly afterMs: number
 }
@@ -65,7 +65,7 @@ const failuresForgottenAfterMs = 900_000
 const knownForMs = 86_400_000
 const keyBytes = 16
 
-const atOnce: LoginTurn = { isRefused: false, afterMs: 0 }
+const atOnce: LoginDecision = { isRefused: false, afterMs: 0 }
 
 export class LoginThrottle {
   #settings: FailedLoginSettings
@@ -90,7 +90,7 @@ export class LoginThrottle {
   }
 
   /** Called before the password is checked. */
-  begin(login: Login, nowMs: number): LoginTurn {
+  begin(login: Login, nowMs: number): LoginDecision {
     const { isEnabled, maxDelayMs } = this.#settings
     if (!isEnabled || this.#addresses.size === 0) return atOnce
     const network = networkOf(login.address)

@@ -15,7 +15,7 @@ export type ScramAlgorithm = ScramRecord['algorithm']
 
 export const scramAlgorithms = ['SCRAM-SHA-256', 'SCRAM-SHA-512'] as const
 
-/** Names of the hashes. */
+/** Names of the hash algorithms in Node.js. */
 export const hashNames = { 'SCRAM-SHA-256': 'sha256', 'SCRAM-SHA-512': 'sha512' } as const
 export const hashBytes = { 'SCRAM-SHA-256': 32, 'SCRAM-SHA-512': 64 } as const
 
@@ -29,7 +29,7 @@ export interface NewScramUser {
   readonly iterations: number
   readonly isSuperuser: boolean
   readonly createdAtMs: number
-  /** Default: a new one. */
+  /** Default: a new random salt. */
   readonly salt?: Uint8Array
 }
 

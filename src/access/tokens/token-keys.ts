@@ -61,7 +61,7 @@ function readKeySet(text: string): { keys: TokenKey[] } | { problem: string } {
     if (typeof read === 'string') return { problem: `key ${index + 1}: ${read}` }
     if (read !== undefined) keys.push(read)
   }
-  return keys.length === 0 ? { problem: 'it holds no key that tokens can be checked with' } : { keys }
+  return keys.length === 0 ? { problem: 'it contains no key that can verify tokens' } : { keys }
 }
 
 function entriesOf(text: string): readonly unknown[] | undefined {

@@ -82,7 +82,7 @@ function retainedIn(
     if (message === undefined) skippedItems.add('retained messages have expired or are missing', String(id))
     else if (message === 'unusable') continue
     else if (message.topic.startsWith('$'))
-      skippedItems.add('retained messages are of the broker itself', message.topic)
+      skippedItems.add('retained messages have topics that begin with $', message.topic)
     else retained.set(message.topic, { ...message, retain: true })
   }
   return retained

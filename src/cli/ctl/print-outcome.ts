@@ -15,7 +15,7 @@ export function printOutcome(outcome: Outcome, terminal: Terminal, asJson: boole
     const text = kind === 'refused' ? `${message} (code ${code})` : message
     return terminal.fail(...(outcome.hasLines === true ? text.split('\n') : [text]).map(visible))
   }
-  terminal.say(asJson ? `${JSON.stringify(documentOf(outcome))}\n` : linesOf(outcome, terminal))
+  terminal.print(asJson ? `${JSON.stringify(documentOf(outcome))}\n` : linesOf(outcome, terminal))
   return 'rows' in outcome && outcome.hasFailed === true ? exitCodes.failed : exitCodes.done
 }
 

@@ -59,7 +59,7 @@ function progressOn(terminal: Terminal, asJson: boolean): ProgressOutput {
   return {
     isTerminal: terminal.isTerminal && !asJson,
     write: (text) => {
-      if (!asJson) terminal.say(text)
+      if (!asJson) terminal.print(text)
     },
   }
 }

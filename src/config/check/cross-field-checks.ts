@@ -49,10 +49,10 @@ export function checkListeners(
     if (listener.kind === 'quic' && listener.proxyProtocol !== undefined) {
       const key = keyOf(listener, 'proxy_protocol', places)
       const message = 'there is no PROXY header over QUIC'
-      faults.push(configErrorAt(places.exact.get(key) ?? nowhere, key, message, 'take the setting away'))
+      faults.push(configErrorAt(places.exact.get(key) ?? nowhere, key, message, 'remove the setting'))
     }
     if (names.has(`${listener.kind} ${listener.name}`)) {
-      const message = `the listener default is described twice: beside listeners.${listener.kind} and under its name`
+      const message = `the listener default is configured twice: in listeners.${listener.kind} and under its name`
       faults.push(configErrorAt(at, key, message, 'keep one of the two'))
     }
     names.add(`${listener.kind} ${listener.name}`)
@@ -94,7 +94,7 @@ export function warnOfProxies(
   })
 }
 
-/** Returns the setting that says that clients use a proxy. */
+/** Returns the setting which shows that clients use a proxy. */
 function proxySettingOf(listener: ListenerConfig): 'proxy_protocol' | 'proxy_address_header' | undefined {
   if (listener.proxyProtocol !== undefined) return 'proxy_protocol'
   return 'webSocket' in listener && listener.webSocket.addressHeader !== undefined ? 'proxy_address_header' : undefined
@@ -106,13 +106,15 @@ function checkMountpoint(listener: ListenerConfig, places: WrittenPlaces): reado
   const key = keyOf(listener, 'mountpoint', places)
   const at = placeOf(listener, 'mountpoint', places)
   if (/[+#\0]/.test(rest)) {
-    return [configErrorAt(at, key, 'topics have no + and no # in them', 'write a part of a topic, such as "plant-7/"')]
+    return [
+      configErrorAt(at, key, 'a mount point must not contain + or #', 'write a part of a topic, such as "plant-7/"'),
+    ]
   }
   if (/^\$(?!\{)/.test(listener.mountpoint)) {
-    return [configErrorAt(at, key, 'topics that begin with $ are of the broker', 'let it begin with something else')]
+    return [configErrorAt(at, key, 'topics that begin with $ belong to the broker', 'remove the $')]
   }
   if (rest.includes('${')) {
-    return [configErrorAt(at, key, 'there is a placeholder that nothing stands for', 'use ${clientid} or ${username}')]
+    return [configErrorAt(at, key, 'a placeholder is unknown', 'use ${clientid} or ${username}')]
   }
   return []
 }
@@ -158,7 +160,7 @@ function checkTls(
     if (serverName === '')
       faults.push(fault(`sni.${name}.server_name`, 'no client can request an empty name', 'set server_name'))
   }
-  if (tls.minVersion > tls.maxVersion) faults.push(fault('tls_versions', 'no version is allowed', 'name one at least'))
+  if (tls.minVersion > tls.maxVersion) faults.push(fault('tls_versions', 'no version is allowed', 'name at least one'))
   if (tls.failIfNoPeerCertificate && !tls.verifyPeer) {
     faults.push(fault('fail_if_no_peer_cert', 'the listener requests no client certificate', 'set verify_peer = true'))
   }

@@ -4,7 +4,11 @@ import { responseWith, noContent, endpoint } from '../endpoint.ts'
 import { listing, pagingQuery } from '../paging.ts'
 import { Type } from '../schema.ts'
 
-const time = (description: string) => Type.String({ description: `${description}, \`YYYY-MM-DD HH:mm:ss\`.` })
+/** `absent`: meaning of the absent member. */
+const time = (description: string, absent?: string) =>
+  Type.String({
+    description: `${description}, \`YYYY-MM-DD HH:mm:ss\`${absent === undefined ? '' : `; absent: ${absent}`}.`,
+  })
 const count = (description: string) => Type.Integer({ minimum: 0, description })
 
 const client = Type.Object({
@@ -25,30 +29,30 @@ const client = Type.Object({
   lifetime: Type.Optional(
     Type.Integer({ minimum: 0, description: 'LwM2M: lifetime of the registration, in seconds.' }),
   ),
-  keepalive: count('Seconds; 0: none.'),
+  keepalive: count('Keep alive in seconds; 0: none.'),
   clean_start: Type.Boolean({ description: 'true: the client connected with a new session.' }),
-  recv_msg: count('PUBLISH packets from it, in all its connections.'),
-  send_msg: count('PUBLISH packets to it, in all its connections.'),
+  recv_msg: count('PUBLISH packets from the client, in all its connections.'),
+  send_msg: count('PUBLISH packets to the client, in all its connections.'),
   node: Type.String({ description: 'Name of the node to which the client is or was connected.' }),
   ip_address: Type.String({ description: 'IP address of the client; empty: unknown.' }),
-  port: count('Its own; 0: it is not connected.'),
-  connected_at: Type.Optional(time('The last time; absent: not since the broker was started')),
-  disconnected_at: Type.Optional(time('Absent: it is connected')),
-  created_at: time('When its session began'),
-  expiry_interval: count('How long its session is kept without it, in seconds.'),
-  subscriptions_cnt: count('What it subscribes to.'),
-  max_subscriptions: count('What it may subscribe to.'),
-  inflight: count('Messages to it that it has not acknowledged.'),
-  max_inflight: count('So many of those at a time.'),
-  mqueue_len: count('Messages that wait for it, in memory and on disk.'),
-  max_mqueue: count('So many of those in memory.'),
-  mqueue_dropped: count('Messages for it that were dropped.'),
-  awaiting_rel: count('QoS 2 messages from it that it has not released.'),
-  max_awaiting_rel: count('So many of those at a time.'),
-  recv_oct: count('Bytes from it in this connection.'),
-  recv_pkt: count('Packets from it in this connection.'),
-  send_oct: count('Bytes to it in this connection.'),
-  send_pkt: count('Packets to it in this connection.'),
+  port: count('Port of the client; 0: the client is not connected.'),
+  connected_at: Type.Optional(time('Time of the last CONNECT', 'none since the broker was started')),
+  disconnected_at: Type.Optional(time('Time of the last disconnection', 'the client is connected')),
+  created_at: time('Time at which the session was created'),
+  expiry_interval: count('Session expiry interval: time after a disconnection until the session expires, in seconds.'),
+  subscriptions_cnt: count('Number of subscriptions.'),
+  max_subscriptions: count('Maximum number of subscriptions.'),
+  inflight: count('Messages in flight: sent to the client and not acknowledged.'),
+  max_inflight: count('Maximum number of messages in flight.'),
+  mqueue_len: count('Messages in the queue of the session, in memory and on disk.'),
+  max_mqueue: count('Maximum number of queued messages in memory.'),
+  mqueue_dropped: count('Number of messages for the client that were dropped.'),
+  awaiting_rel: count('QoS 2 messages of the client without PUBREL.'),
+  max_awaiting_rel: count('Maximum number of QoS 2 messages without PUBREL.'),
+  recv_oct: count('Bytes from the client in this connection.'),
+  recv_pkt: count('Packets from the client in this connection.'),
+  send_oct: count('Bytes to the client in this connection.'),
+  send_pkt: count('Packets to the client in this connection.'),
 })
 
 const text = (description: string) => Type.Optional(Type.String({ description }))
@@ -74,14 +78,14 @@ const clientQuery = Type.Object({
   ),
   _like_clientid: text('Text that the client ID contains.'),
   _like_username: text('Text that the user name contains.'),
-  _gte_created_at: text(`The session began then or later: ${when}`),
-  _lte_created_at: text(`The session began then or earlier: ${when}`),
-  _gte_connected_at: text(`It connected then or later: ${when}`),
-  _lte_connected_at: text(`It connected then or earlier: ${when}`),
-  _gte_mqueue_len: number('So many messages wait for it, or more.'),
-  _lte_mqueue_len: number('So many messages wait for it, or fewer.'),
-  _gte_mqueue_dropped: number('So many messages for it were dropped, or more.'),
-  _lte_mqueue_dropped: number('So many messages for it were dropped, or fewer.'),
+  _gte_created_at: text(`The session was created at this time or later: ${when}`),
+  _lte_created_at: text(`The session was created at this time or earlier: ${when}`),
+  _gte_connected_at: text(`The client connected at this time or later: ${when}`),
+  _lte_connected_at: text(`The client connected at this time or earlier: ${when}`),
+  _gte_mqueue_len: number('Minimum number of queued messages.'),
+  _lte_mqueue_len: number('Maximum number of queued messages.'),
+  _gte_mqueue_dropped: number('Minimum number of dropped messages.'),
+  _lte_mqueue_dropped: number('Maximum number of dropped messages.'),
   ...pagingQuery,
 })
 

@@ -38,7 +38,7 @@ const change = Type.Object({
 })
 
 const outcome = Type.Object({
-  changed: Type.Array(change, { description: 'Changes that are in force now.' }),
+  changed: Type.Array(change, { description: 'Changes that took effect at once.' }),
   needs_restart: Type.Array(change, { description: 'Changes that are written and take effect at the next start.' }),
   without_engine: Type.Array(change, { description: 'Settings that are accepted without effect.' }),
   pinned: Type.Array(Type.String(), {

@@ -12,7 +12,7 @@ const maxBatchEntries = 10_000
 const qos = Type.Integer({ minimum: 0, maximum: 2 })
 const clientId = Type.String({ minLength: 1, maxLength: largestTopicBytes })
 const topic = Type.String({ description: 'Topic. For several topics use `topics`.' })
-const topics = Type.String({ description: 'Several topics, separated by commas and nothing else.' })
+const topics = Type.String({ description: 'Topics, separated by commas without spaces.' })
 
 const propertyValue = Type.Union([Type.String(), Type.Number(), Type.Boolean()])
 

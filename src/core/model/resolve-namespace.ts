@@ -35,10 +35,10 @@ export interface NamespaceEvidence {
 }
 
 /** Returns undefined if the client has no namespace. A bridge has none: its topics are those of its configuration. */
-export function resolveNamespace(settings: NamespaceSettings, signs: NamespaceEvidence): string | undefined {
-  if (signs.listener.isBridge === true) return undefined
+export function resolveNamespace(settings: NamespaceSettings, evidence: NamespaceEvidence): string | undefined {
+  if (evidence.listener.isBridge === true) return undefined
   for (const source of settings.sources) {
-    const found = namespaceFromSource(source, settings, signs)
+    const found = namespaceFromSource(source, settings, evidence)
     if (found !== undefined && isNamespaceName(found)) return found
   }
   return undefined

@@ -13,7 +13,7 @@ export interface BridgeSessionView {
   readonly spooled: number
   /** Publication time of the oldest of them, if it is in memory; undefined: there is none, or it is on disk only. */
   readonly oldestAtMs: number | undefined
-  /** Messages for it that were dropped. */
+  /** Number of messages of the session that were dropped. */
   readonly dropped: number
   /** Drops by reason. */
   readonly drops: ReadonlyMap<string, number>

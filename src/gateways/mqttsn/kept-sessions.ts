@@ -15,7 +15,7 @@ const sleepMark = 's'
 const topicMark = 't'
 const messageMark = 'q'
 
-export interface KeptWill {
+export interface StoredWill {
   readonly topic: string
   readonly flags: SnFlags
   /** base64 */
@@ -26,7 +26,7 @@ export interface KeptSleep {
   readonly connect: SnRequest & { type: 'connect' }
   /** null: no limit. */
   readonly lostAtMs: number | null
-  readonly will: KeptWill | undefined
+  readonly will: StoredWill | undefined
   readonly peer: PeerAddress
   /** Node ID of a client behind a forwarder, in hexadecimal. */
   readonly node: string | undefined

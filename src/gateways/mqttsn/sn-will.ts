@@ -2,7 +2,7 @@
 
 import { parseTopicName, TopicTable, type Will } from '../../protocol/index.ts'
 import type { GatewayPublication } from '../gateway.ts'
-import type { KeptWill } from './kept-sessions.ts'
+import type { StoredWill } from './kept-sessions.ts'
 import type { SnFlags, SnRequest } from './packets.ts'
 
 /** Packet identifier of the will when it is published: it is the last packet of the connection, so it is in use by no other. */
@@ -45,12 +45,12 @@ export class SnWill {
   }
 
   /** The will as it is stored across restarts. */
-  get stored(): KeptWill | undefined {
+  get stored(): StoredWill | undefined {
     if (this.#topic === undefined) return undefined
     return { topic: this.#topic.name, flags: this.#topic.flags, message: (this.#message ?? none).toString('base64') }
   }
 
-  restore(will: KeptWill | undefined): void {
+  restore(will: StoredWill | undefined): void {
     if (will === undefined) return
     this.setTopic(will.topic, will.flags)
     this.setMessage(Buffer.from(will.message, 'base64'))

@@ -186,7 +186,7 @@ async function unsubscribe(bridges: BridgeOperations, { params, body, caller }: 
   const bridge = bridges.list().get(name)
   if (bridge === undefined) return noSuchBridge(bridges, name)
   if (!bridge.enable) {
-    return refuse('invalidParameter', `the bridge ${JSON.stringify(name)} is off: turn it on first`, 404)
+    return refuse('invalidParameter', `the bridge ${JSON.stringify(name)}is disabled: enable it first`, 404)
   }
   const gone = new Set<unknown>()
   for (const [index, item] of list.entries()) {

@@ -151,7 +151,7 @@ function trafficOf({ counters, rates, uptimeMs }: NodeReading) {
     svc_messages_sent_rate: rates.sent,
     svc_messages_dropped_rate: rates.dropped,
     svc_messages_dropped_by_reason_total: reasonsOf(counters, dropped),
-    svc_deliveries_put_off_total: counters.deliveriesPutOff,
+    svc_deliveries_put_off_total: counters.deliveriesDelayed,
     svc_subscriptions_rate_refused_total: counters.subscriptionsRefusedByRate,
     svc_log_lines_dropped_total: counters.logLinesDropped,
   }

@@ -10,18 +10,18 @@ const keyOfKeyFile = 'http_server.jwt.public.keyfile'
 /** undefined: no key is configured. A problem is a sentence with file, line and key. */
 export function apiTokens({ http, places }: GodwitConfig): { tokens: Tokens | undefined } | { problem: string } {
   const { keyText, issuer, leewayMs } = http.jwt
-  const complain = (words: string): { problem: string } => {
+  const problemAt = (words: string): { problem: string } => {
     const nowhere = { file: 'configuration', line: 0, column: 0 }
     return { problem: formatConfigError(configErrorAt(places.get(keyOfKeyFile) ?? nowhere, keyOfKeyFile, words)) }
   }
   if (keyText === undefined) {
     if (http.authType !== 'jwt') return { tokens: undefined }
-    return complain('http_server.auth_type = jwt needs the key that tokens are checked with: name its file')
+    return problemAt('http_server.auth_type = jwt needs the key that tokens are checked with: name its file')
   }
   const read = readTokenKeys({ kind: 'public-key', text: keyText })
-  if ('problem' in read) return complain(`tokens can not be checked with the file: ${read.problem}`)
+  if ('problem' in read) return problemAt(`the file has no key that can verify tokens: ${read.problem}`)
   const [key] = read.keys
-  if (key === undefined) return complain('the file holds no key')
+  if (key === undefined) return problemAt('the file contains no key')
   return {
     tokens: {
       signIn: async (token) => {

@@ -1,4 +1,4 @@
-// `rewrite`, `auto_subscribe` and `topic_metrics` over the API.
+// Implements the API operations for `rewrite`, `auto_subscribe` and `topic_metrics`.
 
 import type {
   TopicMetricsOperations,

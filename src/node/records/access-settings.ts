@@ -55,7 +55,7 @@ function problemOfTokenKeys({ auth: { jwt }, places }: GodwitConfig): string | u
   const fault = configErrorAt(
     places.get(key) ?? noPosition,
     key,
-    `tokens can not be checked with the file: ${read.problem}`,
+    `the file has no key that can verify tokens: ${read.problem}`,
   )
   return formatConfigError(fault)
 }

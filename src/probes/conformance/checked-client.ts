@@ -77,7 +77,7 @@ export class CheckedClient {
     const frame = await this.next()
     const wanted = nameOfType.get(type) ?? String(type)
     if (frame === undefined)
-      throw new Violation(`no ${wanted}: ${this.#isClosed ? 'the connection was closed' : 'nothing came'}`)
+      throw new Violation(`no ${wanted}: ${this.#isClosed ? 'the connection was closed' : 'no packet arrived'}`)
     if (frame.type !== type) throw new Violation(`${nameOfType.get(frame.type) ?? frame.type} instead of ${wanted}`)
     return frame
   }

@@ -1,4 +1,4 @@
-// `godwit conformance`: the statements, one after the other, at any broker.
+// Runs the checks of `godwit conformance` against a broker, one after the other.
 
 import { reasonText } from '../../protocol/index.ts'
 import { connectionErrorText } from '../../telemetry/index.ts'
@@ -18,7 +18,7 @@ export interface ConformanceResult {
   readonly version: ProbeVersion
   /** Name of the clause in the standard of that version: `MQTT-3.1.0-2`. */
   readonly clause: string
-  readonly says: string
+  readonly statement: string
   readonly isKept: boolean
   /** The behavior of the broker, if it violates the statement. */
   readonly seen: string | undefined
@@ -38,7 +38,7 @@ export async function runConformance(
   for (const version of versions) {
     const problem = await refusalOf(`${run}-0`, { target, version, responseTimeoutMs })
     if (problem !== undefined) return { problem }
-    for (const { v311, v5, says, check } of statements) {
+    for (const { v311, v5, statement, check } of statements) {
       const clause = version === 5 ? v5 : v311
       if (clause === undefined) continue
       number += 1
@@ -47,7 +47,7 @@ export async function runConformance(
       const seen = await violationOf(() => check(context))
       if (context.hasSession || seen !== undefined) await violationOf(() => cleanUp(context))
       for (const client of opened) client.destroy()
-      const result = { version, clause, says, isKept: seen === undefined, seen }
+      const result = { version, clause, statement, isKept: seen === undefined, seen }
       results.push(result)
       onResult(result)
     }
@@ -55,7 +55,7 @@ export async function runConformance(
   return results
 }
 
-/** Undefined also if the broker does not send CONNACK, which the report says. */
+/** Undefined also if the broker does not send CONNACK: the report contains that. */
 async function refusalOf(clientId: string, options: CheckedOptions): Promise<string | undefined> {
   const client = await CheckedClient.open(options)
   try {

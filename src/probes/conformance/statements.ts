@@ -28,7 +28,7 @@ export interface CheckedStatement {
   /** Undefined: the version has no such statement. */
   readonly v311: string | undefined
   readonly v5: string | undefined
-  readonly says: string
+  readonly statement: string
   readonly check: (context: CheckContext) => Promise<void>
 }
 
@@ -40,7 +40,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: 'MQTT-3.1.0-2',
     v5: 'MQTT-3.1.0-2',
-    says: 'a second CONNECT ends the connection',
+    statement: 'a second CONNECT ends the connection',
     check: async ({ connected, name }) => {
       const client = await connected(name)
       client.send(connectFrame({ version: client.version, clientId: name }))
@@ -50,7 +50,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: 'MQTT-3.1.0-1',
     v5: 'MQTT-3.1.0-1',
-    says: 'the first packet has to be CONNECT',
+    statement: 'the first packet must be CONNECT',
     check: async ({ open }) => {
       const client = await open()
       client.send(pingreqFrame)
@@ -60,7 +60,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: 'MQTT-3.1.2-3',
     v5: 'MQTT-3.1.2-3',
-    says: 'the reserved connect flag has to be 0',
+    statement: 'the reserved connect flag must be 0',
     check: async ({ open, name }) => {
       const client = await open()
       client.send(connectFrame({ version: client.version, clientId: name, moreFlags: 1 }))
@@ -70,7 +70,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: 'MQTT-3.1.2-2',
     v5: 'MQTT-3.1.2-2',
-    says: 'an unknown protocol level is refused and the connection ends',
+    statement: 'an unknown protocol level is refused and the connection ends',
     check: async ({ open, name }) => {
       const client = await open()
       client.send(connectFrame({ version: 4, clientId: name, protocolLevel: 63 }))
@@ -80,7 +80,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: 'MQTT-3.2.2-1',
     v5: 'MQTT-3.2.2-2',
-    says: 'with a clean session no session is present',
+    statement: 'with a clean session no session is present',
     check: async ({ open, name }) => {
       const client = await open()
       const connack = await client.connect({ clientId: name })
@@ -91,7 +91,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: 'MQTT-3.2.2-2',
     v5: 'MQTT-3.2.2-3',
-    says: 'a session that was kept is present',
+    statement: 'a session that was kept is present',
     check: async ({ connected, open, name }) => {
       const first = await connected(name, true)
       await first.subscribe(`${name}/kept`, 1)
@@ -105,7 +105,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: 'MQTT-3.1.3-8',
     v5: undefined,
-    says: 'an empty client ID without clean session is refused with return code 2',
+    statement: 'an empty client ID without clean session is refused with return code 2',
     check: async ({ open }) => {
       const client = await open()
       const connack = await client.connect({ clientId: '', cleanStart: false })
@@ -116,7 +116,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: undefined,
     v5: 'MQTT-3.2.2-16',
-    says: 'a client with an empty client ID is told the one that it got',
+    statement: 'a client with an empty client ID receives its assigned client ID',
     check: async ({ open }) => {
       const client = await open()
       const connack = await client.connect({ clientId: '' })
@@ -128,7 +128,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: 'MQTT-3.1.4-2',
     v5: 'MQTT-3.1.4-3',
-    says: 'a connection with the client ID of another one closes the older one',
+    statement: 'a connection with the client ID of another one closes the older one',
     check: async ({ connected, name }) => {
       const older = await connected(name)
       const newer = await connected(name)
@@ -140,7 +140,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: 'MQTT-3.1.2-8',
     v5: 'MQTT-3.1.2-8',
-    says: 'the will is published when the connection ends without DISCONNECT',
+    statement: 'the will is published when the connection ends without DISCONNECT',
     check: async ({ connected, open, name }) => {
       const watcher = await connected(`${name}-w`)
       await watcher.subscribe(`${name}/will`)
@@ -155,7 +155,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: 'MQTT-3.14.4-3',
     v5: 'MQTT-3.14.4-3',
-    says: 'DISCONNECT discards the will',
+    statement: 'DISCONNECT discards the will',
     check: async ({ connected, open, name }) => {
       const watcher = await connected(`${name}-w`)
       await watcher.subscribe(`${name}/#`)
@@ -175,7 +175,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: 'MQTT-3.12.4-1',
     v5: 'MQTT-3.12.4-1',
-    says: 'the response to PINGREQ is PINGRESP',
+    statement: 'the response to PINGREQ is PINGRESP',
     check: async ({ connected, name }) => {
       const client = await connected(name)
       await client.expectNothing()
@@ -185,7 +185,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: 'MQTT-3.8.4-2',
     v5: 'MQTT-3.8.4-2',
-    says: 'SUBACK has the packet identifier of its SUBSCRIBE and a code for each filter',
+    statement: 'SUBACK has the packet identifier of its SUBSCRIBE and a code for each filter',
     check: async ({ connected, name }) => {
       const client = await connected(name)
       const filters = [0, 1, 2].map((qos) => [`${name}/${qos}`, qos] as const)
@@ -202,7 +202,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: 'MQTT-3.8.1-1',
     v5: 'MQTT-3.8.1-1',
-    says: 'SUBSCRIBE with wrong flags ends the connection',
+    statement: 'SUBSCRIBE with wrong flags ends the connection',
     check: async ({ connected, name }) => {
       const client = await connected(name)
       const right = subscribeFrame(client.version, [[name, 0]])
@@ -214,7 +214,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: 'MQTT-3.8.3-3',
     v5: 'MQTT-3.8.3-2',
-    says: 'SUBSCRIBE without a filter ends the connection',
+    statement: 'SUBSCRIBE without a filter ends the connection',
     check: async ({ connected, name }) => {
       const client = await connected(name)
       client.send(subscribeFrame(client.version, []))
@@ -224,7 +224,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: 'MQTT-3.10.4-5',
     v5: 'MQTT-3.10.4-5',
-    says: 'UNSUBACK is sent even if there was no subscription',
+    statement: 'UNSUBACK is sent even if there was no subscription',
     check: async ({ connected, name }) => {
       const client = await connected(name)
       client.send(unsubscribeFrame(client.version, `${name}/none`, 77))
@@ -236,7 +236,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: 'MQTT-3.10.4-2',
     v5: 'MQTT-3.10.4-2',
-    says: 'after UNSUBSCRIBE no new messages are sent for the filter',
+    statement: 'after UNSUBSCRIBE no new messages are sent for the filter',
     check: async ({ connected, name }) => {
       const client = await connected(name)
       await client.subscribe(`${name}/a`)
@@ -250,7 +250,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: 'MQTT-3.3.4-1',
     v5: 'MQTT-3.3.4-1',
-    says: 'a message at QoS 1 is delivered to a subscriber at QoS 1 and acknowledged with PUBACK',
+    statement: 'a message at QoS 1 is delivered to a subscriber at QoS 1 and acknowledged with PUBACK',
     check: async ({ connected, name }) => {
       const client = await connected(name)
       await client.subscribe(`${name}/one`, 1)
@@ -262,7 +262,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: 'MQTT-4.3.3-2',
     v5: 'MQTT-4.3.3-10',
-    says: 'QoS 2 is received with PUBREC and PUBCOMP, and a repeated PUBLISH is not delivered again',
+    statement: 'QoS 2 is received with PUBREC and PUBCOMP, and a repeated PUBLISH is not delivered again',
     check: async ({ connected, name }) => {
       const watcher = await connected(`${name}-w`)
       await watcher.subscribe(`${name}/two`)
@@ -283,7 +283,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: 'MQTT-3.3.1-4',
     v5: 'MQTT-3.3.1-4',
-    says: 'a PUBLISH with QoS 3 ends the connection',
+    statement: 'a PUBLISH with QoS 3 ends the connection',
     check: async ({ connected, name }) => {
       const client = await connected(name)
       client.send(frame(0x36, text(name), uint16(1)))
@@ -293,7 +293,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: 'MQTT-3.3.2-2',
     v5: 'MQTT-3.3.2-2',
-    says: 'a PUBLISH to a topic with wildcards ends the connection',
+    statement: 'a PUBLISH to a topic with wildcards ends the connection',
     check: async ({ connected, name }) => {
       const client = await connected(name)
       client.send(publishFrame({ version: client.version, topic: `${name}/#`, payload: 'x' }))
@@ -303,7 +303,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: 'MQTT-1.5.3-2',
     v5: 'MQTT-1.5.4-2',
-    says: 'U+0000 in a topic ends the connection',
+    statement: 'U+0000 in a topic ends the connection',
     check: async ({ connected, name }) => {
       const client = await connected(name)
       client.send(publishFrame({ version: client.version, topic: `${name}\0`, payload: 'x' }))
@@ -313,7 +313,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: 'MQTT-1.5.3-1',
     v5: 'MQTT-1.5.4-1',
-    says: 'a topic that is not UTF-8 ends the connection',
+    statement: 'a topic that is not UTF-8 ends the connection',
     check: async ({ connected }) => {
       const client = await connected('')
       const section = client.version === 5 ? Buffer.from([0]) : Buffer.alloc(0)
@@ -324,7 +324,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: 'MQTT-3.3.1-6',
     v5: 'MQTT-3.3.1-9',
-    says: 'a new subscriber gets the retained message, with the retain flag',
+    statement: 'a new subscriber gets the retained message, with the retain flag',
     check: async ({ connected, name }) => {
       const client = await connected(name)
       await retain(client, retainedTopic(name), 'kept')
@@ -338,7 +338,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: 'MQTT-3.3.1-10',
     v5: 'MQTT-3.3.1-6',
-    says: 'an empty retained message removes the retained message of its topic',
+    statement: 'an empty retained message removes the retained message of its topic',
     check: async ({ connected, name }) => {
       const client = await connected(name)
       await retain(client, retainedTopic(name), 'kept')
@@ -351,7 +351,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: 'MQTT-4.7.2-1',
     v5: 'MQTT-4.7.2-1',
-    says: 'a filter that begins with a wildcard does not match topics that begin with $',
+    statement: 'a filter that begins with a wildcard does not match topics that begin with $',
     check: async ({ connected, name }) => {
       const client = await connected(name)
       await client.subscribe('+/uptime')
@@ -363,7 +363,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: 'MQTT-3.1.2-5',
     v5: 'MQTT-4.5.0-1',
-    says: 'a message at QoS 1 is stored for a client that is away, and delivered when it returns',
+    statement: 'a message at QoS 1 is stored for a disconnected client, and delivered when it reconnects',
     check: async ({ connected, open, name }) => {
       const subscriber = await connected(name, true)
       await subscriber.subscribe(`${name}/later`, 1)
@@ -383,7 +383,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: 'MQTT-4.6.0-6',
     v5: 'MQTT-4.6.0-6',
-    says: 'messages of one publisher to one topic arrive in their order',
+    statement: 'messages of one publisher to one topic arrive in their order',
     check: async ({ connected, name }) => {
       const watcher = await connected(`${name}-w`)
       await watcher.subscribe(`${name}/o`)
@@ -401,7 +401,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: undefined,
     v5: 'MQTT-3.8.3-3',
-    says: 'with No Local a client does not get its own messages',
+    statement: 'with No Local a client does not get its own messages',
     check: async ({ connected, name }) => {
       const client = await connected(name)
       await client.subscribe(`${name}/own`, 4)
@@ -413,7 +413,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: undefined,
     v5: 'MQTT-3.3.2-18',
-    says: 'user properties are forwarded in their order',
+    statement: 'user properties are forwarded in their order',
     check: async ({ connected, name }) => {
       const client = await connected(name)
       await client.subscribe(`${name}/p`)
@@ -427,7 +427,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: undefined,
     v5: 'MQTT-3.3.2-8',
-    says: 'topic alias 0 ends the connection',
+    statement: 'topic alias 0 ends the connection',
     check: async ({ connected, name }) => {
       const client = await connected(name)
       const alias = Buffer.from([0x23, 0, 0])
@@ -438,7 +438,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: undefined,
     v5: 'MQTT-3.3.4-3',
-    says: 'a message has the subscription identifier of the subscription that it is for',
+    statement: 'a message has the subscription identifier of the subscription that it is for',
     check: async ({ connected, name }) => {
       const client = await connected(name)
       client.send(frame(0x82, uint16(1), Buffer.from([2, 0x0b, 7]), text(`${name}/i`), Buffer.from([0])))

@@ -140,11 +140,11 @@ function compileArray(items: readonly Evaluate[]): Evaluate {
   }
 }
 
-/** A range that goes down is an error, one that ends just below its start is empty. */
+/** A descending range is an error. A range that ends one below its start is empty. */
 function compileRange(from: number, to: number): Evaluate {
   const length = to - from + 1
   return (frame) => {
-    if (length < 0) throw new RuleError(`the range [${from}..${to}] goes down`)
+    if (length < 0) throw new RuleError(`the range [${from}..${to}] is descending`)
     frame.budget.create(8 * length)
     return Array.from({ length }, (_, index) => from + index)
   }

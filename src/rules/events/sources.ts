@@ -49,7 +49,7 @@ export function parseSource(sql: string, source: SourceNode): RuleSource {
   const filter = parseTopicFilter(text)
   if (filter === undefined || text.startsWith('$share/') || text.startsWith('$exclusive/')) {
     const hint = text.startsWith('$')
-      ? 'a rule sees every message: use the topic filter without prefix'
+      ? 'a rule receives every message: use the topic filter without prefix'
       : '+ is a whole level, # is the whole last level'
     throw new RuleCompileError(sql, start, `${quoted(text)} is not a topic filter`, hint)
   }

@@ -34,19 +34,19 @@ export async function markOpen(directory: string, openings: number): Promise<voi
 export const maxUncleanOpenings = 3
 
 /** Requests a check of every table at the next opening, if the disk accepts the write. */
-export async function distrust(directory: string): Promise<void> {
-  await ifDiskTakes(() => markOpen(directory, maxUncleanOpenings))
+export async function requireFullCheck(directory: string): Promise<void> {
+  await ignoringDiskErrors(() => markOpen(directory, maxUncleanOpenings))
 }
 
 /** Writes the files of a database that was just closed, if the disk accepts the write. */
 export async function markClosed(directory: string): Promise<void> {
-  await ifDiskTakes(async () =>
+  await ignoringDiskErrors(async () =>
     writeCloseMarker(directory, { state: 'closed', files: Object.fromEntries(await databaseFiles(directory)) }),
   )
 }
 
 /** A full disk must not prevent the broker from running or stopping. */
-async function ifDiskTakes(write: () => Promise<void>): Promise<void> {
+async function ignoringDiskErrors(write: () => Promise<void>): Promise<void> {
   try {
     await write()
   } catch (error) {

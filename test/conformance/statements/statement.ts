@@ -8,16 +8,16 @@ export interface Statement {
   /** `MQTT-3.1.2-24` for 3.1.1, `MQTT5-3.1.2-22` for 5.0. */
   readonly mark: string
   readonly binds: Binds
-  readonly says: string
+  readonly text: string
   /** Why no test has its tag, although it binds a server; undefined if a test has. */
   readonly untested: string | undefined
 }
 
 /** Number in the standard, the side that it binds, its text, and the reason if it has no test. */
-export type Row = readonly [number: string, binds: Binds, says: string, untested?: string]
+export type Row = readonly [number: string, binds: Binds, text: string, untested?: string]
 
 export function statementsOf(prefix: 'MQTT' | 'MQTT5', rows: readonly Row[]): Statement[] {
-  return rows.map(([number, binds, says, untested]) => ({ mark: `${prefix}-${number}`, binds, says, untested }))
+  return rows.map(([number, binds, text, untested]) => ({ mark: `${prefix}-${number}`, binds, text, untested }))
 }
 
 export const bindsServer = (statement: Statement): boolean => statement.binds === 'server' || statement.binds === 'both'

@@ -1,4 +1,4 @@
-// Topics that are replaced, and subscriptions that the broker makes, which are changed with `config set`; topics that are counted.
+// Commands for topic rewrite rules and automatic subscriptions, which `config set` changes, and for topic metrics.
 
 import { type CtlCommand, doneAs, shown } from '../ctl-command.ts'
 

@@ -198,7 +198,7 @@ export const backupEndpoints = {
     ...all,
     method: 'GET',
     path: '/data/progress',
-    summary: 'How far the export, import, verification or comparison is that goes on now.',
+    summary: 'Returns the progress of the running export, import, verification or comparison.',
     reply: Type.Object({ code: Type.Literal(0), data: Type.Union([progress, Type.Null()]) }),
     access: 'read',
   }),

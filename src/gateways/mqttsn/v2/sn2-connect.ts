@@ -1,7 +1,7 @@
 // Checks the options of a CONNECT of MQTT-SN 2.0 [3.1].
 
 import { reasonCodes } from '../../../protocol/index.ts'
-import type { KeptWill } from '../kept-sessions.ts'
+import type { StoredWill } from '../kept-sessions.ts'
 import type { ConnectOptions, SnRequest } from '../packets.ts'
 import type { PredefinedTopics } from '../topic-ids.ts'
 import { sn2ReasonCodes } from './sn2-packet-types.ts'
@@ -20,7 +20,7 @@ export function problemOfSn2Connect(
 }
 
 /** Undefined: none, or of an unknown topic. */
-export function willOfSn2Connect(options: ConnectOptions, predefined: PredefinedTopics): KeptWill | undefined {
+export function willOfSn2Connect(options: ConnectOptions, predefined: PredefinedTopics): StoredWill | undefined {
   const { will } = options
   const topic = will === undefined ? undefined : willTopicOf(will, predefined)
   return will === undefined || topic === undefined ? undefined : { ...will, topic }

@@ -8,27 +8,27 @@ type Written = ReplyOf<Known['get_namespaces']>['data'][number]
 
 export function namespaceHandlers(namespaces: NamespaceOperations): Handlers<Known> {
   return {
-    get_namespaces: () => ({ code: 0, data: namespaces.list().map(written) }),
+    get_namespaces: () => ({ code: 0, data: namespaces.list().map(namespaceView) }),
     get_namespace: ({ params: { namespace: name }, namespace: own = name }) => {
       const found = name === own ? namespaces.list().find((one) => one.name === name) : undefined
-      return found === undefined ? absent(name) : { code: 0, ...written(found) }
+      return found === undefined ? noSuchNamespace(name) : { code: 0, ...namespaceView(found) }
     },
     add_namespace: async ({ body: { namespace: name }, caller }) => {
       const made = await namespaces.create(name, caller)
-      if (made === 'exists') return refuseFor('BAD_REQUEST', `there is a namespace ${name} already`)
+      if (made === 'exists') return refuseFor('BAD_REQUEST', `the namespace ${name} already exists`)
       return made === 'too-many' ? tooMany() : responseWith(made)
     },
     change_namespace: async ({ params: { namespace: name }, body, caller }) => {
       const changed = await namespaces.changeLimits(name, limitsIn(body), caller)
-      if (changed === 'missing') return absent(name)
+      if (changed === 'missing') return noSuchNamespace(name)
       return changed === 'too-many' ? tooMany() : responseWith(changed)
     },
     remove_namespace: async ({ params: { namespace: name }, caller }) => {
       const outcome = await namespaces.remove(name, caller)
-      if (outcome === 'missing') return absent(name)
+      if (outcome === 'missing') return noSuchNamespace(name)
       if (outcome === 'in-use') {
         const words =
-          'a listener names it, accounts are kept to it, or it has rules, connectors, actions or sources: change those first'
+          'a listener or an account belongs to it, or it has rules, connectors, actions or sources: change those first'
         return refuseFor('CONFLICT', `the namespace ${name} is in use: ${words}`)
       }
       if ('notStored' in outcome) return refuseFor('INTERNAL_ERROR', outcome.notStored)
@@ -42,15 +42,15 @@ export function namespaceHandlers(namespaces: NamespaceOperations): Handlers<Kno
 }
 
 function responseWith(made: Namespace | { readonly notStored: string }): ReplyOf<Known['add_namespace']> | ApiError {
-  return 'notStored' in made ? refuseFor('INTERNAL_ERROR', made.notStored) : { code: 0, ...written(made) }
+  return 'notStored' in made ? refuseFor('INTERNAL_ERROR', made.notStored) : { code: 0, ...namespaceView(made) }
 }
 
-function absent(name: string): ApiError {
+function noSuchNamespace(name: string): ApiError {
   return refuseFor('NOT_FOUND', `there is no namespace ${JSON.stringify(name)}`)
 }
 
 function tooMany(): ApiError {
-  return refuseFor('BAD_REQUEST', 'there are as many namespaces as may be')
+  return refuseFor('BAD_REQUEST', 'the maximum number of namespaces exists; delete one first')
 }
 
 function limitsIn({
@@ -65,7 +65,7 @@ function limitsIn({
   }
 }
 
-function written({ name, createdAtMs, clients, retainedMessages, limits }: Namespace): Written {
+function namespaceView({ name, createdAtMs, clients, retainedMessages, limits }: Namespace): Written {
   return {
     namespace: name,
     created_at: createdAtMs === undefined ? null : new Date(createdAtMs).toISOString(),
