@@ -11,7 +11,7 @@ test('a response is cached until the end of its time to live', () => {
   assert.equal(cache.find('a', 100), undefined)
 })
 
-test('if there are too many, the oldest entry is deleted; an entry that is set again is new', () => {
+test('above the maximum the oldest entry is deleted; an entry that is set again counts as new', () => {
   const cache = new ResponseCache<string>(2, 100)
   cache.put('a', 'yes', 0)
   cache.put('b', 'yes', 1)

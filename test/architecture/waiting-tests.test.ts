@@ -1,4 +1,4 @@
-// What makes a test fail by chance on a slow machine, or hides others.
+// Finds code that makes a test fail by chance on a slow machine, or that hides other tests.
 
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'

@@ -21,15 +21,15 @@ function once(bytes: () => Buffer): PacketHandler {
   })
 }
 
-const breaches: readonly (readonly [what: string, handlePacket: PacketHandler, error: RegExp])[] = [
-  ['bytes that are no MQTT', (_, send) => send(Buffer.alloc(100, 0xff)), /broke the protocol/],
+const violations: readonly (readonly [what: string, handlePacket: PacketHandler, error: RegExp])[] = [
+  ['bytes that are not MQTT', (_, send) => send(Buffer.alloc(100, 0xff)), /broke the protocol/],
   ['a CONNACK that is malformed', (_, send) => send(Buffer.from([0x20, 3, 0, 0, 9])), /broke the protocol/],
   ['another packet before CONNACK', (_, send) => send(pingresp), /pingresp before connack/],
   ['no response', () => undefined, /does not respond/],
   [
-    'a session that it was to forget',
+    'CONNACK with session present, although the bridge requested a new session,',
     (_, send) => send(encode({ type: 'connack', sessionPresent: true, reasonCode: 0, properties: undefined }, 5)),
-    /that was to be forgotten/,
+    /session present, although CONNECT requested a new session/,
   ],
   ['a second CONNACK', once(() => connack), /unexpected packet: connack/],
   ['AUTH', once(() => Buffer.from([0xf0, 0])), /unexpected packet: auth/],
@@ -46,7 +46,7 @@ const breaches: readonly (readonly [what: string, handlePacket: PacketHandler, e
   ['endless PUBREL', once(() => repeated(ack('pubrel', 7), 2_000)), /a flood of acknowledgements, such as PUBREL/],
   ['endless PINGRESP', once(() => repeated(pingresp, 2_000)), /a flood of pingresp/],
   [
-    'PUBREL for what it has no PUBREC for',
+    'PUBREL before it received PUBREC',
     once(() =>
       Buffer.concat([encodePublish({ topic: 'in/a', payload: 'x', qos: 2, packetId: 1 }, 5), ack('pubrel', 1)]),
     ),
@@ -59,7 +59,7 @@ function aliased(topicAlias: number): Buffer {
 }
 
 describe('a remote broker that sends', () => {
-  for (const [what, handlePacket, error] of breaches) {
+  for (const [what, handlePacket, error] of violations) {
     test(`${what} is disconnected, and contacted again at increasing intervals`, () => {
       const there = crafted(handlePacket)
       const world = new Bridged({ bridge: bothWays, crafted: there.remote })

@@ -1,4 +1,4 @@
-// Between a change of settings that needs a new connection, and that connection.
+// The time between a change of settings that needs a new connection and the opening of that connection.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'

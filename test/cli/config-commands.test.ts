@@ -201,7 +201,10 @@ test('config check reports a missing or invalid key for API tokens with the line
   assert.match(missing.errors, /^godwit: FOLDER\/a\.conf: http_server\.jwt\.public\.keyfile: .*name its file\n$/)
   const conf = 'http_server {\nauth_type = jwt\njwt.public.keyfile = "FOLDER/a.key"\n}'
   const unusable = await check(t, { 'a.conf': conf, 'a.key': 'no key' })
-  assert.match(unusable.errors, /^godwit: FOLDER\/a\.conf:3:\d+: http_server\.jwt\.public\.keyfile: tokens [^\n]*\n$/)
+  assert.match(
+    unusable.errors,
+    /^godwit: FOLDER\/a\.conf:3:\d+: http_server\.jwt\.public\.keyfile: the file has no key that can verify tokens: [^\n]*\n$/,
+  )
 })
 
 test('config check reports a gateway with the address of an MQTT listener or of another gateway, which start refuses', async (t) => {

@@ -128,7 +128,7 @@ describe('a TLS listener', () => {
     )
     assert.match(
       faultsOf('listeners.ssl { psk_file = s, default { bind = 2, psk_file = s } }')[0] ?? '',
-      /described twice: beside listeners\.ssl/,
+      /configured twice: in listeners\.ssl/,
     )
   })
 })

@@ -62,7 +62,7 @@ class CrashScenario {
   readonly #random: Random
   readonly #publishers: readonly Publisher[]
   readonly #onlineSubscribers: readonly Subscriber[]
-  /** Connected sometimes: their messages wait on disk. */
+  /** These subscribers are connected in some rounds only: their messages wait on disk. */
   readonly #offlineSubscribers: readonly Subscriber[]
   /** These subscribers share one subscription. */
   readonly #groupMembers: readonly Subscriber[]

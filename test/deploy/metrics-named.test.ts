@@ -7,7 +7,7 @@ import { metrics } from '../../src/contract/index.ts'
 const folder = fileURLToPath(new URL('../../deploy/', import.meta.url))
 const partsOfHistogram = /_(bucket|sum|count)$/
 
-/** Whether the broker serves it: a histogram by its parts. */
+/** Whether the broker serves the metric; a histogram is served as several metrics. */
 function isServed(name: string): boolean {
   if (name in metrics) return metrics[name as keyof typeof metrics].type !== 'histogram'
   const whole = name.replace(partsOfHistogram, '')
@@ -18,7 +18,7 @@ for (const file of ['grafana/godwit.json', 'prometheus/alerts.yml']) {
   test(`every metric that deploy/${file} names is one that the broker serves`, () => {
     const text = readFileSync(folder + file, 'utf8')
     const named = new Set(text.match(/\bsvc_\w+/g))
-    assert.ok(named.size > 5, 'it names some')
+    assert.ok(named.size > 5, 'the file names metrics')
     assert.deepEqual(
       [...named].filter((name) => !isServed(name)),
       [],
@@ -26,7 +26,7 @@ for (const file of ['grafana/godwit.json', 'prometheus/alerts.yml']) {
   })
 }
 
-test('a counter of ours says by its name that it counts; those that are prescribed keep theirs', () => {
+test('the name of a counter ends in _total, except for three fixed names', () => {
   const counters = Object.entries(metrics).filter(([, { type }]) => type === 'counter')
   const others = counters.map(([name]) => name).filter((name) => !name.endsWith('_total'))
   assert.deepEqual(others, ['svc_messages_received', 'svc_messages_sent', 'svc_messages_dropped'])

@@ -1,4 +1,4 @@
-// What lies in deploy/ for service managers and containers fits the program.
+// The files of deploy/ for service managers and containers match the program.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -27,7 +27,7 @@ while True:
         import os; os.close(descriptor)
 `
 
-test('the broker tells systemd when it serves, that it is alive, and when it stops', async (t) => {
+test('the broker notifies systemd when it is ready, regularly while it runs, and when it stops', async (t) => {
   const folder = await temporaryFolder(t)
   const socket = join(folder, 'notify')
   const systemd = new WatchedProcess('/usr/bin/python3', ['-c', manager, socket])
@@ -49,7 +49,7 @@ test('the broker tells systemd when it serves, that it is alive, and when it sto
   assert.equal(godwit.errors.includes('systemd-notify'), false, godwit.errors)
 })
 
-test('the systemd unit starts, reloads and stops the broker as it can be', () => {
+test('the systemd unit starts and reloads the broker with commands that the broker supports', () => {
   const unit = fileIn('deploy/systemd/godwit.service')
   for (const line of ['Type=notify', 'NotifyAccess=all', 'WatchdogSec=30', 'Restart=on-failure', 'UMask=0077'])
     assert.ok(unit.split('\n').includes(line), line)
@@ -58,7 +58,7 @@ test('the systemd unit starts, reloads and stops the broker as it can be', () =>
   assert.doesNotMatch(unit, /MemoryDenyWriteExecute=yes/, 'V8 compiles')
 })
 
-test('the Dockerfile copies what is there, runs without root, and gets signals itself', () => {
+test('the Dockerfile copies existing files, runs the broker without root, and starts it without a shell, so that it receives signals', () => {
   const lines = fileIn('deploy/Dockerfile').split('\n')
   const withWord = (word: string): string[] => lines.filter((line) => line.startsWith(`${word} `))
   const copied = withWord('COPY').filter((line) => !line.includes('--from='))

@@ -11,7 +11,7 @@ interface SyntaxNode {
 
 const levels = new Set(['debug', 'info', 'warn', 'error'])
 
-/** Calls whose receiver is no `log`, but that hand an event on to one: `this.#logEvent('warn', 'shard restarted')`. */
+/** Methods that pass an event on to a log: `this.#logEvent('warn', 'shard restarted')`. */
 const forwarders = new Set(['#logEvent', '#hand'])
 
 /** Returns the texts of all log events in the files below `folder`. */

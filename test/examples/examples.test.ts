@@ -28,7 +28,7 @@ async function withAccessRules(t: TestContext): Promise<Environment> {
   return { MQTT_URL: urlOf(await startBroker(t, { config: join(folder, 'acl-per-device', 'godwit.conf') })) }
 }
 
-/** Files of a listener count from the directory in which the broker was started; here they lie elsewhere. */
+/** The broker resolves file names in its working directory, which is not the directory of the example here. */
 async function withCertificates(t: TestContext): Promise<Environment> {
   const certificates = join(await temporaryFolder(t), 'certificates')
   const example = join(folder, 'tls-client-certificates')

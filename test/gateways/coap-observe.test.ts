@@ -38,7 +38,7 @@ class Stage extends GatewayStage {
   }
 }
 
-test('[F4] a topic that is observed with two tokens is sent with both, and each observation ends alone', () => {
+test('[F4] a topic that is observed with two tokens is sent with both, and each observation is cancelled separately', () => {
   const stage = new Stage()
   const device = stage.device()
   device.get('ps/a', 'c=dev', { token: 1, observe: 0 })

@@ -1,6 +1,6 @@
-// What clients leave behind when they have gone, what they stored is over, and the shard is idle: as many objects as before.
-// V8 says how many of a class can still be reached, from wherever. It collects the heap for each count, which takes ten times as long in a process
-// that other tests have filled.
+// After clients have disconnected, their sessions and messages have expired and the shard is idle, the heap has as many objects as before.
+// V8 counts the reachable objects of a class. It collects the heap for each count, which takes ten times as long in a process whose heap
+// other tests have filled.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -28,28 +28,28 @@ function countOf(one: { readonly name: string }): number {
 }
 
 async function countObjects(stage: ShardStage, classes: readonly { readonly name: string }[]): Promise<string[]> {
-  // What the store of the test has recorded of commits, and no other component.
+  // The store of the test records commits, which the broker does not.
   stage.store.attempts.length = 0
   await stage.turns()
   return classes.map((one) => `${one.name}: ${countOf(one)}`)
 }
 
-/** Every name of theirs is used once only. */
-async function comeAndGo(stage: ShardStage, round: string, count: number): Promise<void> {
+/** Connects clients with new names, disconnects them, resumes their sessions, and waits until everything has expired. */
+async function connectAndExpire(stage: ShardStage, round: string, count: number): Promise<void> {
   const names = Array.from({ length: count }, (_, number) => `${round}-${number}`)
   const clients: TestClient[] = []
-  for (const name of names) clients.push(await newcomer(stage, name))
+  for (const name of names) clients.push(await activeClient(stage, name))
   for (const { stream } of clients.splice(0)) stream.break()
   await stage.turns()
-  for (const name of names) clients.push(await visitor(stage, name, { cleanStart: false, receiveMaximum: 1 }))
+  for (const name of names) clients.push(await connectClient(stage, name, { cleanStart: false, receiveMaximum: 1 }))
   for (const { stream } of clients.splice(0)) stream.break()
   await stage.turns()
   await stage.passMs(longEnoughMs)
 }
 
 /** A client that subscribes, publishes with QoS 1 and 2, and acknowledges no message. */
-async function newcomer(stage: ShardStage, name: string): Promise<TestClient> {
-  const client = await visitor(stage, name, { cleanStart: true, receiveMaximum: 3 })
+async function activeClient(stage: ShardStage, name: string): Promise<TestClient> {
+  const client = await connectClient(stage, name, { cleanStart: true, receiveMaximum: 3 })
   client.subscribe([{ filter: `own/${name}/+` }, { filter: 'all/#' }, { filter: `$share/${name}/all/+` }])
   client.publish(
     { topic: `own/${name}/state`, payload: name, qos: 2, packetId: 1, retain: true },
@@ -60,13 +60,13 @@ async function newcomer(stage: ShardStage, name: string): Promise<TestClient> {
   return client
 }
 
-async function visitor(
+async function connectClient(
   stage: ShardStage,
   name: string,
   { cleanStart, receiveMaximum }: { readonly cleanStart: boolean; readonly receiveMaximum: number },
 ): Promise<TestClient> {
   const client = stage.unauthenticated(5)
-  // What it is sent is not looked at, so that nothing of this test refers to it.
+  // The test does not store the packets to the client, so that it holds no reference to them.
   client.stream.onTaken = () => {}
   client.connect(name, {
     username: `user ${name}`,
@@ -86,10 +86,10 @@ async function visitor(
 
 test('clients that connected, subscribed, published retained messages and disconnected leave no memory in use', async (context) => {
   const stage = new ShardStage(context, { core: { retainedExpiryMs } })
-  await comeAndGo(stage, 'first', 2)
+  await connectAndExpire(stage, 'first', 2)
   stage.shard.forgetTopics()
   const before = await countObjects(stage, ofClients)
-  await comeAndGo(stage, 'many', 20)
+  await connectAndExpire(stage, 'many', 20)
   stage.shard.forgetTopics()
   assert.deepEqual(await countObjects(stage, ofClients), before)
   assert.equal(stage.shard.core.view.sessions, 0)
@@ -99,8 +99,8 @@ test('clients that connected, subscribed, published retained messages and discon
 test('an ended session releases its memory, also if delivery plans of quiet topics still refer to it', async (context) => {
   const stage = new ShardStage(context, { core: { retainedExpiryMs } })
   const before = await countObjects(stage, ofEndedSession)
-  await comeAndGo(stage, 'some', 10)
-  assert.notEqual(countOf(Session), 0, 'no plan knows one: nothing is shown here')
+  await connectAndExpire(stage, 'some', 10)
+  assert.notEqual(countOf(Session), 0, 'no delivery plan refers to a session, so the test shows nothing')
   assert.deepEqual(await countObjects(stage, ofEndedSession), before)
 })
 
@@ -122,7 +122,7 @@ test('a will and a retained message keep no more memory than their bytes take', 
     messages.map(({ topic }) => topic),
     ['w', 'r'],
   )
-  // The payload of the retained message is a string in memory: the bytes of its record go when that is written.
+  // The payload of the retained message is a string in memory, and the bytes of its record are released after the write.
   const [{ payload }] = messages
   assert.equal(payload.buffer.byteLength, payload.length)
   assert.ok(stage.shard.core.view.retained(new Topic('r' as TopicName, Buffer.from('r'))) instanceof SmallRetained)

@@ -1,6 +1,6 @@
-// Clients that want more memory than the broker may use, over real sockets: the process lives, a client that keeps to the rules
-// is served, and when the attack is over everything is as before. Run alone (`npm run test:memory`): beside other tests the
-// garbage collector lags behind, and resident memory is what is measured.
+// Clients that would need more memory than the limit of the broker, over real sockets: the broker continues, serves a client within its
+// limits, and ends the alarm after the attack. The test measures resident memory, so it runs alone (`npm run test:memory`): beside other
+// tests the garbage collector is late.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -10,23 +10,23 @@ import { Attacker } from '../e2e/attacker.ts'
 import { type Broker, startBroker } from '../e2e/godwit-process.ts'
 
 const limitMib = 384
-/** The default of the limit is three quarters of what there is: with a third more than the limit the process lives. */
+/** By default the limit is three quarters of the memory, so the system does not end a process that uses a third more than its limit. */
 const maxMib = limitMib / 0.75
-const greedy = 12
+const attackers = 12
 const payload = Buffer.alloc(1_000_000, 'x')
 
-/** Without pages of files, as the limit counts it. */
+/** Resident memory without mapped files, which the limit does not count either. */
 function residentMib({ process: { child } }: Broker): number {
   const [, resident] = /RssAnon:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8')) ?? []
   return Number(resident) / 1_024
 }
 
-/** A message to itself, and back. */
-async function isServed(client: Attacker): Promise<void> {
+/** The client publishes a message to itself and receives it. */
+async function assertServed(client: Attacker): Promise<void> {
   const before = client.received
   await client.publish('healthy', Buffer.from('x'), { qos: 1 })
   while (client.received === before && client.isOpen) await pause(5)
-  assert.equal(client.isOpen, true, 'the healthy client is there')
+  assert.equal(client.isOpen, true, 'the healthy client is connected')
 }
 
 test(
@@ -38,26 +38,26 @@ test(
       set: ['node.shards=1', `node.memory_limit=${limitMib}MB`, 'sys_topics.client_events=false'],
     })
     const { port } = broker
-    const enter = async (clientId: string): Promise<Attacker> => {
+    const connectClient = async (clientId: string): Promise<Attacker> => {
       const client = new Attacker({ port, clientId })
       t.after(() => client.drop())
       assert.equal(await client.nextPacket(), 'connack 0x0')
       return client
     }
-    const healthy = await enter('healthy')
+    const healthy = await connectClient('healthy')
     await healthy.subscribe(['healthy'])
-    const publisher = await enter('publisher')
+    const publisher = await connectClient('publisher')
     const readers: Attacker[] = []
-    for (let number = 0; number < greedy; number++) {
-      const reader = await enter(`greedy-${number}`)
+    for (let number = 0; number < attackers; number++) {
+      const reader = await connectClient(`greedy-${number}`)
       await reader.subscribe([`greedy/${number}`])
       readers.push(reader)
     }
     let most = 0
     for (let round = 0; round < 80; round++) {
-      for (let number = 0; number < greedy && publisher.isOpen; number++)
+      for (let number = 0; number < attackers && publisher.isOpen; number++)
         await publisher.publish(`greedy/${number}`, payload, { qos: 1 })
-      await isServed(healthy)
+      await assertServed(healthy)
       most = Math.max(most, residentMib(broker))
     }
     const [alarm] = await broker.process.until(/"name":"memory","message":"[^"]*"/)
@@ -66,8 +66,8 @@ test(
     assert.ok(most < maxMib, `${most} MiB at most`)
     for (const client of [...readers, publisher]) client.drop()
     await broker.process.until(/"event":"alarm ended","name":"memory"/)
-    await isServed(healthy)
-    const late = await enter('late')
+    await assertServed(healthy)
+    const late = await connectClient('late')
     await late.subscribe(['late'])
     assert.equal(await late.nextPacket(), 'suback 0x1')
   },

@@ -104,7 +104,7 @@ describe('the package', () => {
   })
 })
 
-describe('what the package says of the packages that it needs', () => {
+describe('the SBOM and the license texts of the package', () => {
   const folder = mkdtempSync(join(tmpdir(), 'godwit-release-'))
   const inTarball = (name: string): string => readFileSync(join(folder, 'package', name), 'utf8')
 
@@ -142,11 +142,12 @@ describe('what the package says of the packages that it needs', () => {
     }
   })
 
-  test('making them again gives the same bytes', async () => {
+  test('are the same bytes when they are created again', async () => {
     await run('npm', ['run', 'release:sbom'], { cwd: copy })
     for (const name of ['sbom.cdx.json', 'THIRD-PARTY-LICENSES']) {
       assert.equal(readFileSync(join(copy, name), 'utf8'), inTarball(name))
-      for (const place of [checkout, packed]) assert.ok(!inTarball(name).includes(place), 'nothing of this machine')
+      for (const place of [checkout, packed])
+        assert.ok(!inTarball(name).includes(place), 'the file contains a path of this machine')
     }
     assert.doesNotMatch(inTarball('sbom.cdx.json'), /timestamp/)
   })
@@ -167,7 +168,7 @@ async function copyCheckout(): Promise<void> {
   await run('cp', [isLinkable ? '-al' : '-a', ...places, join(copy, 'node_modules')])
 }
 
-/** What package-lock.json marks neither as needed for development alone nor as a peer. */
+/** Packages of package-lock.json that are neither development nor peer dependencies. */
 function runtimePackages(): string[] {
   const { packages } = JSON.parse(readFileSync(join(checkout, 'package-lock.json'), 'utf8')) as {
     packages: Record<string, { version: string; dev?: boolean; devOptional?: boolean; peer?: boolean }>
@@ -202,7 +203,7 @@ async function nodeOfMajor(major: number, project: string): Promise<string> {
   return join(folder, 'node_modules', platform, 'bin', 'node')
 }
 
-/** Where the starting broker says that it serves MQTT. */
+/** Returns the MQTT port that the broker prints when it starts. */
 function reportedPort(broker: ChildProcess): Promise<number> {
   return new Promise((resolve, reject) => {
     let output = ''

@@ -70,7 +70,7 @@ test('the bench prints a line for each second, and reports a broker that it cann
   assert.match(wrong.errors, /--qos: give 0, 1 or 2/)
 })
 
-test('why a broker cannot be reached is a sentence with the remedy', async (t) => {
+test('an unreachable broker is reported with the reason and the remedy', async (t) => {
   const folder = await temporaryFolder(t)
   const { certificate, key } = new Authority('Plant').issue('localhost')
   await writeFile(join(folder, 'cert.pem'), certificate)

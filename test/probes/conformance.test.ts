@@ -1,4 +1,4 @@
-// `godwit conformance`: a broker that keeps the statements, and one that keeps none.
+// `godwit conformance` against a broker that conforms to all statements, and one that conforms to none.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'

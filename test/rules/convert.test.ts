@@ -8,7 +8,7 @@ const cases: readonly [old: string, converted: string][] = [
   // The two examples of the contract.
   [`SELECT * FROM "message.publish" WHERE topic =~ 't/#' and qos = 1`, `SELECT * FROM "t/#" WHERE qos = 1`],
   ['SELECT client_id FROM "client.connected"', 'SELECT clientid FROM "$events/client_connected"'],
-  // The filter can stand anywhere at the top, also in parentheses.
+  // The filter can be any operand of the top-level AND, also in parentheses.
   [`SELECT * FROM "message.publish" WHERE qos = 1 AND topic = 't'`, `SELECT * FROM "t" WHERE qos = 1`],
   [
     `SELECT * FROM "message.publish" WHERE qos = 1 AND (topic =~ 'a/+') AND retain`,
