@@ -77,6 +77,20 @@ export const replacedInNames: Readonly<Record<string, string>> = {
   asking: 'request, pending',
   twist: 'feature',
   twists: 'features',
+  said: 'sent, written, reported',
+  unsaid: 'omitted, unsent',
+  say: 'send, write, log',
+  says: 'sends, has',
+  told: 'reported, sent',
+  tell: 'report, send, notify',
+  tells: 'reports, sends, notifies',
+  hear: 'receive',
+  hears: 'receives',
+  heard: 'received',
+  sleeper: 'offline client, persistent session',
+  sleepers: 'offline clients, persistent sessions',
+  deaf: 'paused, not reading',
+  wishes: 'options, settings',
 }
 
 /** Names of the HTTP API, of JavaScript and of OpenID Connect, and strings of fixtures, which stay. */
