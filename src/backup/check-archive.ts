@@ -144,8 +144,7 @@ class ArchiveChecker {
     const missingMembers = new Map(meta.members.map((member) => [member.name, member]))
     for (const { name, bytes, sha256 } of this.#members) {
       const mark = missingMembers.get(name)
-      if (mark === undefined)
-        throw new InvalidArchive(`${quoteText(name)} is in it, and ${metaMember} does not know it`)
+      if (mark === undefined) throw new InvalidArchive(`${quoteText(name)} is not listed in ${metaMember}`)
       if (mark.bytes !== bytes || mark.sha256 !== sha256) {
         throw new InvalidArchive(`${quoteText(name)} is not as it was written: its SHA-256 is another one`)
       }
@@ -156,7 +155,7 @@ class ArchiveChecker {
     for (const [table, count] of this.#counts) {
       if (meta.counts[table] !== count) {
         throw new InvalidArchive(
-          `${table} has ${count} records, and ${metaMember} says ${meta.counts[table] ?? 'none'}`,
+          `${table} has ${count} records, but ${metaMember} states ${meta.counts[table] ?? 'none'}`,
         )
       }
     }

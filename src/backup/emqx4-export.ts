@@ -58,7 +58,7 @@ const known: ReadonlySet<string> = new Set([
 ])
 
 const reasons: Readonly<Record<string, string>> = {
-  users: ': their passwords are kept in a manner that is not safe enough here; create the accounts again',
+  users: ': their password hashes are too weak for Godwit; create the accounts again',
 }
 
 function parse(text: string): Entry {
@@ -71,7 +71,7 @@ function parse(text: string): Entry {
   const isObject = typeof whole === 'object' && whole !== null && !Array.isArray(whole)
   const { version } = (isObject ? whole : {}) as Entry
   if (typeof version !== 'string' || !/^[234]\./.test(version)) {
-    throw new InvalidArchive('it is not an export of EMQX 4: it does not say which version made it')
+    throw new InvalidArchive('it is not an export of EMQX 4: the version is missing')
   }
   return whole as Entry
 }

@@ -85,7 +85,7 @@ export function problemOfMeta(meta: ArchiveMeta, version: string): string | unde
   if (meta.product === ownProduct) {
     if (meta.format === undefined) return `${metaMember} has no format of the archive`
     if (meta.format <= ownFormat) return undefined
-    return `the archive has format ${meta.format}, and this program knows formats up to ${ownFormat}: use a newer one`
+    return `the archive has format ${meta.format}, and this version of Godwit reads formats up to ${ownFormat}: use a newer version`
   }
   if (meta === noMeta) return undefined
   return problemOfOtherProduct(meta, version)

@@ -371,7 +371,7 @@ function problemOfPassword({ algorithm, memory, passes, lanes, salt, hash: kept 
   const isScrypt = isPower && passes > 0 && lanes > 0 && memory * passes <= 1_048_576
   const isArgon = memory >= 8 * lanes && passes > 0 && lanes > 0 && salt.length >= 8
   const isGood = algorithm === 'scrypt' ? isScrypt : isArgon
-  return isGood ? undefined : `password has costs that ${algorithm} does not know`
+  return isGood ? undefined : `password has cost parameters that are invalid for ${algorithm}`
 }
 
 /** Returns a readable name of the record, which is unique in its table. */

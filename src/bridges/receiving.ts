@@ -183,7 +183,7 @@ export class Receiving {
     }
     if (topic !== undefined) this.#aliases[alias] = topic
     const known = this.#aliases[alias]
-    if (known === undefined) this.#dependencies.noteBreach(`topic alias ${alias}, which stands for nothing`)
+    if (known === undefined) this.#dependencies.noteBreach(`topic alias ${alias}, which is not defined`)
     return known
   }
 }

@@ -128,7 +128,7 @@ function readApiTokenKeyFile(
 }
 
 function tokensUnsupported(fault: ConfigError): Warning {
-  return { ...fault, hint: `until then tokens are not taken: ${fault.hint}` }
+  return { ...fault, hint: `until then tokens are not accepted: ${fault.hint}` }
 }
 
 interface OptionalText {
@@ -174,7 +174,7 @@ function warnOfIdleBridges(
     const key = `bridges.mqtt.${name}.enable`
     if (settingTexts.get(key)?.isDefault !== true) return []
     const place = places.get(`bridges.mqtt.${name}.server`) ?? nowhere
-    return [configErrorAt(place, key, 'the bridge does not say whether it is on, so it is off', `set ${key} = true`)]
+    return [configErrorAt(place, key, 'the bridge has no setting enable, so it is disabled', `set ${key} = true`)]
   })
 }
 

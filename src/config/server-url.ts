@@ -34,7 +34,7 @@ const defaultPorts = 'mqtt-tcp://broker.example:1883'
 /** The problem completes a sentence that starts with the URL. It never repeats credentials before `@`. */
 export function parseServerUrl(text: string): { readonly url: ServerUrl } | { readonly problem: string } {
   if (text.length > maxUrlLength) return { problem: `is longer than ${maxUrlLength} characters` }
-  if (text.includes('@')) return { problem: 'may hold no credentials: use username and password' }
+  if (text.includes('@')) return { problem: 'must not contain credentials: use username and password' }
   const [, scheme = '', host = '', port, path] = form.exec(text) ?? []
   if (host === '') return { problem: `is not of the form ${defaultPorts}` }
   const known = schemes.get(scheme.toLowerCase())
@@ -43,7 +43,8 @@ export function parseServerUrl(text: string): { readonly url: ServerUrl } | { re
   if (number < 1 || number > maxPort) return { problem: `has no port from 1 to ${maxPort}` }
   if (host.length > maxHostLength) return { problem: 'has a host that is too long' }
   const isWebSocket = known.scheme === 'ws' || known.scheme === 'wss'
-  if (path !== undefined && path !== '/' && !isWebSocket) return { problem: 'has a path, which only WebSocket knows' }
+  if (path !== undefined && path !== '/' && !isWebSocket)
+    return { problem: 'has a path, which is valid for WebSocket only' }
   const bare = host.startsWith('[') ? host.slice(1, -1) : host
   return { url: { scheme: known.scheme, host: bare, port: number, path: isWebSocket ? (path ?? '/mqtt') : '' } }
 }

@@ -26,7 +26,7 @@ export class LinkBufferReader {
     const chunk = Buffer.from(buffer)
     const end = chunk.length < linkBufferHeaderBytes ? 0 : readUint32(chunk, 0)
     if (end < linkBufferHeaderBytes || end > chunk.length)
-      throw failedAssertion(`a link buffer of ${chunk.length} bytes says that it has ${end}`)
+      throw failedAssertion(`a link buffer of ${chunk.length} bytes has the length ${end} in its header`)
     this.chunk = chunk
     this.at = linkBufferHeaderBytes
     this.recordEnd = this.at

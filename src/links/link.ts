@@ -350,7 +350,7 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
     this.#relayedSockets.clear()
     this.#streams.clear()
     for (const acceptor of relayedSockets) acceptor.destroy()
-    const error = new Error(`shard ${this.peer}, which had the socket, is gone`)
+    const error = new Error(`shard ${this.peer}, which has the socket, failed`)
     for (const stream of streams) stream.noteClosed(error)
     this.#dependencies.noteClosed(this)
   }

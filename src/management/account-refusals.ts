@@ -17,7 +17,7 @@ const accountErrors: Readonly<Record<AccountRefusal, AccountErrorText>> = {
   'too-many': {
     code: 'invalidParameter',
     reason: 'BAD_REQUEST',
-    words: () => 'there are as many accounts as may be: take one away first',
+    words: () => 'the maximum number of accounts exists: delete one first',
   },
   'is-own': {
     code: 'adminCannotBeDeleted',

@@ -23,7 +23,7 @@ export function authorizeCaller({ endpoint, username }: Wanted, caller: Caller):
     return refuse('wrongCredentials', roleText(caller.role), 403).withReason('UNAUTHORIZED_ROLE')
   }
   if (caller.namespace !== undefined && access !== 'signed-in' && !isForNamespaces) {
-    const words = `this account is kept to the namespace ${caller.namespace}, and that is about more`
+    const words = `this account is limited to the namespace ${caller.namespace}, and the request is not`
     return refuse('wrongCredentials', words, 403).withReason('UNAUTHORIZED_ROLE')
   }
   return undefined

@@ -72,7 +72,7 @@ function methodIn(packet: unknown): string | undefined {
 
 /** The request has an unsupported Expect header. */
 export function replyToExpectation({ url = '/' }: IncomingMessage, response: ServerResponse): void {
-  const body = bodyOfError(refuse('invalidParameter', 'the header Expect can only say 100-continue'), url)
+  const body = bodyOfError(refuse('invalidParameter', 'the header Expect supports only 100-continue'), url)
   const headers = { 'content-type': 'application/json; charset=utf-8', 'content-length': Buffer.byteLength(body) }
   response.writeHead(400, { ...headers, connection: 'close' }).end(body)
 }

@@ -27,7 +27,7 @@ export function readPublication(message: PublishMessage): Publication | ApiError
   const properties = propertiesOf(message.properties ?? {})
   if (properties instanceof ApiError) return properties
   if (properties?.payloadFormatIndicator === 1 && !isUtf8(payload, 0, payload.length)) {
-    return refuse('invalidParameter', 'payload_format_indicator says that the payload is UTF-8, and it is not')
+    return refuse('invalidParameter', 'payload_format_indicator is 1, but the payload is not UTF-8')
   }
   const { clientid = defaultClientId, qos = 0, retain = false, receipt = false } = message
   if (!isText(clientid)) return refuse('invalidParameter', 'clientid is not text that MQTT can carry')
@@ -66,7 +66,7 @@ function payloadOf({ payload, encoding, decoding }: PublishMessage): Buffer | Ap
   const text = payload.replace(/\s/g, '')
   const digits = text.replace(/={1,2}$/, '')
   if (!/^[A-Za-z0-9+/_-]*$/.test(digits) || digits.length % 4 === 1) {
-    return refuse('invalidParameter', 'the payload is not base64, as its encoding says')
+    return refuse('invalidParameter', 'encoding is base64, but the payload is not valid base64')
   }
   return Buffer.from(digits, 'base64')
 }

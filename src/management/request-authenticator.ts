@@ -263,7 +263,7 @@ function readAuthorization(authorization: string | undefined, takesTokens: boole
   const isToken = scheme.toLowerCase() === 'bearer'
   // Signed tokens need a key; tokens of logins do not.
   if (isToken && !takesTokens && rest.includes('.')) {
-    return refuse('emptyCredentials', `no signed tokens are taken: ${loginHint}`).withReason('BAD_TOKEN')
+    return refuse('emptyCredentials', `signed tokens are not accepted: ${loginHint}`).withReason('BAD_TOKEN')
   }
   if (!isBasic && !isToken) {
     return refuse('emptyCredentials', `no user name and password were given: ${loginHint}`)

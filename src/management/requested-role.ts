@@ -12,7 +12,7 @@ export function requestedRole<Requested extends string>({
   readonly tags?: Requested | undefined
 }): Requested | undefined | ApiError {
   if (role !== undefined && tags !== undefined && role !== tags) {
-    return refuse('invalidParameter', 'role and tags in the body say different things; send one of them')
+    return refuse('invalidParameter', 'role and tags in the body differ; send one of them')
   }
   return role ?? tags
 }

@@ -64,7 +64,7 @@ export class ByteReader {
 
   /** Throws if there are bytes after the last field: the standard has no such field in this packet. */
   expectEnd(packet: string): void {
-    if (this.at !== this.end) throw new ProtocolError('malformedPacket', `${packet} has bytes behind its last field`)
+    if (this.at !== this.end) throw new ProtocolError('malformedPacket', `${packet} has bytes after its last field`)
   }
 
   private advance(length: number, field: string): number {

@@ -207,7 +207,7 @@ export class PacketDecoder implements PublishContext {
     if (remaining < 0) return 0
     const frameBytes = 1 + variableIntegerBytes(remaining) + remaining
     const maxBytes = this.awaitsConnect ? maxConnectBytes(this.limits) : this.limits.maxPacketBytes
-    if (frameBytes > maxBytes) throw new ProtocolError('packetTooLarge', `a packet takes more than ${maxBytes} bytes`)
+    if (frameBytes > maxBytes) throw new ProtocolError('packetTooLarge', `a packet has more than ${maxBytes} bytes`)
     return frameBytes
   }
 
@@ -330,5 +330,5 @@ function readRemainingLength(bytes: Buffer, start: number, end: number): number 
     if (byte === 0) throw new ProtocolError('malformedPacket', 'the remaining length is longer than it need be')
     return value
   }
-  throw new ProtocolError('malformedPacket', 'the remaining length takes more than four bytes')
+  throw new ProtocolError('malformedPacket', 'the remaining length has more than four bytes')
 }

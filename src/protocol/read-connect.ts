@@ -50,7 +50,7 @@ export function readConnect(reader: ByteReader, level: ProtocolLevel, limits: Pa
   const properties = version === 5 ? readProperties(reader, 'connect', limits.maxPropertyBytes) : undefined
   if (properties?.authenticationData !== undefined && properties.authenticationMethod === undefined) {
     // Section 3.1.2.11.10.
-    throw new ProtocolError('protocolError', 'authentication data comes without an authentication method')
+    throw new ProtocolError('protocolError', 'authentication data without an authentication method')
   }
   const clientId = reader.text('client id')
   const will = (flags & connectFlagBits.will) === 0 ? undefined : readWill(reader, flags, version, limits)
@@ -82,11 +82,11 @@ function readConnectFlags(reader: ByteReader, version: ProtocolVersion): number 
   const hasWill = (flags & connectFlagBits.will) !== 0
   // [MQTT-3.1.2-13, -15] [MQTT5-3.1.2-11, -13]
   if (!hasWill && (willQoS !== 0 || (flags & connectFlagBits.willRetain) !== 0)) {
-    throw malformedFlags('a will QoS or will retain stands without a will')
+    throw malformedFlags('will QoS or will retain without a will')
   }
   const hasPasswordOnly = (flags & connectFlagBits.password) !== 0 && (flags & connectFlagBits.username) === 0
   // [MQTT-3.1.2-22]: 5.0 allows it.
-  if (hasPasswordOnly && version !== 5) throw malformedFlags('a password stands without a username')
+  if (hasPasswordOnly && version !== 5) throw malformedFlags('a password without a user name')
   return flags
 }
 

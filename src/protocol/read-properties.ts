@@ -63,7 +63,7 @@ function readProperty(reader: ByteReader, holder: PropertyHolder, properties: Pr
   const identifier = reader.variableInteger('property identifier')
   const rule = rulesByHolder[holder].byIdentifier[identifier]
   if (rule === undefined) {
-    throw new ProtocolError('malformedPacket', `property ${identifier} may not stand in ${holder}`)
+    throw new ProtocolError('malformedPacket', `property ${identifier} is not allowed in ${holder}`)
   }
   const value = readValue(reader, rule)
   const earlier = properties[rule.name]

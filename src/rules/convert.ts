@@ -73,7 +73,7 @@ function publishEdits(
   const found = conditions.find((condition) => filterOf(condition) !== undefined)
   const filter = found === undefined ? '#' : (filterOf(found) ?? '#')
   notes.push(`the event "${publish}" is now the topic filter "${filter}"`)
-  if (filter === '#') notes.push('"#" takes every message: name a narrower topic filter if you can')
+  if (filter === '#') notes.push('"#" matches every message: name a narrower topic filter if you can')
   const from = { start: source.start, end: source.end, text: `"${filter.replaceAll('"', '""')}"` }
   return found === undefined ? [from] : [from, removal(sql, tokens, conditions, found)]
 }

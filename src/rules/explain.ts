@@ -50,7 +50,7 @@ export function explainRule(rule: CompiledRule, event: RuleEvent, host: HostFunc
   if (!sources.some(({ matches }) => matches)) {
     const subject =
       typeof topic === 'string' ? `event ${event.fields.event}, topic '${topic}'` : `event ${event.fields.event}`
-    return { ...nothing, outcome: 'no-source', summary: `No entry of FROM takes this: ${subject}.` }
+    return { ...nothing, outcome: 'no-source', summary: `No source in FROM matches this: ${subject}.` }
   }
   const result = rule.evaluate(event, host)
   const condition = explainCondition(rule, event, host)

@@ -428,7 +428,7 @@ class LevelStore implements Store {
 
   #handleGcFailure(error: unknown): void {
     if (!isDatabaseError(error)) throw error
-    const text = `Removing ended sessions from ${this.#options.directory} failed and goes on when it is opened again: ${error.message}.`
+    const text = `Removing ended sessions from ${this.#options.directory} failed, and continues when the database is opened again: ${error.message}.`
     this.#options.onAlarm({ alarm: 'maintenance-failed', text })
   }
 

@@ -39,5 +39,5 @@ export function resolvePayloads(
 
 function missingPayloadText(withoutPayload: readonly string[]): string {
   const more = withoutPayload.length > 1 ? ` and of ${withoutPayload.length - 1} more` : ''
-  return `The stored message of queued record ${withoutPayload[0]}${more} is gone: not delivered.`
+  return `The stored message of queued record ${withoutPayload[0]}${more} was lost: the message is not delivered.`
 }

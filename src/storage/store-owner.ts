@@ -180,7 +180,7 @@ export class StoreOwner {
     } catch (error) {
       this.#state = 'serving'
       this.#grantAccess()
-      return this.#reportFailure(toStorageFailure('The disk of the database takes nothing', error))
+      return this.#reportFailure(toStorageFailure('Writing to the database fails', error))
     }
     this.#state = 'recalling'
     for (const client of this.#clients) {

@@ -37,7 +37,7 @@ export function readDialFiles(
       caFile === undefined ? undefined : readPem({ setting: 'cacertfile', file: caFile, label: 'CERTIFICATE' }, read)
     if (certFile === undefined && keyFile === undefined) return { ca, identity: undefined }
     if (certFile === undefined || keyFile === undefined) {
-      return { problem: 'certfile: certfile and keyfile belong together: give both, or none' }
+      return { problem: 'certfile: certfile and keyfile belong together: set both or neither' }
     }
     const certificate = readPem({ setting: 'certfile', file: certFile, label: 'CERTIFICATE' }, read)
     const key = decryptKey(keyFile, readPem({ setting: 'keyfile', file: keyFile, label: undefined }, read), keyPassword)
@@ -71,7 +71,7 @@ function readPem(
   if (label !== undefined) {
     const begins = text.split(`-----BEGIN ${label}-----`).length
     if (begins === 1 || begins !== text.split(`-----END ${label}-----`).length) {
-      throw new UnusableFile(`${setting}: ${file} holds no whole PEM block "${label}"; write it again`)
+      throw new UnusableFile(`${setting}: ${file} contains no complete PEM block "${label}"; write it again`)
     }
     checkFiles(setting === 'cacertfile' ? { ca: text } : { cert: text }, `${setting}: ${file} cannot be read as PEM`)
   }
@@ -84,9 +84,7 @@ function decryptKey(file: string, key: string, passphrase: string | undefined): 
     return opened.export({ type: 'pkcs8', format: 'pem' }).toString()
   } catch {
     // OpenSSL's own text differs by version and says less.
-    throw new UnusableFile(
-      `keyfile: ${file} holds no private key that can be read, or key_password is not its password`,
-    )
+    throw new UnusableFile(`keyfile: ${file} contains no readable private key, or key_password is not its password`)
   }
 }
 

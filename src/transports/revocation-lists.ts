@@ -175,7 +175,7 @@ function timeOf(part: Part | undefined): number {
   const full = part?.tag === tags.utcTime ? `${text < '5' ? '20' : '19'}${text}` : text
   const found =
     part?.tag === tags.utcTime || part?.tag === tags.time ? /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/.exec(full) : null
-  if (found === null) throw new Malformed('it does not say when it begins or ends')
+  if (found === null) throw new Malformed('it has no valid start or end time')
   const [year, month, ...others] = found.slice(1).map(Number)
   return Date.UTC(year, month - 1, ...others)
 }

@@ -13,7 +13,7 @@ const handshakeTexts: Readonly<Record<string, string>> = {
   ERR_SSL_TLSV1_ALERT_UNKNOWN_CA:
     'the client does not know the authority of this certificate: give it the CA certificate',
   ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED:
-    'the client says that the certificate of this listener has expired: renew it',
+    'the client reports that the certificate of this listener has expired: renew it',
   ERR_SSL_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
     'the client does not accept the certificate of this listener: check its name, its dates and its authority',
   ERR_SSL_SSLV3_ALERT_BAD_CERTIFICATE:

@@ -169,14 +169,14 @@ function verificationOptions(
   ca: Buffer | undefined,
   crl: Buffer | undefined,
 ): SecureContextOptions {
-  tryContext('ciphers', 'the ciphers are none that this OpenSSL knows', common)
+  tryContext('ciphers', 'this OpenSSL supports none of the ciphers', common)
   if (ca !== undefined) expectPem('cacertfile', settings.caFile, ca, 'CERTIFICATE')
   const withAuthorities = ca === undefined ? common : { ...common, ca }
-  tryContext('cacertfile', `${settings.caFile} holds no certificates of authorities that can be read`, withAuthorities)
+  tryContext('cacertfile', `${settings.caFile} contains no readable certificates of authorities`, withAuthorities)
   if (crl === undefined) return withAuthorities
   expectPem('crlfile', settings.crlFile, crl, 'X509 CRL')
   const withRevocations = { ...withAuthorities, crl }
-  tryContext('crlfile', `${settings.crlFile} holds no list of revoked certificates that can be read`, withRevocations)
+  tryContext('crlfile', `${settings.crlFile} contains no readable list of revoked certificates`, withRevocations)
   return withRevocations
 }
 
@@ -191,13 +191,9 @@ function withCertificate(
   const cert = readOne('certfile', certFile)
   const key = readOne('keyfile', keyFile)
   expectPem('certfile', certFile, cert, 'CERTIFICATE')
-  tryContext('certfile', `${certFile} holds no certificate that can be read`, { ...shared, cert })
+  tryContext('certfile', `${certFile} contains no readable certificate`, { ...shared, cert })
   const withKey = { ...shared, key, ...(keyPassword === undefined ? {} : { passphrase: keyPassword }) }
-  tryContext(
-    'keyfile',
-    `${keyFile} holds no private key that can be read, or key_password is not its password`,
-    withKey,
-  )
+  tryContext('keyfile', `${keyFile} contains no readable private key, or key_password is not its password`, withKey)
   const whole = { ...withKey, cert }
   tryContext('keyfile', `${keyFile} is not the key of the certificate in ${certFile}`, whole)
   return whole
@@ -234,7 +230,7 @@ function expectPem(setting: TlsFileSetting, file: string | undefined, content: B
   const begins = text.split(`-----BEGIN ${label}-----`).length - 1
   const ends = text.split(`-----END ${label}-----`).length - 1
   if (begins === 0 || begins !== ends) {
-    throw new FileProblem(setting, `${file} holds no whole PEM block "${label}"; write it again`)
+    throw new FileProblem(setting, `${file} contains no complete PEM block "${label}"; write it again`)
   }
 }
 

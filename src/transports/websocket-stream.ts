@@ -136,7 +136,7 @@ class WebSocketStream implements ByteStream {
 
   noteMessage(bytes: Buffer, isBinary: boolean): void {
     // [MQTT-6.0.0-1] Anything but binary frames ends the connection.
-    if (!isBinary) this.#closeWithError(unsupportedData, 'a text frame: MQTT comes in binary frames')
+    if (!isBinary) this.#closeWithError(unsupportedData, 'a text frame: MQTT uses binary frames only')
     else if (bytes.length > 0) this.onData(bytes)
     else this.noteBareFrame()
   }

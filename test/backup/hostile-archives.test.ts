@@ -134,7 +134,7 @@ test('a file that is not an archive is refused', async () => {
 test('a changed, added or removed member is detected', async () => {
   const sum = { name: 'tables/rules.jsonl', bytes: rule.length, sha256: '0'.repeat(64) }
   await refused(archiveOf({ 'tables/rules.jsonl': rule }, { members: [sum] }), /SHA-256/)
-  await refused(archiveOf({ 'tables/rules.jsonl': rule }, { members: [] }), /does not know it/)
+  await refused(archiveOf({ 'tables/rules.jsonl': rule }, { members: [] }), /is not listed in META/)
   await refused(archiveOf({}, { members: [sum] }), /is missing/)
   await refused(archiveOf({ 'tables/rules.jsonl': rule }, { counts: { rules: 2 } }), /1 records/)
   await refused(archiveOf({ 'tables/strange.jsonl': rule }), /nothing that an archive has/)

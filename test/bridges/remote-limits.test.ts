@@ -155,7 +155,7 @@ describe('a remote broker', () => {
     world.passSeconds(1)
     const topics = listener.messages.map(({ topic }) => topic)
     assert.deepEqual(topics.slice(0, 5), ['in/a', 'in/a', 'in/b', 'in/a', 'in/b'])
-    assert.match(world.status.lastError ?? '', /topic alias 3, which stands for nothing/)
+    assert.match(world.status.lastError ?? '', /topic alias 3, which is not defined/)
   })
 })
 

@@ -165,7 +165,7 @@ test('a message that the remote broker refuses becomes a dead letter, and the ot
     ['first', 'last'],
   )
   const reasons = (await deadLettersOf(broker, action)).map(({ reason }) => reason).toSorted()
-  assert.match(reasons[0] ?? '', /the message has 50\d\d bytes, and the remote broker takes 4096/)
+  assert.match(reasons[0] ?? '', /the message has 50\d\d bytes, and the remote broker accepts 4096/)
   assert.match(reasons[1] ?? '', /not authorized \(0x87/)
 })
 

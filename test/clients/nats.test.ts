@@ -136,7 +136,7 @@ test('a subject without a stream or a wrong token is shown as the reason', async
   )
   await publishAll(publisher, 0, 1)
   await until(broker, action, async () =>
-    /no stream takes the subject nowhere/.test((await actionView(broker, action)).status_reason),
+    /no stream has the subject nowhere/.test((await actionView(broker, action)).status_reason),
   )
   const body = { type: 'nats', name: 'x', server: `127.0.0.1:${server.port}`, token: 'wrong' }
   const probed = await broker.request('/api/v5/connectors_probe', { method: 'POST', body })

@@ -98,7 +98,7 @@ test('a message that no queue accepts, or that is too large, becomes a dead lett
   await until(broker, action, async () => (await deadLettersOf(broker, action)).length === 2)
   await until(broker, action, async () => (await channel.checkQueue('taken')).messageCount >= 2)
   const reasons = (await deadLettersOf(broker, action)).map(({ reason }) => reason).join('\n')
-  assert.match(reasons, /no queue takes it: NO_ROUTE \(312\), routing key "missing"/)
+  assert.match(reasons, /no queue receives it: NO_ROUTE \(312\), routing key "missing"/)
   assert.match(reasons, /message size 70000/)
   const payloads = (await drain(channel, 'taken')).map(({ payload }) => payload)
   assert.deepEqual([...new Set(payloads)], ['first', 'last'])

@@ -122,6 +122,6 @@ test('an unreadable key for API tokens is an error if tokens are the only authen
   assert.ok('warnings' in besides)
   const [warning] = besides.warnings.filter(({ key }) => key.startsWith('http_server'))
   assert.match(formatConfigError(warning), asRead)
-  assert.match(formatConfigError(warning), /tokens are not taken/)
+  assert.match(formatConfigError(warning), /tokens are not accepted/)
   assert.equal(besides.config.http.jwt.keyText, undefined)
 })

@@ -103,7 +103,7 @@ test('a shard that restarts with damaged certificate files serves other listener
   await isBack
   await rm(join(node.dataDirectory, 'break-now'))
   await client.publishAsync('still/served', 'x', { qos: 1 })
-  await logged(node, /"name":"listener-closed:ssl:default","message":"[^"]*cert\.pem holds no whole PEM block/)
+  await logged(node, /"name":"listener-closed:ssl:default","message":"[^"]*cert\.pem contains no complete PEM block/)
 
   await writeFile(certFile, certificate)
   const late = mqtt.connect(`mqtts://127.0.0.1:${secure}`, { ...reconnecting, rejectUnauthorized: false })
@@ -300,7 +300,7 @@ test('[bad-input 21] SIGHUP without a free file descriptor changes nothing, rais
   await limitFiles(broker.process, 3)
   broker.process.child.kill('SIGHUP')
   await broker.process.until(/configuration not loaded.*EMFILE/)
-  await broker.process.until(/"event":"alarm","name":"descriptors","message":"no file can be opened/)
+  await broker.process.until(/"event":"alarm","name":"descriptors","message":"the process cannot open files/)
   // $SYS messages, which are sent each second, show that the broker runs without a free descriptor.
   let uptimes = 0
   const isAlive = new Promise<void>((resolve) => {

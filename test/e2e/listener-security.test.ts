@@ -91,7 +91,7 @@ test('[bad-input 28] a verification of client certificates that accepts none or 
   const words = settingsIn(folder, ['verify_peer=true']).flatMap((setting) => ['--set', setting])
   const { code, errors } = await runHere(['start', '--data', await temporaryFolder(t), ...words])
   assert.equal(code, 1)
-  assert.match(errors, /^godwit: listeners\.ssl\.cacertfile: \S+ca\.pem holds no whole PEM block/)
+  assert.match(errors, /^godwit: listeners\.ssl\.cacertfile: \S+ca\.pem contains no complete PEM block/)
 })
 
 test('a client has the client ID of its certificate, whatever CONNECT contains', async (t) => {

@@ -321,7 +321,7 @@ describe('[F6] transactions', () => {
     for (let count = 0; count < 64; count++) device.send(frame)
     assert.equal(device.taken(), '')
     device.send(frame)
-    assert.match(device.taken(), /^ERROR\nmessage:transactions hold more than/)
+    assert.match(device.taken(), /^ERROR\nmessage:transactions have more than/)
   })
 })
 

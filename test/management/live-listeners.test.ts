@@ -265,7 +265,7 @@ test('a restart of a listener with damaged certificate files is refused, and the
   await writeFile(join(folder, 'cert'), 'damaged')
   const { json } = await restart(broker, 'mqtt:ssl:default')
   assert.equal(json.code, 102)
-  assert.match(json.message, /listeners\.ssl\.certfile: .*holds no whole PEM block/)
+  assert.match(json.message, /listeners\.ssl\.certfile: .*contains no complete PEM block/)
   assert.ok(await isServed(client))
   await connectWatched(t, url, { rejectUnauthorized: false })
 })

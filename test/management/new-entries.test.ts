@@ -128,6 +128,6 @@ test('an administrator of a namespace gets only schemas of its own entries, with
   for (const query of ['', '?new=listeners', '?new=gateway.stomp.listeners', '?new=connectors.http']) {
     const { status, text } = await broker.request(`/api/v5/configuration_schema${query}`, { as })
     assert.equal(status, 403, query)
-    assert.match(text, /kept to the namespace plant: new=connectors/)
+    assert.match(text, /limited to the namespace plant: use new=connectors/)
   }
 })

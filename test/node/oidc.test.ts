@@ -166,14 +166,14 @@ describe('the completion of a login is refused', () => {
     const { begin, end } = await broker()
     const begun = await begin()
     assert.ok('name' in (await end(begun)))
-    assert.match(messageOf(await end(begun)), /used up/)
+    assert.match(messageOf(await end(begun)), /was completed already/)
   })
 
   test('by another browser, which does not affect the login', async () => {
     const { begin, end } = await broker()
     const [own, foreign] = [await begin(), await begin('10.0.0.2')]
-    assert.match(messageOf(await end({ ...own, secret: foreign.secret })), /not begun in this browser/)
-    assert.match(messageOf(await end({ ...own, state: 'unknown' })), /not begun in this browser/)
+    assert.match(messageOf(await end({ ...own, secret: foreign.secret })), /not started in this browser/)
+    assert.match(messageOf(await end({ ...own, state: 'unknown' })), /not started in this browser/)
     assert.ok('name' in (await end(own)))
   })
 

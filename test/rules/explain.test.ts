@@ -31,7 +31,7 @@ describe('explain', () => {
   test('for a message that no source of FROM matches', () => {
     const result = explain('SELECT * FROM "x/#", "$events/client_connected"', {})
     assert.equal(result.outcome, 'no-source')
-    assert.equal(result.summary, "No entry of FROM takes this: event message.publish, topic 't/a'.")
+    assert.equal(result.summary, "No source in FROM matches this: event message.publish, topic 't/a'.")
     assert.deepEqual(result.sources, [
       { text: 'x/#', matches: false },
       { text: '$events/client_connected', matches: false },

@@ -151,7 +151,7 @@ test('limits end every program, also within try', () => {
     ['[limit(1e9; repeat(1))]', /maxSteps/],
     ['reduce range(1e9) as $i ([]; . + [$i])', /max(Steps|CreatedBytes)/],
     ['until(false; . + 1)', /maxSteps/],
-    ['null | .[1e9] = 1', /too far behind the end/],
+    ['null | .[1e9] = 1', /too far after the end/],
     [`${'['.repeat(200)}${']'.repeat(200)}`, /nested expressions/],
     [' '.repeat(20_000), /maxJqLength/],
   ]

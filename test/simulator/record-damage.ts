@@ -50,7 +50,7 @@ export class RecordDamage {
 
   noteAlarm({ alarm, text }: StorageAlarm): void {
     const found =
-      /^The stored message of queued record \d+ of '(?<clientId>[^']+)' .*?(?:and of (?<more>\d+) more)? is gone/.exec(
+      /^The stored message of queued record \d+ of '(?<clientId>[^']+)' .*?(?:and of (?<more>\d+) more)? was lost/.exec(
         text,
       )
     const { clientId, more = '0' } = found?.groups ?? {}

@@ -75,7 +75,7 @@ describe('a template that is not a line', () => {
     ['r v=abc', /put texts in double quotes/],
     ['r v="abc', /not closed/],
     ['r v=1 abc', /the time "abc"/],
-    ['r v=1 5 6', /more behind the time/],
+    ['r v=1 5 6', /text follows the time/],
     ['r v=1\nr v=', /line 2: the field/],
   ] as const) {
     test(`${JSON.stringify(text)} is refused`, () => {

@@ -50,7 +50,7 @@ for (const fraction of [0, 0.1, 0.5, 0.9, 0.995]) {
     const missing = left + 1 === batches ? `${batches}` : `${left + 1} to ${batches}`
     assert.equal(
       alarm?.text,
-      `Acknowledged writes to ${stage.directory} are lost: of the batches of shard 0 some are missing (${missing} of ${batches}). Messages and changes in these batches may be gone.`,
+      `Acknowledged writes to ${stage.directory} are lost: of the batches of shard 0 some are missing (${missing} of ${batches}). Messages and changes in these batches may be lost.`,
     )
     await store.commit(put(queued('client', batches + 1)))
     await store.close()

@@ -221,7 +221,7 @@ for (const [name, open] of Object.entries(stores)) {
       assert.deepEqual(alarms, [
         {
           alarm: 'body-missing',
-          text: "The stored message of queued record 1 of 'client' (payload 9) is gone: not delivered.",
+          text: "The stored message of queued record 1 of 'client' (payload 9) was lost: the message is not delivered.",
         },
       ])
     })

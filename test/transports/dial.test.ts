@@ -199,10 +199,10 @@ test('unusable files are reported before a connection is opened', async (t) => {
   const empty = stage.write('empty.pem', '')
   const to = target('tls', stage.port)
   for (const [tls, why] of [
-    [{ caFile: empty }, /cacertfile: .*empty\.pem holds no whole PEM block/],
+    [{ caFile: empty }, /cacertfile: .*empty\.pem contains no complete PEM block/],
     [{ caFile: stage.path('none.pem') }, /cacertfile: cannot read .*none\.pem: there is no such file/],
     [{ certFile: stage.path('cert.pem') }, /belong together/],
-    [{ certFile: stage.path('cert.pem'), keyFile: empty }, /keyfile: .*holds no private key/],
+    [{ certFile: stage.path('cert.pem'), keyFile: empty }, /keyfile: .*contains no readable private key/],
   ] as const) {
     const problem = await problemOf(to, { tls })
     assert.equal(problem.reason, 'files')

@@ -34,7 +34,7 @@ describe('certificates that change', () => {
     const stage = await new TlsStage(t).listen()
     stage.write('key.pem', '')
     t.mock.timers.tick(5_000)
-    assert.match(await stage.problems.next(), /key\.pem holds no private key/)
+    assert.match(await stage.problems.next(), /key\.pem contains no readable private key/)
   })
 
   const halves: readonly (readonly [string, (stage: TlsStage) => void, RegExp])[] = [
@@ -135,13 +135,17 @@ describe('files that cannot be used', () => {
     )
     assert.match(
       problemWith(stage, { certificate: { ...pair, keyFile: text } }),
-      /^keyfile: \/text\.pem holds no private/,
+      /^keyfile: \/text\.pem contains no readable private/,
     )
     assert.match(problemWith(stage, { caFile: text }), /^cacertfile: \/text\.pem/)
     assert.match(problemWith(stage, { crlFile: text }), /^crlfile: \/text\.pem/)
     assert.match(problemWith(stage, { crlFile: pair.certFile }), /^crlfile: \/cert\.pem/)
     const lists = stage.write('crl.pem', `nor one of two lists`)
-    assert.match(problemWith(stage, { crlFile: lists }), /^crlfile: \/crl\.pem holds no whole/, 'nor one list of two')
+    assert.match(
+      problemWith(stage, { crlFile: lists }),
+      /^crlfile: \/crl\.pem contains no complete/,
+      'nor one list of two',
+    )
     assert.match(problemWith(stage, { ciphers: 'NONE-SUCH' }), /^ciphers: /)
     assert.match(problemWith(stage, { pskFile: text }), /^psk_file: \/text\.pem, line 1: no identity/)
     const named = { ...pair, keyFile: other, name: 'shop', serverName: 'shop.example.org' }

@@ -58,7 +58,7 @@ export class ScramExchange {
       case 'awaiting-final':
         return this.#handleFinal(data, phase)
       case 'over':
-        return failed('there is nothing more to say')
+        return failed('the exchange is already complete')
       default:
         return phase satisfies never
     }

@@ -112,7 +112,7 @@ export async function signToken(
   try {
     key = createPrivateKey(privateKey)
   } catch {
-    return { problem: 'it holds no private key in PEM that can be read without a password' }
+    return { problem: 'it contains no private key in PEM that can be read without a password' }
   }
   const alg = algorithmsByKind[key.asymmetricKeyType ?? '']
   if (alg === undefined) return { problem: 'the key is neither RSA, nor P-256, nor Ed25519' }

@@ -41,9 +41,10 @@ export function readTokenKeys(
 }
 
 function readPem(text: string): { keys: TokenKey[] } | { problem: string } {
-  if (text.includes('PRIVATE KEY')) return { problem: 'it holds a private key, which belongs to the issuer alone' }
+  if (text.includes('PRIVATE KEY'))
+    return { problem: 'it contains a private key, which only the issuer of the tokens may have' }
   const key = publicKeyOf(text)
-  if (key === undefined) return { problem: 'it holds no public key in PEM' }
+  if (key === undefined) return { problem: 'it contains no public key in PEM' }
   const algorithms = algorithmsOf(key)
   if (algorithms === undefined) return { problem: unsupportedKind }
   return { keys: [{ algorithms, key, keyId: undefined }] }
@@ -54,7 +55,7 @@ const unsupportedKind = `the key is neither RSA of ${minRsaBits} bits or more, n
 function readKeySet(text: string): { keys: TokenKey[] } | { problem: string } {
   const entries = entriesOf(text)
   if (entries === undefined) return { problem: 'it is not a JSON Web Key Set' }
-  if (entries.length > maxKeys) return { problem: `it holds more than ${maxKeys} keys` }
+  if (entries.length > maxKeys) return { problem: `it contains more than ${maxKeys} keys` }
   const keys: TokenKey[] = []
   for (const [index, entry] of entries.entries()) {
     const read = readEntry(entry)

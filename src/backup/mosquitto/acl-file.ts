@@ -45,7 +45,7 @@ function readLine(line: string, user: string | undefined): Rule | { readonly use
     return { user: undefined, permit, action, filter }
   }
   if (user === undefined)
-    return 'it is about clients without a user name, who cannot be told apart here: give them a user name, or add a rule'
+    return 'it applies only to clients without a user name, which rules of Godwit cannot select: give them a user name, or add a rule'
   return { user, permit, action, filter: named }
 }
 

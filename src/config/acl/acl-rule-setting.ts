@@ -116,7 +116,7 @@ function conditionOf(found: Fields): AclSubject | { readonly problem: string } {
   if (clientId !== undefined && clientId !== everyoneMark) parts.push({ is: 'clientid', clientId })
   if (address !== undefined) parts.push({ is: 'address', ranges: rangesOf([address]) })
   if (addresses !== undefined) {
-    if (addresses.length === 0) return { problem: 'ipaddrs is empty: leave it out where every address is meant' }
+    if (addresses.length === 0) return { problem: 'ipaddrs is empty: omit it to match every address' }
     parts.push({ is: 'address', ranges: rangesOf(addresses) })
   }
   return allOf(parts)

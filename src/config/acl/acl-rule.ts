@@ -55,22 +55,22 @@ export function anyOf(parts: readonly AclSubject[]): AclSubject {
 export function readAclTopic(written: string): AclTopic | { readonly problem: string } {
   if (written.startsWith('@')) return readLiteral(written.slice(1))
   if (written === '') return { problem: 'a topic is empty' }
-  if (written.includes('\0')) return { problem: 'a topic holds a NUL' }
+  if (written.includes('\0')) return { problem: 'a topic contains NUL' }
   if (written.startsWith('$share/') || written.startsWith('$queue/') || written.startsWith('$exclusive/')) {
-    return { problem: 'a rule is about the filter behind $share/group/, $queue/ or $exclusive/: leave that away' }
+    return { problem: 'a rule matches the filter after $share/group/, $queue/ or $exclusive/: remove the prefix' }
   }
   const unknown = /\$\{(?!clientid\}|username\})/.exec(written)
   if (unknown !== null) return { problem: 'the only placeholders are ${clientid} and ${username}' }
   const levels = written.split('/')
   for (const [index, level] of levels.entries()) {
     if (level === '+' || (level === '#' && index === levels.length - 1)) continue
-    if (/[+#]/.test(level)) return { problem: '+ stands alone in its level, and # alone in the last' }
+    if (/[+#]/.test(level)) return { problem: '+ must be a whole level, and # the whole last level' }
   }
   return { kind: 'filter', text: written }
 }
 
 /** Does the same for literal text. */
 export function readLiteral(text: string): AclTopic | { readonly problem: string } {
-  if (text === '' || text.includes('\0')) return { problem: 'a literal topic is empty or holds a NUL' }
+  if (text === '' || text.includes('\0')) return { problem: 'a literal topic is empty or contains NUL' }
   return { kind: 'literal', text }
 }

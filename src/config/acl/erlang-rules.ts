@@ -22,7 +22,7 @@ const everyoneWords = ['all', '$all']
 
 /** Returns the rule of a statement. Throws TermError. */
 export function ruleOfStatement({ term, text }: Statement): AclRule {
-  if (term.kind !== 'tuple') throw new TermError(term.at, 'a rule stands in braces: {allow, all}.')
+  if (term.kind !== 'tuple') throw new TermError(term.at, 'a rule is written in braces: {allow, all}.')
   const [permit, who, action, topics, ...more] = term.items
   const { file, line } = term.at
   if (who === undefined || more.length > 0) throw new TermError(term.at, formWords)

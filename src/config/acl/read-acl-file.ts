@@ -72,7 +72,7 @@ function readHoconRules(text: string, file: string): AclFile {
   const unknownKey = [...entries.keys()].find((name) => name !== 'rules')
   if (unknownKey !== undefined) {
     const where = entries.get(unknownKey)?.at ?? at
-    return { faults: [configErrorAt(where, key, 'the file holds something else beside the list named rules', hint)] }
+    return { faults: [configErrorAt(where, key, 'the file contains more than the list named rules', hint)] }
   }
   if (list === undefined) return { rules: [] }
   const read = ruleList.read(list)

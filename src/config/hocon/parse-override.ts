@@ -57,7 +57,7 @@ function parseStructure(text: string, key: string): OverrideValue {
   if ('value' in parsed) {
     const value = parsed.value.entries.get('value')
     if (value !== undefined && parsed.value.entries.size === 1) return { value: removePositions(value) }
-    return { fault: configErrorAt(at, key, 'the value is followed by more', 'give each setting a --set of its own') }
+    return { fault: configErrorAt(at, key, 'text follows the value', 'write each setting in its own --set') }
   }
   const [first] = parsed.faults
   return { fault: configErrorAt(at, key, first?.message ?? 'the value cannot be read', first?.hint) }

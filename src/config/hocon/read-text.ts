@@ -76,7 +76,7 @@ export function refuseCharacter(cursor: TextCursor, where: string): HoconSyntaxE
   if (control.test(character) && character !== lineBreak) {
     return new HoconSyntaxError(
       at,
-      `a control character stands ${where}`,
+      `unexpected control character ${where}`,
       'remove it, or write it as \\u00XX inside quotes',
     )
   }

@@ -41,7 +41,7 @@ export const address: SettingType<string> = {
 
 /** `host:port/path`, for WebSocket listeners; default path `/mqtt`. */
 export const bindWithPath: SettingType<BindWithPath> = {
-  name: `${name}, and a path behind it ("0.0.0.0:8083/mqtt")`,
+  name: `${name}, followed by a path ("0.0.0.0:8083/mqtt")`,
   jsonSchema: bind.jsonSchema,
   read(value: ConfigValue): ReadValue<BindWithPath> {
     const text = scalarText(value) ?? ''

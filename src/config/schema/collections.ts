@@ -95,7 +95,7 @@ function readFields(
 
 /** An object with any keys and text values: headers, parameters, user properties. Null: there is no such key, whatever a layer below says. */
 export const textMap: SettingType<ReadonlyMap<string, string>> = {
-  name: 'an object with text behind each key',
+  name: 'an object with a text for each key',
   jsonSchema: { type: 'object', additionalProperties: { type: ['string', 'number', 'boolean', 'null'] } },
   read(value) {
     if (value.kind !== 'object') return notA(this.name, value)

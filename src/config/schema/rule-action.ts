@@ -130,9 +130,9 @@ export function readRepublish(args: Readonly<Record<string, PlainValue>>): ReadV
   if (topic === undefined || topic === '') return { problem: 'republish needs args.topic' }
   const properties = args['mqtt_properties'] ?? {}
   const userProperties = args['user_properties'] ?? ''
-  if (!isTexts(properties)) return { problem: 'args.mqtt_properties is not an object with text behind each key' }
+  if (!isTexts(properties)) return { problem: 'args.mqtt_properties is not an object with a text for each key' }
   if (typeof userProperties !== 'string' && !isTexts(userProperties))
-    return { problem: 'args.user_properties is neither a template nor an object with text behind each key' }
+    return { problem: 'args.user_properties is neither a template nor an object with a text for each key' }
   const rest = {
     qos: textOf(args['qos']) ?? '${qos}',
     retain: textOf(args['retain']) ?? '${retain}',
@@ -153,7 +153,7 @@ export function linesOfText(maxBytes: number): SettingType<string> {
       const found = scalarText(value)
       if (found === undefined) return notA(name, value)
       if (Buffer.byteLength(found) > maxBytes) return { problem: `the text is longer than ${maxBytes} bytes` }
-      return /[^\P{Cc}\t\r\n]/u.test(found) ? { problem: 'the text holds a control character' } : { value: found }
+      return /[^\P{Cc}\t\r\n]/u.test(found) ? { problem: 'the text contains a control character' } : { value: found }
     },
     show: (text) => JSON.stringify(text),
     hasLines: true,

@@ -137,7 +137,7 @@ export function text(bounds: TextBounds = {}): SettingType<string> {
       if (Buffer.byteLength(found) > maxBytes) return { problem: `the text is longer than ${maxBytes} bytes` }
       if (bounds.form !== undefined && !bounds.form.pattern.test(found)) return notA(name, value)
       // A control character in a name or a path is a mistake or an attack.
-      return /\p{Cc}/u.test(found) ? { problem: 'the text holds a control character' } : { value: found }
+      return /\p{Cc}/u.test(found) ? { problem: 'the text contains a control character' } : { value: found }
     },
     show: showText,
   }

@@ -22,7 +22,7 @@ const awaitingRelease: SettingType<number> = {
     const read = awaitingReleaseCount.read(value)
     const isDuration = 'problem' in read && parseDuration(scalarText(value) ?? '', 1_000) !== undefined
     if (!isDuration || /^[0-9.]+$/.test(scalarText(value) ?? '')) return read
-    return { value: 100, warning: 'a duration says nothing here: it is a number of packets; 100 is used' }
+    return { value: 100, warning: 'a duration has no meaning here: it is a number of packets; 100 is used' }
   },
 }
 

@@ -8,8 +8,8 @@ import { reloadText, appliesOnText, typeText, wrap } from './setting-text.ts'
 const width = 110
 
 const introduction = [
-  'The configuration of Godwit. Each setting stands here as a comment with its default: to change one, remove the # in',
-  'front of it and write another value. docs/CONFIGURATION.md tells of all settings, and of how this file is written.',
+  'The configuration of Godwit, with each setting as a comment with its default: to change a setting, remove the # in',
+  'front of it and write another value. docs/CONFIGURATION.md describes all settings and the syntax of this file.',
   'This file lists the defaults of the package, and an upgrade replaces it: do not edit it. "godwit init" writes a file of your own.',
   '',
   'Check a changed file with: godwit config check FILE',

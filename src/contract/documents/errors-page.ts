@@ -63,7 +63,7 @@ This page is made from the contract by \`npm run openapi\`.
 
 const headOfReasons = `## Reasons
 
-What stands below \`/api/v5\` says beside the number, in \`reason\`, what is wrong in a word:
+Errors of requests below \`/api/v5\` also have \`reason\`, the name of the error:
 
 \`\`\`json
 { "code": 105, "reason": "USER_NOT_FOUND", "message": "there is no \\"ann\\"" }

@@ -211,6 +211,6 @@ function refuseWithoutStorage(storage: StorageState, connect: ConnectPacket): Re
   const isToBeKept =
     connect.version === 5 ? (connect.properties?.sessionExpiryIntervalSeconds ?? 0) > 0 : !connect.cleanStart
   return isToBeKept
-    ? { reason: reasonCodes.serverUnavailable, text: 'the disk fails: no session can be kept' }
+    ? { reason: reasonCodes.serverUnavailable, text: 'the disk fails: no persistent session can be stored' }
     : undefined
 }

@@ -155,7 +155,11 @@ function hasValidPayloadFormat(state: BrokerState, connection: Connection, packe
   if (packet.qos > 0) refusePublish(state, connection, packet, reason)
   else if (connection.listener.isBridge === true) state.counts.dropped['not-allowed']++
   else
-    endConnection(state, connection, { reason, text: 'the payload is not the UTF-8 that it says', publishWill: true })
+    endConnection(state, connection, {
+      reason,
+      text: 'the payload format indicator is 1, but the payload is not UTF-8',
+      publishWill: true,
+    })
   return false
 }
 
@@ -171,7 +175,7 @@ function prepare(state: BrokerState, connection: Connection, packet: PublishPack
 function mount(state: BrokerState, connection: Connection, topic: Topic): Topic | undefined {
   const mounted = mountedTopic(state.topics, connection.mountpoint, topic)
   if (mounted === undefined) {
-    const text = 'the topic is too long behind its mount point'
+    const text = 'the topic is too long with its mount point'
     endConnection(state, connection, { reason: reasonCodes.topicNameInvalid, text, publishWill: true })
   }
   return mounted

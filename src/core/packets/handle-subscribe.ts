@@ -151,7 +151,7 @@ function canSendResponse(
   const codes: number[] = Array.from({ length: ack.count }, () => 0)
   const packet = { type: ack.type, packetId: 1, reasonCodes: codes, properties: undefined }
   if (measurePacket(packet, connection.version) <= connection.maximumPacketBytes) return true
-  const text = `the ${ack.type} for ${ack.count} filters is larger than the client takes`
+  const text = `the ${ack.type} for ${ack.count} filters is larger than the Maximum Packet Size of the client`
   endConnection(state, connection, { reason: reasonCodes.packetTooLarge, text, publishWill: true })
   return false
 }

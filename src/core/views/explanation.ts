@@ -164,7 +164,7 @@ function outcomeFor(
 /** Returns an obstacle to a publication other than permissions, as text; undefined: none. */
 export function obstacleToPublish(storage: StorageState, topic: string): string | undefined {
   if (isBrokerTopic(topic)) return "$SYS and the topics below it are the broker's own"
-  return storage.isHealthy ? undefined : 'the disk fails: what has to be stored is not taken'
+  return storage.isHealthy ? undefined : 'the disk fails: messages that must be stored are refused'
 }
 
 /** Returns an obstacle to a subscription other than permissions. */

@@ -95,7 +95,7 @@ export class Publications {
     const transaction = this.#transactions.get(name)
     if (transaction === undefined) return `there is no transaction ${name}`
     if (this.#heldFrames >= maxTransactionFrames || this.#heldBytes + bytes > maxTransactionBytes)
-      return `transactions hold more than ${maxTransactionFrames} frames or ${maxTransactionBytes} octets`
+      return `transactions have more than ${maxTransactionFrames} frames or ${maxTransactionBytes} octets`
     this.#heldFrames++
     this.#heldBytes += bytes
     transaction.work.push(work)

@@ -31,7 +31,7 @@ export function alarmHandlers(operations: AlarmOperations): Handlers<typeof alar
       const { name, node = nodeName } = body
       if (node !== nodeName) return refuseNode(node, nodeName)
       if (operations.deactivate(name)) return { code: 0 }
-      return refuse('invalidParameter', `no alarm '${name}' holds`, 404)
+      return refuse('invalidParameter', `no alarm '${name}' is active`, 404)
     },
     forget_deactivated_alarms: () => forget(operations),
     forget_node_deactivated_alarms: ({ params: { node } }) =>

@@ -38,7 +38,7 @@ export function configurationHandlers(
     get_configuration_schema: ({ query: { new: section }, caller: { namespace } }) => {
       const isKeptToNamespace = namespace !== undefined
       if (isKeptToNamespace && !sectionsOfNamespaces.has(section ?? '')) {
-        const words = `kept to the namespace ${namespace}: new=connectors, new=actions and new=sources are for it`
+        const words = `this account is limited to the namespace ${namespace}: use new=connectors, new=actions or new=sources`
         return refuse('wrongCredentials', `this account is ${words}`, 403).withReason('UNAUTHORIZED_ROLE')
       }
       const settings =
@@ -73,7 +73,7 @@ function reloadHandlers(
     post_reload: async ({ body, caller }) => {
       const { data, persist: persists = false } = body
       if (data === undefined || data === null || typeof data !== 'object' || Array.isArray(data)) {
-        return refuse('missingParameter', 'data is missing in the body: an object of settings, as GET tells them')
+        return refuse('missingParameter', 'data is missing in the body: an object of settings, as GET returns them')
       }
       return changeHot(configuration, { sent: data, place: 'data' }, { by: caller, persists, act: 'reload' })
     },

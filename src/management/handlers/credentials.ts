@@ -73,7 +73,10 @@ async function createEach(
   items: readonly unknown[],
 ): Promise<BatchReply | ApiError> {
   if (spelling.list === 'scram' && items.length > maxScramBatch) {
-    return refuse('invalidParameter', `a batch of SCRAM users has ${maxScramBatch} at most: each takes time on purpose`)
+    return refuse(
+      'invalidParameter',
+      `too many SCRAM users in one request; maximum ${maxScramBatch}, because their hashes are slow`,
+    )
   }
   const entries: NewCredential[] = []
   const read = items.map((item) => readEntry(item, spelling))

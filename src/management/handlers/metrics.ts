@@ -46,7 +46,7 @@ export function metricHandlers(
     get_node_metrics: ({ params }) => unknown(params.node) ?? { code: 0, data: countsOf(operations.read()) },
     get_status: () => {
       const { shardsRunning } = operations.read()
-      if (shardsRunning === 0) return refuse('rpcError', 'no shard of the node serves: its log says why', 503)
+      if (shardsRunning === 0) return refuse('rpcError', 'no shard of the node is running: see its log', 503)
       return `Node ${nodeName} is started\ngodwit is running\n`
     },
   }

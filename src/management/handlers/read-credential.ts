@@ -108,9 +108,9 @@ const invalid = (message: string): EntryFault => ({ code: 'invalidParameter', me
 
 /** Limits of names in other standards. */
 function nameProblem(id: string, spelling: ListSpelling): EntryFault | undefined {
-  if (/\p{Cc}/u.test(id)) return invalid(`${spelling.id} holds control characters`)
+  if (/\p{Cc}/u.test(id)) return invalid(`${spelling.id} contains control characters`)
   // SCRAM ignores invisible characters: some names would be empty.
-  if (/^\p{Default_Ignorable_Code_Point}*$/u.test(id)) return invalid(`${spelling.id} holds nothing that can be seen`)
+  if (/^\p{Default_Ignorable_Code_Point}*$/u.test(id)) return invalid(`${spelling.id} has no visible character`)
   if (spelling.list === 'psk' && Buffer.byteLength(id) > maxIdentityBytes) {
     return invalid(`${spelling.id} is longer than ${maxIdentityBytes} bytes`)
   }
@@ -125,6 +125,6 @@ function problemOfKey(key: string): string | undefined {
 
 function problemOfPassword(password: string, list: CredentialList): string | undefined {
   if (Buffer.byteLength(password) > maxTextBytes) return `is longer than ${maxTextBytes} bytes`
-  if (!password.isWellFormed()) return 'holds half a character'
-  return list === 'scram' && /\p{Cc}/u.test(password) ? 'holds control characters' : undefined
+  if (!password.isWellFormed()) return 'is not well-formed Unicode'
+  return list === 'scram' && /\p{Cc}/u.test(password) ? 'contains control characters' : undefined
 }

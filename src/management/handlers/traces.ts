@@ -33,11 +33,12 @@ export function traceHandlers(operations: TraceOperations): Handlers<typeof trac
       if (durationMs === undefined)
         return refuse(
           'invalidParameter',
-          'end_at is not a time within a day from now, as RFC 3339 writes it, or beside duration',
+          'end_at must be a time in RFC 3339 within a day from now, and cannot be used with duration',
         )
       const problem = await operations.create({ name, type, value, durationMs })
       if (problem === 'taken') return refuse('invalidParameter', `there is a trace '${name}' already: delete it first`)
-      if (problem === 'too-many') return refuse('invalidParameter', 'there are as many traces as may be: delete one')
+      if (problem === 'too-many')
+        return refuse('invalidParameter', 'the maximum number of traces exists: delete one first')
       return { code: 0 }
     },
     delete_traces: async () => {

@@ -20,7 +20,7 @@ export function v4RuleHandlers(rules: RuleOperations): Handlers<Known> {
   const shown = async (rule: Rule | ApiError): Promise<{ code: 0; data: Written } | ApiError> => {
     if (!('sql' in rule)) return rule
     const [data] = await listed([rule])
-    return data === undefined ? refuse('unknownError', 'the rule is gone') : { code: 0, data }
+    return data === undefined ? refuse('unknownError', 'the rule was deleted meanwhile') : { code: 0, data }
   }
   return {
     list_rules: async () => ({ code: 0, data: await listed(rules.rules()) }),

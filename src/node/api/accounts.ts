@@ -89,7 +89,7 @@ function userOperations(dependencies: AccountDependencies, carryOut: ApplyChange
     },
     deleteUser: async (name, by) => {
       if (name === own().username) return 'is-own'
-      return carryOut(`account ${name} taken away`, by, () =>
+      return carryOut(`account ${name} deleted`, by, () =>
         find(name) === undefined ? 'not-found' : { put: [], delete: [{ kind: 'account', name }] },
       )
     },
@@ -192,7 +192,7 @@ function appOperations(dependencies: AccountDependencies, carryOut: ApplyChange)
         return found === undefined ? 'not-found' : { put: [{ ...found, ...change }], delete: [] }
       }),
     deleteApp: (id, by) =>
-      carryOut(`application ${id} taken away`, by, () =>
+      carryOut(`API key ${id} deleted`, by, () =>
         find(id) === undefined ? 'not-found' : { put: [], delete: [{ kind: 'api-key', id }] },
       ),
   }

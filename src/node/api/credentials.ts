@@ -132,7 +132,9 @@ export async function orNotStored<Outcome>(act: () => Promise<Outcome>): Promise
     return await act()
   } catch (error) {
     if (!(error instanceof StorageFailure)) throw error
-    return { notStored: `the disk did not take it: it does not hold now, and may hold later; ${error.message}` }
+    return {
+      notStored: `the write failed: the change is not in effect, and may take effect after a restart; ${error.message}`,
+    }
   }
 }
 

@@ -86,7 +86,7 @@ export function namespaceOperations(
         const wasThere = find(name) !== undefined
         await records.change({ put: [], delete: wasThere ? [{ kind: 'namespace', name }] : [] })
         if (!wasThere && known === 'none' && gone.sessions + gone.retainedMessages === 0) return 'missing'
-        logChange(`namespace ${name} taken away`, by)
+        logChange(`namespace ${name} deleted`, by)
         return gone
       }),
   }

@@ -64,7 +64,7 @@ export class BackupFolder {
     const folder = this.#folderOf(namespace)
     if ('symbol' in folder) return folder
     if (!filename.endsWith(archiveSuffix)) {
-      const how = filename.endsWith('.json') ? '; of a JSON file "godwit ctl data convert FILE" makes one' : ''
+      const how = filename.endsWith('.json') ? '; "godwit ctl data convert FILE" converts a JSON file of EMQX 4' : ''
       return refusal(
         'BAD_REQUEST',
         `${quoted(filename)} is not an archive name: it has to end in ${archiveSuffix}${how}`,
@@ -195,7 +195,7 @@ export class UnfinishedFile {
       await unlink(path)
     }
     await syncFolder(folder)
-    return (await describe()) ?? refusal('NOT_FOUND', `${quoted(filename)} was taken away as soon as it was there`)
+    return (await describe()) ?? refusal('NOT_FOUND', `${quoted(filename)} was deleted at once by another program`)
   }
 
   async discard(): Promise<void> {

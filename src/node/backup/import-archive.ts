@@ -188,7 +188,7 @@ function wholeOrPart(namespace: string | undefined): string {
 }
 
 export function forbiddenFor(sets: readonly string[]): BackupRefusal {
-  const message = `the archive holds ${sets.join(', ')}, which only an administrator who logs in with a password may have`
+  const message = `the archive contains ${sets.join(', ')}, which only an administrator who logs in with a password may import`
   return refusal('FORBIDDEN', message)
 }
 
@@ -261,7 +261,7 @@ function prepareConfiguration(
 }
 
 function refuseConfiguration(message: string, checked: CheckedArchive): BackupRefusal {
-  return refusal('BAD_REQUEST', `the configuration of the archive cannot be taken here: ${ownText(message, checked)}`)
+  return refusal('BAD_REQUEST', `the configuration of the archive cannot be used here: ${ownText(message, checked)}`)
 }
 
 /** A namespace does not know its name at the end of others. */

@@ -22,7 +22,7 @@ export async function quarantineText(store: Store, dataDirectory: string, suspec
       suspect.kind === 'session'
         ? await quarantineSession(store, dataDirectory, suspect.clientId)
         : await quarantineRetained(store, dataDirectory, suspect.topic)
-    return `${what}: it was taken out of the store and is in ${path}.`
+    return `${what}: it was moved from the store to ${path}.`
   } catch (error) {
     // The shard is restarted anyway, because its other clients need it.
     return `${what} and could not be quarantined: ${error instanceof Error ? error.message : String(error)}.`

@@ -113,8 +113,8 @@ function openNothing(): void {
 function descriptorText(code: 'EMFILE' | 'ENFILE', { count }: OpenFiles): string {
   const consequence = 'connected clients are served, new ones are refused or wait'
   return code === 'EMFILE'
-    ? `no file can be opened any more, ${count ?? 'as many as the system allows'} are open: ${consequence}; raise the open-file limit (ulimit -n)`
-    : `the machine can open no file any more: ${consequence}; look which program has so many open`
+    ? `the process cannot open files, ${count ?? 'as many as the system allows'} are open: ${consequence}; raise the open-file limit (ulimit -n)`
+    : `the machine cannot open files: ${consequence}; find the program that has most files open`
 }
 
 /** Since Linux 6.2 the size of this folder is the number of its entries; before that it is 0. */

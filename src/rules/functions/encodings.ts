@@ -175,13 +175,13 @@ export const encodingFunctions: FunctionDefinitions = {
   bin2hexstr: {
     signatures: ['data: any', 'data: any, prefix: text'],
     returns: 'text',
-    description: 'Upper case hexadecimal digits of the bytes, behind an optional prefix.',
+    description: 'Upper case hexadecimal digits of the bytes, after an optional prefix.',
     run: ([data, prefix = ''], call) => (prefix as string) + hexOf(data, 'bin2hexstr', call),
   },
   hexstr2bin: {
     signatures: ['text: text', 'text: text, prefix: text'],
     returns: 'text',
-    description: 'Bytes of hexadecimal digits, behind an optional prefix.',
+    description: 'Bytes of hexadecimal digits, after an optional prefix.',
     run: (args, { budget }) => {
       budget.create((args[0] as string).length)
       return bytesOfHex(args)
@@ -190,7 +190,7 @@ export const encodingFunctions: FunctionDefinitions = {
   sqlserver_bin2hexstr: {
     signatures: ['data: any'],
     returns: 'text',
-    description: 'Upper case hexadecimal digits behind `0x`.',
+    description: 'Upper case hexadecimal digits after `0x`.',
     run: ([data], call) => `0x${hexOf(data, 'sqlserver_bin2hexstr', call)}`,
   },
   gzip: compression('gzip', 'Data compressed as gzip.'),

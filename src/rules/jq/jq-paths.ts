@@ -57,7 +57,7 @@ function setElement(value: RuleValue, index: number, { rest, next, budget }: Set
   const copy: RuleValue[] = value === null ? [] : [...value]
   const at = index < 0 ? copy.length + index : index
   if (at < 0) throw new RuleError(`jq: there is no element ${index}`)
-  if (at - copy.length > maxPadding) throw new RuleError(`jq: element ${index} is too far behind the end`)
+  if (at - copy.length > maxPadding) throw new RuleError(`jq: element ${index} is too far after the end`)
   budget.create(8 * Math.max(copy.length, at + 1))
   while (copy.length < at) copy.push(null)
   copy[at] = setPath(copy[at] ?? null, rest, next, budget)

@@ -72,7 +72,7 @@ class RegexParser {
     if (max < min) throw this.#reader.error('a quantifier ends below its start')
     if (this.#reader.is('+')) throw this.#reader.error('possessive quantifiers are not supported')
     const isLazy = this.#reader.take('?')
-    if (this.#bounds() !== undefined) throw this.#reader.error('a quantifier stands behind a quantifier')
+    if (this.#bounds() !== undefined) throw this.#reader.error('a quantifier follows a quantifier')
     return { kind: 'repeat', inner, min, max, isLazy }
   }
 
@@ -110,7 +110,7 @@ class RegexParser {
       case '*':
       case '+':
       case '?':
-        throw this.#reader.error(`nothing stands before ${character}`)
+        throw this.#reader.error(`${character} has nothing to repeat`)
       default:
         return test(exactly(character.codePointAt(0) ?? 0, ignoresCase))
     }

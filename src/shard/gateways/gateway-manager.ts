@@ -292,7 +292,10 @@ export class GatewayManager {
     const name: AlarmName = `certificates:${type}:${listener.name}`
     if (problem === undefined) this.#dependencies.alarmOver(name, 'the files of the gateway are in order and in force')
     else
-      this.#dependencies.alarm(name, `files of the gateway are not taken: ${problem}; those from before stay in force`)
+      this.#dependencies.alarm(
+        name,
+        `changed files of the gateway are invalid: ${problem}; the previous files stay in use`,
+      )
   }
 
   async #close(gateway: RunningGateway): Promise<void> {

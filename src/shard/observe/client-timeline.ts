@@ -124,9 +124,9 @@ function entryOf(event: BrokerEvent, atMs: number): TimelineEntry | undefined {
     case 'client-disconnected':
       return entry('disconnected', { atMs, ...event, reasonCode: event.reason })
     case 'session-taken-over':
-      return entry('taken-over', { atMs, text: 'another connection has come with the same client id' })
+      return entry('taken-over', { atMs, text: 'another connection used the same client ID' })
     case 'session-ended':
-      return entry('session-ended', { atMs, text: 'nothing is kept of it any more' })
+      return entry('session-ended', { atMs, text: 'the session and its messages were deleted' })
     case 'message-dropped':
       return entry('message-dropped', { atMs, text: event.reason })
     case 'keep-alive-gap':

@@ -22,11 +22,11 @@ export class FullQueueAlarm {
     return this.isFull ? `; ${this.#text}` : ''
   }
 
-  /** A message was dropped, as the queue holds `most`. */
+  /** A message was dropped, because the queue has `max` messages. */
   noteDropped(max: number): void {
     if (this.isFull) return
-    this.#text = `its queue holds ${max} messages, its maximum, and drops what comes: see resource_opts.max_buffer_messages`
-    this.#raise(alarmOf(this.#action), `the action ${this.#action} is behind: ${this.#text}`)
+    this.#text = `its queue has ${max} messages, the maximum, and new results are dropped: see resource_opts.max_buffer_messages`
+    this.#raise(alarmOf(this.#action), `the action ${this.#action} is too slow: ${this.#text}`)
   }
 
   /** The queue has space, or the alarm is over for another reason. */

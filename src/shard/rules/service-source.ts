@@ -136,7 +136,7 @@ export class ServiceSource {
     const bytes = payload.length + propertyBytes + Buffer.byteLength(topic) + packetOverhead
     const isTooLarge = bytes > this.#dependencies.maxPacketBytes() || propertyBytes > maxPropertyBytes
     if (topicName !== undefined && !isTooLarge) return { topic: topicName, payload, properties }
-    this.#drop(`${name} has ${bytes} bytes: this broker takes none so large (mqtt.max_packet_size)`)
+    this.#drop(`${name} has ${bytes} bytes: the maximum is mqtt.max_packet_size`)
     return undefined
   }
 

@@ -58,8 +58,8 @@ export function parseLineTemplates(text: string, compile: CompileTemplate): read
 function parseLine(line: string, compile: CompileTemplate): LineTemplate {
   const [series = '', fieldText, time, ...more] = splitAt(line, ' ').filter((part) => part !== '')
   if (fieldText === undefined)
-    throw new LineTemplateError('there are no fields: write a space and key=value behind the name')
-  if (more.length > 0) throw new LineTemplateError(`there is more behind the time: ${more[0]}`)
+    throw new LineTemplateError('there are no fields: write a space and key=value after the name')
+  if (more.length > 0) throw new LineTemplateError(`text follows the time: ${more[0]}`)
   const [name = '', ...tags] = splitAt(series, ',')
   if (name === '') throw new LineTemplateError('there is no name in front of the tags')
   return {

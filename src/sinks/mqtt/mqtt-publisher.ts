@@ -150,7 +150,7 @@ export class MqttPublisher {
     if (this.#state !== 'open') return Promise.reject(this.#endedError())
     const qos = Math.min(message.qos, this.#maxQoS) as QoS
     if (qos === 0 && message.qos > 0) {
-      const why = 'the remote broker takes QoS 0 only, which confirms nothing'
+      const why = 'the remote broker supports QoS 0 only, which has no acknowledgements'
       return Promise.resolve({ result: 'rejected', reasonCode: reasonCodes.qosNotSupported, why })
     }
     const { promise, resolve, reject } = Promise.withResolvers<PublishResult>()
@@ -307,7 +307,7 @@ export class MqttPublisher {
     }
     const bytes = measurePublish(fields, version)
     if (bytes > this.#largestPacketBytes) {
-      const why = `the message has ${bytes} bytes, and the remote broker takes ${this.#largestPacketBytes}`
+      const why = `the message has ${bytes} bytes, and the remote broker accepts ${this.#largestPacketBytes}`
       return pending.resolve({ result: 'rejected', reasonCode: reasonCodes.packetTooLarge, why })
     }
     const buffer = Buffer.allocUnsafe(bytes)

@@ -370,7 +370,7 @@ class Publisher implements NatsPublisher {
     } catch (error) {
       const outcome = outcomeOfError(error)
       if (nameOf(error) === 'JetStreamNotEnabled')
-        return { outcome: 'retry', why: `no stream takes the subject ${subject}, or JetStream is not enabled` }
+        return { outcome: 'retry', why: `no stream has the subject ${subject}, or JetStream is not enabled` }
       if (nameOf(error) === 'TimeoutError') this.close()
       return outcome
     }

@@ -39,7 +39,9 @@ export const natsSourceType: SourceType<NatsSource, NatsConnector> = {
     const consumer = await consumeNats(settingsOf(connector, source, requestTimeoutMs), subscriptionOf(id, source), {
       take: (message) => callbacks.take(receivedMessage(message)),
       noteDropped: ({ subject }) =>
-        callbacks.noteDropped(`a message of the subject ${subject} came while max_pending messages waited for rules`),
+        callbacks.noteDropped(
+          `a message of the subject ${subject} arrived while max_pending messages waited for rules`,
+        ),
       noteFailed: (error) => callbacks.noteFailed(error),
     })
     callbacks.noteConnected()

@@ -225,7 +225,7 @@ class Publisher implements RabbitmqPublisher {
     const { connection, channel } = parts
     channel.on('return', ({ fields, properties }) => {
       const { replyCode, replyText, routingKey } = fields as unknown as ReturnFields
-      const why = `no queue takes it: ${replyText} (${replyCode}), routing key ${JSON.stringify(routingKey)}`
+      const why = `no queue receives it: ${replyText} (${replyCode}), routing key ${JSON.stringify(routingKey)}`
       this.#returned.set(String(properties.messageId), why)
     })
     channel.on('error', (error: Error) => (this.#failure = error))

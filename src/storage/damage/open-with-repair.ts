@@ -204,7 +204,7 @@ async function reportGaps({ database, missing }: Opened, options: OpenWithRepair
   const texts = missing.map(({ batchSequence, gaps }) => {
     return `of the batches of shard ${batchSequence.shard} some are missing (${gapsText(gaps)} of ${batchSequence.last})`
   })
-  const text = `Acknowledged writes to ${options.directory} are lost: ${texts.join('; ')}. Messages and changes in these batches may be gone.`
+  const text = `Acknowledged writes to ${options.directory} are lost: ${texts.join('; ')}. Messages and changes in these batches may be lost.`
   options.onAlarm({ alarm: 'batches-missing', text })
   const operations = new OperationList()
   for (const { batchSequence, gaps } of missing) batchSequence.encodeReported(operations, gaps)

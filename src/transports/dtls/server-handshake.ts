@@ -350,5 +350,5 @@ function canSign(
 }
 
 function unexpected(): HandshakeFailure {
-  return new HandshakeFailure('unexpectedMessage', 'a handshake message comes at the wrong time')
+  return new HandshakeFailure('unexpectedMessage', 'a handshake message is out of order')
 }

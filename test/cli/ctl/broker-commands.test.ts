@@ -47,7 +47,7 @@ test('status prints each active alarm with its start time and what to do', async
   assert.equal(status.alarms[0].name, 'bridge:north')
   assert.equal(status.bridges[0].name, 'north')
   assert.equal(await ctlDone(broker, ['alarms', '--end', 'bridge:north']), 'bridge:north is ended\n')
-  assert.match(await ctlRefused(broker, 1, ['alarms', '--end', 'bridge:south']), /no alarm 'bridge:south' holds/)
+  assert.match(await ctlRefused(broker, 1, ['alarms', '--end', 'bridge:south']), /no alarm 'bridge:south' is active/)
 })
 
 test('alarms prints a list, which is empty without active alarms', async () => {

@@ -124,7 +124,7 @@ test('export, verification, import, comparison and upload of archives on one nod
     'archives of other formats, versions, editions and namespaces are refused, also if a profile mismatch is allowed',
     async () => {
       for (const [meta, why] of [
-        [{ format: 2 }, /knows formats up to 1/],
+        [{ format: 2 }, /reads formats up to 1/],
         [{ product: undefined, edition: 'ee' }, /enterprise/],
         [{ product: undefined, edition: 'xx' }, /no valid edition/],
         [{ product: undefined, version: '4.4.0' }, /too old/],
@@ -168,7 +168,7 @@ test('export, verification, import, comparison and upload of archives on one nod
     for (const importOptions of [options(crafted), dry(crafted)]) {
       assert.match(
         refusalIn(await backup.import(operator, importOptions))[1],
-        /listeners\.ssl\.certfile: .* holds no certificate/,
+        /listeners\.ssl\.certfile: .* contains no readable certificate/,
       )
     }
     const bridge = `bridges.mqtt.cloud { enable = true, server = "mqtts://192.0.2.1:8883", tls { certfile = "archive:${name}", keyfile = "archive:${name}" } }`

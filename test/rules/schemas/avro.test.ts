@@ -121,7 +121,7 @@ describe('Avro in rules', () => {
     assert.equal(round(`json_decode('null')`), 'null')
     assert.equal(round(`json_decode('{"a":1}')`), '{"a":1}')
     assert.equal(round(`json_decode('{"b":1.5}')`), '{"b":1.5}')
-    assert.match(round('true'), /no type of the union takes boolean: it has null, string, record P, map/)
+    assert.match(round('true'), /no type of the union accepts boolean: it has null, string, record P, map/)
   })
 
   test('wrong use has an error that names the correction', () => {

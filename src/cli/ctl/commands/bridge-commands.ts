@@ -48,7 +48,7 @@ export const bridgeCommands: readonly CtlCommand[] = [
   },
   {
     name: 'bridges create',
-    description: 'create a bridge; it is off unless the settings say "enable": true',
+    description: 'create a bridge; it is disabled unless the settings contain "enable": true',
     arguments: ['<name>', '<server>'],
     options: [settingsOption],
     run: ({ client, operands: [name = '', server = ''], options }) =>

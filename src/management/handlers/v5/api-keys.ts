@@ -30,7 +30,8 @@ export function apiKeyHandlers(accounts: AccountOperations): Handlers<Known> {
       const id = randomBytes(idBytes).toString('hex')
       const app = { id, name, description, isEnabled, ...report, expiresAtMs: end.atMs, secret: undefined }
       const made = await accounts.createApp(app, caller)
-      if (typeof made === 'string') return refuseFor('BAD_REQUEST', 'there are as many accounts as may be')
+      if (typeof made === 'string')
+        return refuseFor('BAD_REQUEST', 'the maximum number of accounts and API keys exists; delete one first')
       const kept = accounts.app(id)
       return kept === undefined ? absent(name) : { code: 0, ...written(kept), api_secret: made.secret }
     },

@@ -201,12 +201,14 @@ function refuseNotStored({ notStored }: NotStored): ApiError {
 /** [MQTT-1.5.3-1, -2] No client could send a user name that is not a valid string of MQTT. */
 function problemOfName(id: string): string | undefined {
   const isText = Buffer.byteLength(id) <= maxTextBytes && id.isWellFormed() && !id.includes('\0')
-  return isText ? undefined : `user_id is longer than ${maxTextBytes} bytes, or holds U+0000 or half a character`
+  return isText
+    ? undefined
+    : `user_id is longer than ${maxTextBytes} bytes, contains U+0000, or is not well-formed Unicode`
 }
 
 function problemOfPassword(password: string): string | undefined {
   const isText = Buffer.byteLength(password) <= maxTextBytes && password.isWellFormed()
-  return isText ? undefined : `password is longer than ${maxTextBytes} bytes, or holds half a character`
+  return isText ? undefined : `password is longer than ${maxTextBytes} bytes, or is not well-formed Unicode`
 }
 
 function settingsIn(body: Settings): Settings {

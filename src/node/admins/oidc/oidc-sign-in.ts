@@ -72,10 +72,10 @@ export function oidcSignIn({ provider: current, admit, nowMs }: OidcSignInDepend
   }
 }
 
-const notConfigured: SsoFailure = { kind: 'off', message: 'sign-in by OpenID Connect is off: set dashboard.oidc' }
+const notConfigured: SsoFailure = { kind: 'off', message: 'sign-in by OpenID Connect is disabled: set dashboard.oidc' }
 const unknownSignIn: SsoFailure = {
   kind: 'refused',
-  message: 'this sign-in has not begun in this browser, has taken too long, or is used up: begin again',
+  message: 'this sign-in was not started in this browser, took too long, or was completed already: start again',
 }
 
 interface FinishDependencies extends Pick<OidcSignInDependencies, 'admit'> {

@@ -34,7 +34,7 @@ class AvroDecoder {
   }
 
   finish(): void {
-    if (this.#reader.left > 0) throw new RuleError(`${this.#reader.left} bytes are left behind the data`)
+    if (this.#reader.left > 0) throw new RuleError(`${this.#reader.left} bytes follow the data`)
   }
 
   value(type: AvroType, depth: number): RuleValue {

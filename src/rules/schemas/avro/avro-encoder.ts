@@ -102,7 +102,7 @@ class AvroEncoder {
       }
     }
     const names = branches.map(describeAvro).join(', ')
-    throw this.#path.error(`no type of the union takes ${kindOf(value)}: it has ${names.slice(0, 200)}`)
+    throw this.#path.error(`no type of the union accepts ${kindOf(value)}: it has ${names.slice(0, 200)}`)
   }
 
   #array(items: AvroType, array: readonly RuleValue[], depth: number): void {
