@@ -301,7 +301,7 @@ function problemOf(record: TableRecord): string | undefined {
     return 'namespace is none that a namespace can be called'
   }
   const unspeakable = invalidTextIn(record)
-  return unspeakable === undefined ? problemOfKind(record) : `${unspeakable} holds U+0000`
+  return unspeakable === undefined ? problemOfKind(record) : `${unspeakable} contains U+0000`
 }
 
 const nameFields = ['name', 'chain', 'id', 'username', 'identity', 'who', 'topic'] as const

@@ -156,7 +156,7 @@ test('each record is checked, and the error has its line but not its content', a
     ['bans', '{"as":"peerhost","who":"nowhere","reason":"","by":"","atMs":1}\n', /not an address/],
     ['pre-shared-keys', '{"identity":"a","key":"!!"}\n', /key is not valid base64/],
     ['accounts', accountWith({ memory: 2_000_000 }), /memory is not a whole number/],
-    ['accounts', accountWith({ passes: 0 }), /costs that argon2id does not know/],
+    ['accounts', accountWith({ passes: 0 }), /cost parameters that are invalid for argon2id/],
     ['accounts', accountWith({ algorithm: 'sha256' }), /none that sha256 would give/],
     [
       'scram-users',
@@ -167,7 +167,7 @@ test('each record is checked, and the error has its line but not its content', a
     ['accounts', accountWith({}).replace('"a"', JSON.stringify('a'.repeat(1_025))), /name is longer/],
     ['accounts', accountWith({}).replace('{', '{"namespace":"../x",'), /namespace is none that/],
     ['rules', rule.replace('{', '{"namespace":"a b",'), /namespace is none that/],
-    ['bans', '{"as":"clientid","who":"plant\\u0000c","reason":"","by":"","atMs":1}\n', /who holds U\+0000/],
+    ['bans', '{"as":"clientid","who":"plant\\u0000c","reason":"","by":"","atMs":1}\n', /who contains U\+0000/],
     ['pre-shared-keys', '{"identity":"a","key":"AAAA"}\n', /key is shorter/],
     ['namespaces', '{"name":"..","createdAtMs":1}\n', /name is none that/],
     ['namespaces', '{"name":"a","createdAtMs":1,"limits":{"clients":0}}\n', /clients is not a whole number/],

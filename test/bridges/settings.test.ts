@@ -85,7 +85,7 @@ test('a bridge is disabled until it is enabled, and a disabled one is logged', (
   const [warning, ...others] = loaded(text).warnings
   assert.match(
     warning ?? '',
-    /^test\.conf:1:\d+: bridges\.mqtt\.up\.enable: .*off; set bridges\.mqtt\.up\.enable = true$/,
+    /^test\.conf:1:\d+: bridges\.mqtt\.up\.enable: .*disabled; set bridges\.mqtt\.up\.enable = true$/,
   )
   assert.deepEqual(others, [])
   for (const enable of [true, false])

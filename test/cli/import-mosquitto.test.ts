@@ -125,7 +125,7 @@ test('deny rules come first, patterns get the placeholders of Godwit, and rules 
     '{deny, all}.',
   ])
   assert.equal(skipped.length, 2)
-  assert.match(skipped[0] ?? '', /line 1: it is about clients without a user name/)
+  assert.match(skipped[0] ?? '', /line 1: it applies only to clients without a user name/)
   assert.match(skipped[1] ?? '', /line 6: "nonsense" is not known/)
 })
 

@@ -252,7 +252,7 @@ describe('rules in HOCON', () => {
   test('in a file with other keys besides the list are refused', () => {
     assert.match(
       faultsOf('rules = [{permit = allow}]\nruels = [{permit = deny}]').join(),
-      /acl\.conf:2:.*something else/,
+      /acl\.conf:2:.*more than the list named rules/,
     )
   })
 

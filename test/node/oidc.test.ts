@@ -181,14 +181,14 @@ describe('the completion of a login is refused', () => {
     const { begin, end, world } = await broker()
     const begun = await begin()
     world.clock.nowMs += 600_000
-    assert.match(messageOf(await end(begun)), /taken too long/)
+    assert.match(messageOf(await end(begun)), /took too long/)
   })
 
   test('after a change of the provider', async () => {
     const { begin, end, renew } = await broker()
     const begun = await begin()
     renew()
-    assert.match(messageOf(await end(begun)), /begin again/)
+    assert.match(messageOf(await end(begun)), /start again/)
   })
 
   test('for the oldest login of an address with more than 32 pending logins', async () => {
@@ -196,7 +196,7 @@ describe('the completion of a login is refused', () => {
     const foreign = await begin('10.0.0.2')
     const first = await begin()
     for (let count = 0; count < 32; count += 1) await begin()
-    assert.match(messageOf(await end(first)), /not begun/)
+    assert.match(messageOf(await end(first)), /not started/)
     assert.ok('name' in (await end(foreign)), 'logins of other addresses remain')
   })
 })

@@ -205,7 +205,7 @@ test('an archive is created, listed, shown, compared and restored by name and by
 
   const renamed = join(elsewhere, 'mine.tar.gz')
   await writeFile(renamed, await readFile(path))
-  assert.match(await here('import', renamed), /^1: .*give it the name back/)
+  assert.match(await here('import', renamed), /^1: .*give the file its original name/)
   assert.match(await ctlRefused(broker, 1, ['data', 'import', 'none.tar.gz']), /no backup file/)
   const legacy = `${folder}.tar.gz`
   await writeFile(join(elsewhere, legacy), archiveOf({}, { profile: 'legacy' }))

@@ -1,5 +1,5 @@
-// Sign-in by OpenID Connect. The browser gets a secret beside the address of the provider, which is in no address: only the browser that
-// began a sign-in can end it.
+// Sign-in by OpenID Connect. The browser gets the address of the provider and a secret. No address contains the secret, so only the browser
+// that started a sign-in can complete it.
 //
 //   begin ──► {url, state, secret}      kept: state ─► secret, nonce, verifier, for ten minutes, once
 //   provider ─► page?code&state
@@ -20,15 +20,16 @@ interface PendingSignIn {
 }
 
 const pendingMs = 600_000
-/** Sign-ins that have begun: of one address, beyond which its oldest is dropped, and of all, beyond which none begins. */
+/** Maximum number of pending sign-ins of one address. At the maximum, the oldest is dropped. */
 const maxOfAddress = 32
+/** Maximum number of pending sign-ins of all addresses. At the maximum, a new one is refused. */
 const maxPending = 4_096
 const randomLength = 32
 const maxNameLength = 256
 const maxValues = 1_000
 
 export interface OidcSignInDependencies {
-  /** The provider as configured now; undefined: off. */
+  /** The currently configured provider; undefined: sign-in is disabled. */
   readonly provider: () => OidcProvider | undefined
   /** Creates or changes the account. A text: the end of a sentence that begins with the name. */
   readonly admit: (user: OidcUser, address: string) => Promise<SignedIn | string>
@@ -51,7 +52,7 @@ export function oidcSignIn({ provider: current, admit, nowMs }: OidcSignInDepend
       if (provider === undefined) return notConfigured
       dropOld(pending, nowMs())
       removeOldestOfAddress(pending, address)
-      if (pending.size >= maxPending) return { kind: 'busy', message: 'too many sign-ins have begun: try again later' }
+      if (pending.size >= maxPending) return { kind: 'busy', message: 'too many sign-ins are pending: try again later' }
       const [state, secret, nonce, verifier] = [randomText(), randomText(), randomText(), randomText()]
       const kept = { provider, address, secretDigest: digestOf(secret), nonce, verifier, atMs: nowMs() }
       pending.set(state, kept)
