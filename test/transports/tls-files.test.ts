@@ -186,7 +186,7 @@ describe('a file of pre-shared keys', () => {
     ['a:00', 1, /has 1 bytes/],
     [`a:${'00'.repeat(257)}`, 1, /has 257 bytes/],
     [`${'a'.repeat(129)}:0011223344556677`, 1, /longer than 128/],
-    ['a:0011223344556677\na:7766554433221100', 2, /there already/],
+    ['a:0011223344556677\na:7766554433221100', 2, /occurs twice/],
   ]
   for (const [text, line, problem] of faulty) {
     test(`with a fault is refused completely, with its line: ${JSON.stringify(text.slice(0, 40))}`, () => {

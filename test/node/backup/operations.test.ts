@@ -236,7 +236,7 @@ test('export, verification, import, comparison and upload of archives on one nod
     const [, damaged] = refusalIn(await backup.receive(operator, name, Readable.from([Buffer.from('no archive')])))
     assert.match(damaged, /not a gzip file/)
     const [, renamed] = refusalIn(await backup.receive(operator, name, Readable.from([archiveOf({})])))
-    assert.match(renamed, /give it the name back/)
+    assert.match(renamed, /give the file its original name/)
     const [, again] = refusalIn(await backup.receive(operator, crafted, Readable.from([archiveOf({})])))
     assert.match(again, /exists already/)
     await backup.remove(operator, crafted)
