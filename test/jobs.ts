@@ -40,7 +40,9 @@ const keptMemory = {
     'glibc.malloc.top_pad=16777216',
   ].join(':'),
 }
-const compileCache = { NODE_COMPILE_CACHE: `${checkout}node_modules/.cache/compiled` }
+/** `test/run.ts` fills it. */
+export const compileCacheFolder = `${checkout}node_modules/.cache/compiled`
+const compileCache = { NODE_COMPILE_CACHE: compileCacheFolder }
 
 const memoryFolder = '/dev/shm'
 const minMemoryFolderBytes = 2_147_483_648
@@ -59,7 +61,7 @@ function temporaryFiles(): NodeJS.ProcessEnv {
 const fewThreads = { NODE_OPTIONS: `${process.env['NODE_OPTIONS'] ?? ''} --v8-pool-size=1` }
 
 /** Of all tests, except those that measure memory. */
-const fastTests = { ...keptMemory, ...fewThreads, ...temporaryFiles() }
+export const fastTests = { ...keptMemory, ...fewThreads, ...temporaryFiles() }
 
 /**
  * The files of these folders run in one process, one after the other. A process for each takes 0.4 s of processor time longer, to start

@@ -4,7 +4,8 @@
 
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { checkout, jobsOf, type Job } from './jobs.ts'
+import { rmSync } from 'node:fs'
+import { checkout, compileCacheFolder, fastTests, jobsOf, type Job } from './jobs.ts'
 
 const jobsAtOnce = 2
 
@@ -15,10 +16,19 @@ if (jobs.length === 0)
       .map(({ name }) => name)
       .join(', ')}`,
   )
-if (jobs.some(({ hasTests }) => hasTests))
-  execFileSync('npm', ['run', '--silent', 'build'], { cwd: checkout, stdio: 'inherit' })
 /** Brokers need not look for sources that are newer than the build (see bin/godwit.js), about 5 % of the processor time of a start. */
 const built = { GODWIT_BUNDLE: 'current' }
+if (jobs.some(({ hasTests }) => hasTests)) {
+  const prepare = (program: string, options: readonly string[], environment: NodeJS.ProcessEnv = {}): Buffer =>
+    execFileSync(program, options, { cwd: checkout, env: { ...process.env, ...environment }, stdio: 'inherit' })
+  prepare('npm', ['run', '--silent', 'build'])
+  rmSync(compileCacheFolder, { recursive: true, force: true })
+  prepare(process.execPath, ['test/compile-cache.ts'], {
+    ...built,
+    ...fastTests,
+    NODE_COMPILE_CACHE: compileCacheFolder,
+  })
+}
 const failed: string[] = []
 const waiting = jobs.filter(({ isAlone }) => isAlone !== true)
 await Promise.all(Array.from({ length: jobsAtOnce }, () => runAll(waiting)))

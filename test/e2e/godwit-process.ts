@@ -140,7 +140,7 @@ export interface BrokerOptions {
   readonly config?: string
   /** The first start generates the password of the administrator, as without settings. */
   readonly generatesPassword?: boolean
-  /** The broker uses its normal malloc settings (see bin/godwit.js), for tests that measure memory. */
+  /** The broker uses its normal settings of malloc (see bin/godwit.js) and V8, for tests that measure memory. */
   readonly setsMalloc?: boolean
 }
 
@@ -156,8 +156,13 @@ function settingsOfFastStart({ config, generatesPassword = false }: BrokerOption
 /**
  * The broker does not change malloc settings if the environment has one. With a value close to the default of glibc, a start takes 1.8 s
  * of processor time instead of 2.6 s: V8 compiles in blocks of 32 KiB, which would be mapped and returned each time.
+ *
+ * With a young generation of 1 MiB instead of up to 16, a start touches 13,000 pages instead of 18,000, and takes a tenth less processor time.
  */
-const fastMalloc = { MALLOC_ARENA_MAX: '4' }
+const fastStart = {
+  MALLOC_ARENA_MAX: '4',
+  NODE_OPTIONS: `${process.env['NODE_OPTIONS'] ?? ''} --max-semi-space-size=1`,
+}
 
 /** Starts a broker on a free port. Its data directory is removed at the end of the test. */
 export async function startBroker(t: Scope, options: BrokerOptions = {}): Promise<Broker> {
@@ -170,7 +175,7 @@ export async function startBroker(t: Scope, options: BrokerOptions = {}): Promis
   const config = options.config === undefined ? [] : ['--config', options.config]
   // Without the settings of test/jobs.ts, which keep memory.
   const { GLIBC_TUNABLES: _, ...ownMalloc } = process.env
-  const environment = options.setsMalloc === true ? ownMalloc : { ...process.env, ...fastMalloc }
+  const environment = options.setsMalloc === true ? ownMalloc : { ...process.env, ...fastStart }
   const godwit = runGodwit(t, ['start', '--data', dataDirectory, ...config, ...set], environment)
   const [, port] = await godwit.until(/listening +mqtt:\/\/127\.0\.0\.1:(\d+)\s/)
   return { port: Number(port), dataDirectory, process: godwit }
