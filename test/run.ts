@@ -19,8 +19,6 @@ if (jobs.length === 0)
 /** Brokers need not look for sources that are newer than the build (see bin/godwit.js), about 5 % of the processor time of a start. */
 const built = { GODWIT_BUNDLE: 'current' }
 if (jobs.some(({ hasTests }) => hasTests)) {
-  const prepare = (program: string, options: readonly string[], environment: NodeJS.ProcessEnv = {}): Buffer =>
-    execFileSync(program, options, { cwd: checkout, env: { ...process.env, ...environment }, stdio: 'inherit' })
   prepare('npm', ['run', '--silent', 'build'])
   rmSync(compileCacheFolder, { recursive: true, force: true })
   prepare(process.execPath, ['test/compile-cache.ts'], {
@@ -57,4 +55,8 @@ async function run({ name, command, environment, hasTests }: Job): Promise<void>
   const seconds = ((performance.now() - startedAtMs) / 1_000).toFixed(0)
   process.stdout.write(text)
   console.log(`== ${name} ${isPassed ? 'passed' : 'FAILED'} after ${seconds} s`)
+}
+
+function prepare(program: string, options: readonly string[], environment: NodeJS.ProcessEnv = {}): void {
+  execFileSync(program, options, { cwd: checkout, env: { ...process.env, ...environment }, stdio: 'inherit' })
 }

@@ -278,7 +278,7 @@ test('when descriptors run out below the limit, new connections are refused with
   )
   await connectedClient.publishAsync('still', 'alive', { qos: 1 })
   await broker.process.until(
-    /"event":"alarm","name":"(?:descriptors|connections)","message":"(?:no file can be|nearly as many files)/,
+    /"event":"alarm","name":"(?:descriptors|connections)","message":"(?:the process cannot open files|nearly as many files)/,
   )
   for (const socket of sockets) socket.destroy()
   const client = mqtt.connect(address, { ...reconnecting })

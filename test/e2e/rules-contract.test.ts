@@ -140,7 +140,7 @@ describe('E8 a full queue', () => {
     assert.deepEqual([dropped, queuing + inflight], [2, 2])
     await eventually(async () => {
       const alarm = (await alarms()).find(({ name }) => name === 'action:http:hook')
-      assert.match(alarm?.message ?? '', /its queue holds 2 messages, its maximum/)
+      assert.match(alarm?.message ?? '', /its queue has 2 messages, the maximum/)
     })
     await service.start()
     await service.until((received) => received.length >= 2)

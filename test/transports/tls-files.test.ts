@@ -43,12 +43,16 @@ describe('certificates that change', () => {
       (s) => s.write('cert.pem', renewed.certificate),
       /is not the key/,
     ],
-    ['the file is half written', (s) => s.write('cert.pem', renewed.certificate.slice(0, 300)), /no whole PEM block/],
-    ['the file is empty', (s) => s.write('cert.pem', ''), /no whole PEM block/],
+    [
+      'the file is half written',
+      (s) => s.write('cert.pem', renewed.certificate.slice(0, 300)),
+      /no complete PEM block/,
+    ],
+    ['the file is empty', (s) => s.write('cert.pem', ''), /no complete PEM block/],
     [
       'the authorities are empty, which would accept no certificate or all',
       (s) => s.write('ca.pem', ''),
-      /ca\.pem holds/,
+      /ca\.pem contains/,
     ],
   ]
   for (const [name, breakFiles, problem] of halves) {
@@ -80,7 +84,7 @@ test('files of settings that were replaced are not checked any more', async (t) 
   other.write('cert.pem', 'damaged')
   await stage.reload()
   assert.equal(other.problems.left, 1, 'at once, and not at the next check')
-  assert.match(await other.problems.next(), /no whole PEM block/)
+  assert.match(await other.problems.next(), /no complete PEM block/)
 })
 
 const key16 = '00112233445566778899aabbccddeeff'

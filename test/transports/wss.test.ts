@@ -155,7 +155,7 @@ test('files are read again when an administrator reloads them, for the settings 
   assert.equal(stage.problems.left, 0, 'the first one is not used any more')
   await stage.listener.reload?.()
   assert.equal(stage.problems.left, 1, 'at once, and not at the next check')
-  assert.match(await stage.problems.next(), /no whole PEM block/)
+  assert.match(await stage.problems.next(), /no complete PEM block/)
 })
 
 test('a client in its handshake is disconnected with its listener', async (t) => {
