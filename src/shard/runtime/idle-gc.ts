@@ -90,9 +90,7 @@ export class IdleGc {
   readonly #dependencies: GcDependencies
   #traffic: number
   #lookedAtMs: number
-  /**
-   * After the last release. A new thread has had none: loading its modules leaves a young generation of 30 to 70 MB.
-   */
+  /** After the last release. A new thread has had none: loading its modules leaves a young generation of 30 to 70 MB. */
   #released: Sizes = { heapBytes: 0, clientBytes: 0 }
   /** After the last collection, with the pages that it emptied. */
   #collected: Sizes = { heapBytes: 0, clientBytes: 0 }
