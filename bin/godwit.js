@@ -32,12 +32,15 @@ const mallocSettings = {
 const maxHelperThreads = 4
 const major = Number(process.versions.node.split('.')[0])
 
+/** The command starts a broker. */
+const isStart = process.argv[2] === 'start'
 /**
- * Delays V8's memory reducer: see `startIdleGc` in src/shard/runtime/idle-gc.ts. It is set here as well, because the reducer is scheduled
- * at the first collection of a heap, which in the main thread happens while modules are loaded. If all threads share a processor,
- * each message waits for it: 1.3 ms at the 99th percentile instead of 0.3 ms.
+ * Without V8's memory reducer: see `startIdleGc` in src/shard/runtime/idle-gc.ts. The option takes effect only on the command line, because
+ * the reducer of the main thread exists before its first module is loaded. If all threads share a processor,
+ * each message would wait for it: 1.3 ms at the 99th percentile instead of 0.3 ms.
  */
-if (major >= neededMajor) v8.setFlagsFromString('--gc-memory-reducer-start-delay-ms=2147483647')
+const withoutReducer = '--no-memory-reducer'
+const hasReducer = process.execArgv.indexOf(withoutReducer) === -1
 
 if (major < neededMajor) {
   console.error(
@@ -48,13 +51,15 @@ if (major < neededMajor) {
       '; in a checkout "npm start" and "npx godwit" bring their own after "npm ci"',
   )
   process.exitCode = 1
-} else if (needsMallocSettings()) {
+} else if (isStart && canReplaceProcess() && (hasReducer || !hasMallocSettings())) {
   process.execve(
     process.execPath,
-    [process.execPath].concat(helperThreads(), process.execArgv, process.argv.slice(1)),
-    Object.assign({}, process.env, mallocSettings),
+    [process.execPath, withoutReducer].concat(helperThreads(), process.execArgv, process.argv.slice(1)),
+    hasMallocSettings() ? process.env : Object.assign({}, process.env, mallocSettings),
   )
 } else {
+  // The next best: delayed before the main thread's first collection, which schedules the reducer, by the longest time that V8 accepts.
+  if (isStart && hasReducer) v8.setFlagsFromString('--gc-memory-reducer-start-delay-ms=2147483647')
   const program = isBuiltNewest() ? import('../dist/cli/main.js') : import('../src/cli/main.ts')
   program.catch(function (error) {
     console.error(error)
@@ -63,21 +68,24 @@ if (major < neededMajor) {
 }
 
 /**
- * glibc reads the settings before the program starts, so the broker executes itself again, in the same process and with the same
- * process ID. That takes about 40 ms. If the environment has one of the settings, none is changed.
+ * Node and glibc read options and settings before the program starts, so the broker executes itself again, in the same process and with the same
+ * process ID. That takes about 40 ms.
  */
-function needsMallocSettings() {
+function canReplaceProcess() {
   return (
     process.platform === 'linux' &&
-    process.argv[2] === 'start' &&
     typeof process.execve === 'function' &&
     // The channel to a parent process in Node would be closed.
     !process.connected &&
-    Object.keys(mallocSettings).every(function (name) {
-      return process.env[name] === undefined
-    }) &&
     existsSync(process.execPath)
   )
+}
+
+/** If the environment has one of the settings, none is changed. */
+function hasMallocSettings() {
+  return Object.keys(mallocSettings).some(function (name) {
+    return process.env[name] !== undefined
+  })
 }
 
 /**

@@ -15,6 +15,7 @@ import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { threadId } from 'node:worker_threads'
 import type { CounterName } from '../../telemetry/index.ts'
+import { delayMemoryReducer } from './v8-flags.ts'
 
 /** Measurements and actions; tests have their own. */
 export interface GcDependencies {
@@ -246,17 +247,12 @@ export interface HeapManager {
   setShort(isShort: boolean): void
 }
 
-/** The longest delay that V8 accepts, in ms. It starts again with each collection of the whole heap. */
-const maxReducerDelayMs = 2_147_483_647
-
 /**
- * Manages the heap of this thread. It delays V8's own memory reducer, which runs eight seconds after a collection
- * regardless of traffic, so that messages wait for a millisecond and more. The reducer is delayed instead of disabled
- * (`--memory-reducer-gc-count=0`): when disabled, it counts as done after eight seconds. From then on V8 lets the heap
- * grow by a third at a time, and collects all of it about ten times as often.
+ * Manages the heap of this thread instead of V8's own memory reducer, which runs eight seconds after a collection
+ * regardless of traffic, so that messages wait for a millisecond and more.
  */
 export function startIdleGc(within: Pick<GcDependencies, 'traffic' | 'forget' | 'clientBytes'>): HeapManager {
-  setFlagsFromString(`--gc-memory-reducer-start-delay-ms=${maxReducerDelayMs}`)
+  delayMemoryReducer()
   const heap = ownHeap()
   const tidy = new IdleGc({ ...heap, ...within })
   const lagMs = (threadId % (checkIntervalMs / checkLagMs)) * checkLagMs
@@ -280,9 +276,8 @@ export function ownHeap(): Omit<GcDependencies, 'traffic' | 'forget' | 'clientBy
   /** Collects the young generation only. */
   collectYoung(): void
 } {
-  // Only a context created while the flag is set has the function. The flag applies to all threads, so it stays set.
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as Collect
+  let exposed: Collect | undefined
+  const collect: Collect = (options) => (exposed ??= exposeGc())(options)
   return {
     heapBytes: () => {
       const { total_heap_size: heap, external_memory: beside } = getHeapStatistics()
@@ -294,4 +289,13 @@ export function ownHeap(): Omit<GcDependencies, 'traffic' | 'forget' | 'clientBy
     release: () => collect({ type: 'major', execution: 'sync', flavor: 'last-resort' }),
     collectYoung: () => collect({ type: 'minor' }),
   }
+}
+
+/**
+ * Only a context created while the flag is set has the function. The flag applies to all threads, so it stays set. It is set at the first
+ * collection: shards start before that, with the compiled code of Node's own modules, which V8 rejects once a flag was changed.
+ */
+function exposeGc(): Collect {
+  setFlagsFromString('--expose-gc')
+  return runInNewContext('gc') as Collect
 }
