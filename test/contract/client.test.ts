@@ -4,12 +4,13 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { basicAuthorization, createClient } from '../../src/contract/index.ts'
-import { administrator, startBrokerWithApi } from '../management/api.ts'
+import { administrator, shareBrokerWithApi } from '../management/api.ts'
 
 const [name = '', password = ''] = administrator.split(':')
+const runningBroker = shareBrokerWithApi()
 
-test('a call returns the typed reply, over HTTP with a name and a password', async (t) => {
-  const { url } = await startBrokerWithApi(t)
+test('a call returns the typed reply, over HTTP with a name and a password', async () => {
+  const { url } = await runningBroker()
   const client = createClient({ at: { url }, authorization: basicAuthorization(name, password) })
   const brokers = await client.list_brokers()
   assert.ok('reply' in brokers)
@@ -22,8 +23,8 @@ test('a call returns the typed reply, over HTTP with a name and a password', asy
   assert.match(page.reply, /^<!doctype html>/)
 })
 
-test('a refused request returns a value with code, status and message', async (t) => {
-  const { url } = await startBrokerWithApi(t)
+test('a refused request returns a value with code, status and message', async () => {
+  const { url } = await runningBroker()
   const unauthenticated = await createClient({ at: { url } }).list_brokers()
   assert.ok('failure' in unauthenticated)
   const { kind, code, status } = unauthenticated.failure

@@ -13,9 +13,10 @@ import {
   type Result,
   shapeOf,
 } from '../../src/contract/index.ts'
-import { administrator, startBrokerWithApi } from '../management/api.ts'
+import { administrator, shareBrokerWithApi } from '../management/api.ts'
 
 const [name = '', password = ''] = administrator.split(':')
+const runningBroker = shareBrokerWithApi()
 
 function clientAt(url: string): ApiClient {
   return createClient({ at: { url }, authorization: basicAuthorization(name, password) })
@@ -34,7 +35,7 @@ async function failureOf(pending: Promise<Result<unknown>>): Promise<Failure> {
 }
 
 test('each read operation without path parameters responds as specified in the contract', async (t) => {
-  const broker = await startBrokerWithApi(t)
+  const broker = await runningBroker()
   const mqtt = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'somebody', username: 'anna' })
   t.after(() => mqtt.endAsync())
   await mqtt.subscribeAsync(['a/+', '$share/g/b/#'], { qos: 1 })
@@ -50,7 +51,7 @@ test('each read operation without path parameters responds as specified in the c
 })
 
 test('a change by one operation is visible to other operations and to an MQTT client', async (t) => {
-  const broker = await startBrokerWithApi(t)
+  const broker = await runningBroker()
   const client = clientAt(broker.url)
   const clientid = 'sensor/1?#%é'
   const mqtt = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: clientid, reconnectPeriod: 0 })
