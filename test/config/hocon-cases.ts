@@ -254,41 +254,49 @@ export interface FaultCase {
 export const faultCases: readonly FaultCase[] = [
   { name: 'a key without a value', text: 'a = 1\nb\nc = 2', faults: ['test.conf:2:1: b: the key has no value'] },
   { name: 'an equals sign with nothing behind', text: 'a =', faults: ['test.conf:1:4: a: a value is missing'] },
-  { name: 'a value without a key', text: 'a { = 1 }', faults: ['test.conf:1:5: a: "=" stands where a key should'] },
+  {
+    name: 'a value without a key',
+    text: 'a { = 1 }',
+    faults: ['test.conf:1:5: a: unexpected "=" where a key is expected'],
+  },
   {
     name: 'an address without quotes',
     text: 'bind = 0.0.0.0:1883',
-    faults: ['test.conf:1:15: bind: ":" stands in a value without quotes'],
+    faults: ['test.conf:1:15: bind: unexpected ":" in a value'],
   },
   {
     name: 'two settings on a line',
     text: 'a = 1 b = 2',
-    faults: ['test.conf:1:9: a: "=" stands in a value without quotes'],
+    faults: ['test.conf:1:9: a: unexpected "=" in a value'],
   },
   {
     name: 'a dollar sign without quotes',
     text: 'a = $x',
-    faults: ['test.conf:1:5: a: "$" stands in a value without quotes'],
+    faults: ['test.conf:1:5: a: unexpected "$" in a value'],
   },
-  { name: 'a star without quotes', text: 'a = *', faults: ['test.conf:1:5: a: "*" stands in a value'] },
-  { name: 'a quote that never ends', text: 'a = "x\nb = 1', faults: ['test.conf:1:5: a: a quote opens a text'] },
+  { name: 'a star without quotes', text: 'a = *', faults: ['test.conf:1:5: a: unexpected "*" in a value'] },
+  {
+    name: 'a quote that never ends',
+    text: 'a = "x\nb = 1',
+    faults: ['test.conf:1:5: a: the quoted text has no closing quote'],
+  },
   {
     name: 'three quotes that never end',
     text: 'a = """x\nb = 1',
-    faults: ['test.conf:1:5: a: three quotes open a text'],
+    faults: ['test.conf:1:5: a: the text after """ has no closing quotes'],
   },
   {
     name: 'an unknown escape',
     text: String.raw`a = "\x"`,
-    faults: ['test.conf:1:6: a: a backslash begins no known escape'],
+    faults: ['test.conf:1:6: a: unknown escape'],
   },
   { name: 'a short escape', text: String.raw`a = "\u12"`, faults: [String.raw`test.conf:1:6: a: \u is not followed`] },
   {
     name: 'half a surrogate pair',
     text: String.raw`a = "\ud83d"`,
-    faults: ['test.conf:1:5: a: the text holds half of a surrogate pair'],
+    faults: ['test.conf:1:5: a: the text has an incomplete surrogate pair'],
   },
-  { name: 'a tab in quotes', text: 'a = "x\ty"', faults: ['test.conf:1:7: a: a tab stands inside quotes'] },
+  { name: 'a tab in quotes', text: 'a = "x\ty"', faults: ['test.conf:1:7: a: a tab is not allowed in quotes'] },
   {
     name: 'bytes that are no UTF-8',
     text: 'a = 1\nb = "x\uFFFD"',
@@ -298,17 +306,17 @@ export const faultCases: readonly FaultCase[] = [
   {
     name: 'a NUL in a key',
     text: '\0 = 1',
-    faults: ['test.conf:1:1: unexpected control character where a key should'],
+    faults: ['test.conf:1:1: unexpected control character where a key is expected'],
   },
-  { name: 'a brace that is never closed', text: 'a {\n b = 1\n', faults: ['test.conf:1:3: a: { is never closed'] },
-  { name: 'a bracket that is never closed', text: 'a = [1,\n2', faults: ['test.conf:1:5: a: [ is never closed'] },
+  { name: 'a brace that is never closed', text: 'a {\n b = 1\n', faults: ['test.conf:1:3: a: { has no closing }'] },
+  { name: 'a bracket that is never closed', text: 'a = [1,\n2', faults: ['test.conf:1:5: a: [ has no closing ]'] },
   { name: 'a bracket closed by a brace', text: 'a { b = [1 }', faults: ['test.conf:1:9: a.b: [ is closed by "}"'] },
   {
     name: 'a brace too many',
     text: 'a = 1\n}\nb = 2 c: 3',
-    faults: ['test.conf:2:1: "}" closes what was never opened', 'test.conf:3:8: b: ":" stands'],
+    faults: ['test.conf:2:1: "}" has no opening bracket', 'test.conf:3:8: b: unexpected ":"'],
   },
-  { name: 'text behind the closing brace', text: '{ a = 1 }\nb = 2', faults: ['test.conf:2:1: there is more text'] },
+  { name: 'text behind the closing brace', text: '{ a = 1 }\nb = 2', faults: ['test.conf:2:1: unexpected text after'] },
   { name: 'a list at the top', text: '[1, 2]', faults: ['test.conf:1:1: the text is a list'] },
   { name: 'two commas', text: 'a = [1,,2]', faults: ['test.conf:1:8: a: a value is missing'] },
   {
@@ -324,7 +332,7 @@ export const faultCases: readonly FaultCase[] = [
   {
     name: 'a substitution that is not closed',
     text: 'a = ${b\nc = 1',
-    faults: ['test.conf:1:5: a: ${ is never closed'],
+    faults: ['test.conf:1:5: a: ${ has no closing }'],
   },
   {
     name: 'a circle through two settings',
@@ -382,7 +390,7 @@ export const faultCases: readonly FaultCase[] = [
   {
     name: 'an include followed by more',
     text: 'include "users.conf" x = 1',
-    faults: ['test.conf:1:22: "x" stands where a comma'],
+    faults: ['test.conf:1:22: expected a comma or a new line, found "x"'],
   },
   {
     name: 'a file that includes itself',
@@ -392,7 +400,7 @@ export const faultCases: readonly FaultCase[] = [
   {
     name: 'a fault in an included file',
     text: 'include "broken.conf"',
-    faults: ['broken.conf:2:6: root: "$" stands in a value'],
+    faults: ['broken.conf:2:6: root: unexpected "$" in a value'],
   },
   {
     name: 'keys that poison objects',

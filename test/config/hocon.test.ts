@@ -148,10 +148,10 @@ describe('a text that exceeds a limit is refused', () => {
   test('ten megabytes of text', () => refused(`a = "${'x'.repeat(10_000_000)}"`, /longer than 1048576 characters/))
 
   test('thousands of nested braces and brackets', () => {
-    refused('a{'.repeat(100_000), /nested more than 64 deep/)
-    refused(`a = ${'['.repeat(100_000)}`, /nested more than 64 deep/)
-    refused(`${'a.'.repeat(100_000)}a = 1`, /nested more than 64 deep/)
-    refused(`a = \${${'a.'.repeat(1_000)}a}`, /nested more than 64 deep/)
+    refused('a{'.repeat(100_000), /nested more than 64 levels deep/)
+    refused(`a = ${'['.repeat(100_000)}`, /nested more than 64 levels deep/)
+    refused(`${'a.'.repeat(100_000)}a = 1`, /nested more than 64 levels deep/)
+    refused(`a = \${${'a.'.repeat(1_000)}a}`, /nested more than 64 levels deep/)
   })
 
   test('but the maximum nesting is read', () => {

@@ -450,7 +450,7 @@ describe('an override', () => {
     ['mqtt:x=5', /this is not a key/],
     ['mqtt.receive_maximum=0', /^--set: mqtt\.receive_maximum: "0" is not a whole number/],
     ['mqtt.receive_maxmum=1', /did you mean mqtt\.receive_maximum\?/],
-    ['log.to=[file', /^--set: log\.to: \[ is never closed/],
+    ['log.to=[file', /^--set: log\.to: \[ has no closing \]/],
     ['log={ level = debug }, node = { shards = 1 }', /text follows the value/],
     ['log.to=[${HOME}]', /^--set: log\.to: \$\{HOME\} is not set anywhere/],
     ['log={ include "/etc/passwd" }', /files cannot be included here/],

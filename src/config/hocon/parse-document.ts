@@ -116,15 +116,13 @@ class DocumentParser {
       this.#parseBraces(root, place)
       skipToNext(this.#cursor)
       if (!this.#cursor.isAtEnd)
-        throw new HoconSyntaxError(this.#cursor.position(), 'there is more text after the closing }')
+        throw new HoconSyntaxError(this.#cursor.position(), 'unexpected text after the closing }')
       return
     }
     this.#parseFields(root, place)
     while (!this.#cursor.isAtEnd) {
       if (this.#hasTooManyFaults) return this.#skipAll()
-      this.#report(
-        new HoconSyntaxError(this.#cursor.position(), `"${this.#cursor.peek()}" closes what was never opened`),
-      )
+      this.#report(new HoconSyntaxError(this.#cursor.position(), `"${this.#cursor.peek()}" has no opening bracket`))
       this.#cursor.skip()
       this.#parseFields(root, place)
     }
@@ -140,7 +138,7 @@ class DocumentParser {
       return
     }
     const closer = this.#cursor.peek()
-    const instead = closer === '' ? 'is never closed' : `is closed by "${closer}"`
+    const instead = closer === '' ? 'has no closing }' : `is closed by "${closer}"`
     throw new HoconSyntaxError(opened, `{ ${instead}`, 'close it with }')
   }
 
@@ -162,7 +160,7 @@ class DocumentParser {
   #parseField(object: ObjectNode, place: Place): void {
     if (this.#isInclude()) return this.#parseInclude(object, place)
     const at = this.#cursor.position()
-    if (this.#cursor.peek() === ',') throw new HoconSyntaxError(at, 'a comma stands where a key should', 'remove it')
+    if (this.#cursor.peek() === ',') throw new HoconSyntaxError(at, 'expected a key, found a comma', 'remove it')
     const path = this.#readKey()
     const whole = place.path === undefined ? undefined : [...place.path, ...path]
     this.#key = whole ?? path
@@ -174,7 +172,7 @@ class DocumentParser {
   #readKey(): Path {
     const start = this.#cursor.peek()
     const path = start === '"' || start === '.' || readableAsKey(start) ? readPath(this.#cursor) : undefined
-    if (path === undefined) throw refuseCharacter(this.#cursor, 'where a key should')
+    if (path === undefined) throw refuseCharacter(this.#cursor, 'where a key is expected')
     return path
   }
 
@@ -274,7 +272,7 @@ class DocumentParser {
     this.#cursor.skip()
     skipToNext(this.#cursor)
     while (this.#cursor.peek() !== ']') {
-      if (this.#cursor.isAtEnd) throw new HoconSyntaxError(at, '[ is never closed', 'close it with ]')
+      if (this.#cursor.isAtEnd) throw new HoconSyntaxError(at, '[ has no closing ]', 'close it with ]')
       if (this.#cursor.peek() === '}') throw new HoconSyntaxError(at, '[ is closed by "}"', 'close it with ]')
       if (this.#hasTooManyFaults) {
         this.#skipAll()
@@ -298,7 +296,7 @@ class DocumentParser {
     else if (!hasBrokenLine && character !== '' && character !== '}' && character !== ']') {
       throw new HoconSyntaxError(
         this.#cursor.position(),
-        `${quoteForMessage(character)} stands where a comma or a new line should`,
+        `expected a comma or a new line, found ${quoteForMessage(character)}`,
       )
     }
   }
@@ -308,7 +306,7 @@ class DocumentParser {
     const isOptional = this.#cursor.peek() === '?'
     if (isOptional) this.#cursor.skip()
     const path = this.#cursor.peek() === '}' ? [] : readPath(this.#cursor)
-    if (this.#cursor.peek() !== '}') throw new HoconSyntaxError(at, '${ is never closed', 'write ${key} or ${?key}')
+    if (this.#cursor.peek() !== '}') throw new HoconSyntaxError(at, '${ has no closing }', 'write ${key} or ${?key}')
     this.#cursor.skip()
     if (path.length === 0) throw new HoconSyntaxError(at, '${} names no setting', 'write ${key} or ${?key}')
     if (path.length > hoconLimits.depth) throw refuseDepth(at)
@@ -432,5 +430,5 @@ function skipInvalidItem(cursor: TextCursor): void {
 }
 
 function refuseDepth(at: Position): HoconSyntaxError {
-  return new HoconSyntaxError(at, `it is nested more than ${hoconLimits.depth} deep`)
+  return new HoconSyntaxError(at, `values are nested more than ${hoconLimits.depth} levels deep`)
 }

@@ -72,7 +72,7 @@ function isPlain(character: string): boolean {
 export function refuseCharacter(cursor: TextCursor, where: string): HoconSyntaxError {
   const character = cursor.peek()
   const at = cursor.position()
-  if (character === '') return new HoconSyntaxError(at, `the text ends ${where}`)
+  if (character === '') return new HoconSyntaxError(at, `unexpected end of the text ${where}`)
   if (control.test(character) && character !== lineBreak) {
     return new HoconSyntaxError(
       at,
@@ -80,16 +80,12 @@ export function refuseCharacter(cursor: TextCursor, where: string): HoconSyntaxE
       'remove it, or write it as \\u00XX inside quotes',
     )
   }
-  if (character === lineBreak) return new HoconSyntaxError(at, `the line ends ${where}`)
+  if (character === lineBreak) return new HoconSyntaxError(at, `unexpected end of the line ${where}`)
   if (character === '=' || character === ':') {
     const hint = 'put the text in quotes; if a new setting begins here, begin a line or put a comma before it'
-    return new HoconSyntaxError(at, `"${character}" stands ${where} without quotes`, hint)
+    return new HoconSyntaxError(at, `unexpected "${character}" ${where}`, hint)
   }
-  return new HoconSyntaxError(
-    at,
-    `${quoteForMessage(character)} stands ${where} without quotes`,
-    'put the text in quotes',
-  )
+  return new HoconSyntaxError(at, `unexpected ${quoteForMessage(character)} ${where}`, 'put the text in quotes')
 }
 
 /** Reads `"..."` or `"""..."""`; the cursor is at the first quote. */
@@ -97,7 +93,7 @@ export function readQuoted(cursor: TextCursor): string {
   const at = cursor.position()
   const text = cursor.startsWith('"""') ? readTripleQuoted(cursor, at) : readSingleQuoted(cursor, at)
   if (!text.isWellFormed()) {
-    throw new HoconSyntaxError(at, 'the text holds half of a surrogate pair', 'write the character itself')
+    throw new HoconSyntaxError(at, 'the text has an incomplete surrogate pair', 'write the character itself')
   }
   return text
 }
@@ -106,7 +102,7 @@ function readTripleQuoted(cursor: TextCursor, at: Position): string {
   cursor.skip(3)
   const text = cursor.takeUntil('"""')
   if (text === undefined)
-    throw new HoconSyntaxError(at, 'three quotes open a text that never ends', 'close it with """')
+    throw new HoconSyntaxError(at, 'the text after """ has no closing quotes', 'close it with """')
   cursor.skip(3)
   // Quotes before the closing three belong to the text: """a"""" is a".
   return text + cursor.takeWhile((character) => character === '"')
@@ -131,7 +127,7 @@ function refuseInQuotes(character: string, opened: Position, cursor: TextCursor)
   if (character === '' || character === lineBreak) {
     return new HoconSyntaxError(
       opened,
-      'a quote opens a text that does not end on its line',
+      'the quoted text has no closing quote on its line',
       'close it, or use """ for several lines',
     )
   }
@@ -139,7 +135,7 @@ function refuseInQuotes(character: string, opened: Position, cursor: TextCursor)
   const name = character === '\t' ? 'a tab' : 'a control character'
   return new HoconSyntaxError(
     cursor.position(),
-    `${name} stands inside quotes`,
+    `${name} is not allowed in quotes`,
     'write it as an escape, such as \\t or \\u0009',
   )
 }
@@ -168,7 +164,7 @@ function readEscape(cursor: TextCursor): string {
   }
   const meant = escapes.get(letter)
   if (meant === undefined) {
-    throw new HoconSyntaxError(at, 'a backslash begins no known escape', 'a backslash itself is written as two')
+    throw new HoconSyntaxError(at, 'unknown escape', 'write \\\\ for a backslash')
   }
   cursor.skip(2)
   return meant
