@@ -5,7 +5,6 @@ import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { loadConfig } from '../../src/config/index.ts'
-import { startNode } from '../../src/node/index.ts'
 import { startBrokerWithApi } from '../management/api.ts'
 import {
   bridgeOf,
@@ -22,6 +21,7 @@ import {
 } from './bridge-stage.ts'
 import { eventually } from './eventually.ts'
 import { atEnd, temporaryFolder } from './godwit-process.ts'
+import { importNode } from '../node/built-node.ts'
 import { longTest } from '../test-length.ts'
 
 const put = (broker: Awaited<ReturnType<typeof startBrokerWithApi>>, node: object) =>
@@ -102,6 +102,7 @@ longTest('a shard that fails continues its bridge after its restart, with all qu
   const loaded = loadConfig({ text, file: 'test.conf', overrides })
   assert.ok('config' in loaded)
   const { config, warnings } = loaded
+  const { startNode } = await importNode()
   const started = await startNode({
     config: { ...config, node: { ...config.node, dataDir } },
     warnings,

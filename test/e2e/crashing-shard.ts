@@ -4,6 +4,7 @@ import { existsSync, watch } from 'node:fs'
 import { join } from 'node:path'
 import { workerData } from 'node:worker_threads'
 import type { ShardStart } from '../../src/shard/index.ts'
+import { shardModule } from '../node/built-node.ts'
 
 const { dataDirectory } = workerData as ShardStart
 
@@ -12,4 +13,4 @@ watch(dataDirectory, (_, file) => {
   if (file === 'break-now' && existsSync(join(dataDirectory, file))) throw new Error('broken on purpose')
 })
 
-await import('../../src/shard/worker.ts')
+await import(shardModule.href)

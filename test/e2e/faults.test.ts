@@ -7,18 +7,28 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import mqtt, { type MqttClient } from 'mqtt'
 import { loadConfig } from '../../src/config/index.ts'
-import { type NodeOptions, type RunningNode, startNode } from '../../src/node/index.ts'
+import type { NodeOptions, RunningNode } from '../../src/node/index.ts'
+import { importNode } from '../node/built-node.ts'
 import { Authority } from '../transports/certificates.ts'
 import { eventually } from './eventually.ts'
+import { type BrokerWithApi, shareConfigurableBroker } from '../management/api.ts'
 import { atEnd, endWith, godwitProgram, startBroker, temporaryFolder, WatchedProcess } from './godwit-process.ts'
+
+const { startNode } = await importNode()
+
+const common = [
+  'listeners.tcp.bind="127.0.0.1:0"',
+  'http_server={enable=false,password="a-password-for-tests"}',
+  'log.to=[file]',
+]
 
 async function startNodeWithFaults(
   t: TestContext,
-  entry = './crashing-shard.ts',
+  entry: string | undefined = './crashing-shard.ts',
   { dataDirectory, set = [], ...options }: Partial<NodeOptions> & { dataDirectory?: string; set?: string[] } = {},
 ): Promise<RunningNode> {
   const dataDir = dataDirectory ?? (await temporaryFolder(t))
-  const loaded = loadConfig({ overrides: ['listeners.tcp.bind="127.0.0.1:0"', 'log.to=[file]', ...set] })
+  const loaded = loadConfig({ overrides: [...common, ...set] })
   assert.ok('config' in loaded)
   const { config, warnings } = loaded
   const started = await startNode({
@@ -106,14 +116,18 @@ test('a shard that restarts with damaged certificate files serves other listener
   await logged(node, /"name":"listener-closed:ssl:default","message":"[^"]*cert\.pem contains no complete PEM block/)
 
   await writeFile(certFile, certificate)
-  const late = mqtt.connect(`mqtts://127.0.0.1:${secure}`, { ...reconnecting, rejectUnauthorized: false })
+  const late = mqtt.connect(`mqtts://127.0.0.1:${secure}`, {
+    ...reconnecting,
+    reconnectPeriod: 200,
+    rejectUnauthorized: false,
+  })
   late.on('error', () => {})
   t.after(() => late.end(true))
   await new Promise<void>((resolve) => late.once('connect', () => resolve()))
 })
 
 test('a session that crashes its shard twice is quarantined, and other sessions are served', async (t) => {
-  const node = await startNodeWithFaults(t, './poisoned-shard.ts')
+  const node = await startNodeWithFaults(t, './poisoned-shard.ts', { set: oneShard })
   const { port } = node.listeners[0]
   const address = `mqtt://127.0.0.1:${port}`
   for (const clientId of ['poison', 'healthy']) {
@@ -155,19 +169,20 @@ test('a session that crashes its shard twice is quarantined, and other sessions 
 
 test('a record that a shard cannot load at its start is found and quarantined, and the broker starts', async (t) => {
   const dataDirectory = await temporaryFolder(t)
-  const before = await startBroker(t, { dataDirectory, set: oneShard })
+  const before = await startNodeWithFaults(t, './crashing-shard.ts', { dataDirectory, set: oneShard })
+  const [{ port }] = before.listeners
   for (const clientId of ['poisoned will', 'offline']) {
     const will = { topic: 'wills', payload: Buffer.from('never'), properties: { willDelayInterval: 3_000 } }
-    const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${before.port}`, { ...durable, clientId, will })
+    const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`, { ...durable, clientId, will })
     await client.subscribeAsync('kept/#', { qos: 1 })
     await client.publishAsync(`${clientId.split(' ')[0]}/topic`, clientId, { qos: 1, retain: true })
     client.stream.destroy()
     client.end(true)
   }
-  const publisher = await mqtt.connectAsync(`mqtt://127.0.0.1:${before.port}`)
+  const publisher = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`)
   await publisher.publishAsync('kept/1', 'the message', { qos: 1 })
   await publisher.endAsync()
-  await before.process.stop()
+  await before.stop()
 
   const node = await startNodeWithFaults(t, './poisoned-shard.ts', {
     dataDirectory,
@@ -251,6 +266,20 @@ test('more half-open connections than descriptors are accepted and closed, and a
   assert.equal(await godwit.stop(), 0)
 })
 
+/** One broker for tests that need no special process. */
+const configuredBroker = shareConfigurableBroker(['node.shards=2'])
+
+/** More than the broker needs in a test. */
+const enoughFiles = 4_096
+
+/** Clients of another test count until the broker has noticed that they disconnected. */
+function withoutClients(broker: BrokerWithApi): Promise<void> {
+  return eventually(async () => {
+    const [{ connections }] = (await broker.request('/api/v4/nodes')).json.data
+    assert.equal(connections, 0)
+  })
+}
+
 /** Sets the maximum number of open files of a running process. */
 async function limitFiles(process: WatchedProcess, limit: number): Promise<void> {
   const prlimit = new WatchedProcess('prlimit', ['--pid', String(process.child.pid), `--nofile=${limit}:`])
@@ -258,12 +287,13 @@ async function limitFiles(process: WatchedProcess, limit: number): Promise<void>
 }
 
 test('when descriptors run out below the limit, new connections are refused with an alarm until descriptors are free, and connected clients are served', async (t) => {
-  const broker = await startBroker(t, { set: ['node.shards=2'] })
+  const broker = await configuredBroker()
   const address = `mqtt://127.0.0.1:${broker.port}`
   const connectedClient = await mqtt.connectAsync(address, { reconnectPeriod: 0 })
   t.after(() => connectedClient.end(true))
   // Enough descriptors for some of the following connections, but not for all.
   const { length: taken } = await readdir(`/proc/${broker.process.child.pid}/fd`)
+  t.after(() => limitFiles(broker.process, enoughFiles))
   await limitFiles(broker.process, taken + 20)
   const sockets = Array.from({ length: 60 }, () => connect(broker.port, '127.0.0.1').resume())
   t.after(() => {
@@ -292,7 +322,8 @@ test('[bad-input 21] SIGHUP without a free file descriptor changes nothing, rais
   const config = join(folder, 'godwit.conf')
   await writeFile(config, 'auth { allow_anonymous = false, password { include "users.conf" } }')
   await writeFile(join(folder, 'users.conf'), 'alice = "a password"')
-  const broker = await startBroker(t, { config, set: ['sys_topics.interval=1s'] })
+  // A broker of its own: an alarm of another test may be active for ten seconds, and would not be raised again.
+  const broker = await startBroker(t, { config, set: ['node.shards=1', 'sys_topics.interval=1s'] })
   const address = `mqtt://127.0.0.1:${broker.port}`
   const known = { username: 'alice', password: 'a password', reconnectPeriod: 0 }
   const alice = await mqtt.connectAsync(address, known)
@@ -311,7 +342,7 @@ test('[bad-input 21] SIGHUP without a free file descriptor changes nothing, rais
   })
   await alice.subscribeAsync('$SYS/brokers/+/uptime')
   await isAlive
-  await limitFiles(broker.process, openFileLimit)
+  await limitFiles(broker.process, enoughFiles)
   // The broker checks each second for free descriptors: until then it accepts no client.
   const again = mqtt.connect(address, { ...known, ...reconnecting })
   again.on('error', () => {})
@@ -322,7 +353,8 @@ test('[bad-input 21] SIGHUP without a free file descriptor changes nothing, rais
 
 for (const setting of ['limits.max_connections=1', 'listeners.tcp.max_connections=1']) {
   test(`${setting}: the second client is refused, and accepted when the first has disconnected`, async (t) => {
-    const broker = await startBroker(t, { set: [setting] })
+    const broker = await configuredBroker([setting])
+    await withoutClients(broker)
     const address = `mqtt://127.0.0.1:${broker.port}`
     const first = await mqtt.connectAsync(address, { reconnectPeriod: 0 })
     t.after(() => first.end(true))

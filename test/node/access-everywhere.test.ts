@@ -9,10 +9,12 @@ import mqtt, { type ErrorWithReasonCode, type MqttClient } from 'mqtt'
 import { hashPassword } from '../../src/access/index.ts'
 import { loadConfig, parseHocon } from '../../src/config/index.ts'
 import { shardOf } from '../../src/core/index.ts'
-import { type RunningNode, startNode } from '../../src/node/index.ts'
+import type { RunningNode } from '../../src/node/index.ts'
 import type { BanRecord, CredentialRecord, RuleRecord } from '../../src/records/index.ts'
 import { atEnd, temporaryFolder } from '../e2e/godwit-process.ts'
+import { importNode } from './built-node.ts'
 
+const { startNode } = await importNode()
 const shards = 2
 /** Client IDs of which each shard owns one. */
 const clientIds = Array.from({ length: shards }, (_, shard) => {
@@ -157,7 +159,7 @@ test('restarted shards have the stored access records and the latest rules of th
   assert.ok('value' in parsed)
   const author = { name: 'admin', by: 'account', address: '' } as const
   const outcome = await node.configuration.change(parsed.value, { author, persists: false, name: 'reload' })
-  assert.ok(outcome.isDone)
+  assert.ok(outcome.isDone, JSON.stringify(outcome))
   const client = await connect(t, node, received)
   const broken = once(client as unknown as EventEmitter, 'close')
   await writeFile(join(folder, 'break-now'), '')

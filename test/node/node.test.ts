@@ -6,17 +6,20 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { type GodwitConfig, loadConfig } from '../../src/config/index.ts'
-import { type NodeStart, type RunningNode, startNode } from '../../src/node/index.ts'
+import type { NodeStart, RunningNode } from '../../src/node/index.ts'
 import { readCounters } from '../../src/telemetry/index.ts'
 import { atEnd, temporaryFolder } from '../e2e/godwit-process.ts'
+import { eventually } from '../e2e/eventually.ts'
 import { reservePort } from '../e2e/reserve-port.ts'
+import { importNode } from './built-node.ts'
 
+const { startNode } = await importNode()
 const doubleShard = new URL('./double-shard.ts', import.meta.url)
 const quickRestarts = { firstDelayMs: 1, maxDelayMs: 4, forgivenAfterMs: 60_000, maxConsecutiveRestarts: 3 }
 
 function configOf(dataDir: string, overrides: readonly string[] = []): GodwitConfig {
   const quiet = ['log.to=[file]', 'log.level=warn']
-  const one = ['listeners.tcp.bind="127.0.0.1:0"', 'node.shards=1', 'http_server.port=0']
+  const one = ['listeners.tcp.bind="127.0.0.1:0"', 'node.shards=1', 'http_server={enable=false,port=0}']
   const loaded = loadConfig({ overrides: [...one, ...quiet, ...overrides] })
   assert.ok('config' in loaded, JSON.stringify(loaded))
   return { ...loaded.config, node: { ...loaded.config.node, dataDir } }
@@ -280,7 +283,7 @@ test('a node keeps its generated name, and uses a configured name', async (t) =>
 
 test('each shard has a thread, a number, a link to each peer and all ports, and gets the request to stop', async (t) => {
   const folder = await temporaryFolder(t)
-  const node = await running(t, folder, { overrides: ['node.shards=3'] })
+  const node = await running(t, folder, { overrides: ['node.shards=3', 'http_server.enable=true'] })
   assert.equal(readCounters(node.counters).connectionsOpen, 3)
   const starts = await startsOf(node)
   assert.deepEqual(
@@ -356,9 +359,7 @@ async function startsOf(node: RunningNode): Promise<ShardStart[]> {
     .map((line) => JSON.parse(line))
 }
 
-/** Reads the log repeatedly, because other threads emit no events here. The time limit of the test ends the loop. */
+/** Reads the log repeatedly, because other threads emit no events here. */
 async function untilLogged(node: RunningNode, event: string): Promise<void> {
-  while (!(await logLines(node)).some((line) => line.event === event)) {
-    await new Promise((resolve) => setImmediate(resolve))
-  }
+  await eventually(async () => assert.ok((await logLines(node)).some((line) => line.event === event)))
 }

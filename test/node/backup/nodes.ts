@@ -8,9 +8,11 @@ import { connectAsync, type IClientOptions, type MqttClient } from 'mqtt'
 import { checkArchive, folderOfArchive, linesOf, archiveMembers } from '../../../src/backup/index.ts'
 import { hashPassword, type HashedPassword, makeScramRecord } from '../../../src/access/index.ts'
 import type { BackupFile, BackupScope } from '../../../src/management/index.ts'
-import { type RunningNode, startNode } from '../../../src/node/index.ts'
-import { readConfiguration } from '../../../src/node/configuration/read-configuration.ts'
+import type { RunningNode } from '../../../src/node/index.ts'
 import { atEnd, temporaryFolder } from '../../e2e/godwit-process.ts'
+import { importNode } from '../built-node.ts'
+
+const { readConfiguration, startNode } = await importNode()
 
 export const operator: BackupScope = {
   namespace: undefined,
