@@ -1,11 +1,12 @@
-// The whole program with a real client: QoS, persistent sessions, retained messages, takeover, shared subscriptions.
+// The whole program with a real client: files, anonymous clients, takeover, shared subscriptions. Messages that survive a restart are tested in
+// kills.test.ts and stops.test.ts.
 
 import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import mqtt, { type IClientOptions, type IConnackPacket, type IDisconnectPacket, type MqttClient } from 'mqtt'
+import mqtt, { type IClientOptions, type IDisconnectPacket, type MqttClient } from 'mqtt'
 import { shareConfigurableBroker } from '../management/api.ts'
 import { type Broker, startBroker } from './godwit-process.ts'
 import { happening } from './transport-guarantees.ts'
@@ -19,50 +20,6 @@ async function connected(t: TestContext, broker: Broker, options: IClientOptions
 
 /** A broker for tests that store nothing. */
 const configuredBroker = shareConfigurableBroker()
-
-const durable = {
-  protocolVersion: 5,
-  clientId: 'offline',
-  clean: false,
-  properties: { sessionExpiryInterval: 3_600 },
-} as const
-
-for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
-  test(`acknowledged messages for a disconnected client survive ${signal}; SIGTERM sends DISCONNECT to MQTT 5 clients`, async (t) => {
-    const broker = await startBroker(t)
-    const firstConnection = await connected(t, broker, durable)
-    await firstConnection.subscribeAsync('night/#', { qos: 2 })
-    await firstConnection.endAsync()
-    const publisher = await connected(t, broker, { clientId: 'publisher' })
-    await publisher.publishAsync('night/1', 'at least once', { qos: 1 })
-    await publisher.publishAsync('night/2', 'exactly once', { qos: 2 })
-    await publisher.publishAsync('morning', 'retained', { qos: 1, retain: true })
-    const informed = await connected(t, broker, { protocolVersion: 5, clientId: 'connected-client' })
-    const disconnectPacket = happening(informed, 'disconnect')
-    const code = await broker.process.stop(signal)
-    if (signal === 'SIGTERM') {
-      assert.equal(((await disconnectPacket)[0] as IDisconnectPacket).reasonCode, 0x8b)
-      assert.equal(code, 0)
-    }
-
-    const restarted = await startBroker(t, { dataDirectory: broker.dataDirectory })
-    const seen: string[] = []
-    const reconnected = mqtt.connect(`mqtt://127.0.0.1:${restarted.port}`, { ...durable, reconnectPeriod: 0 })
-    t.after(() => reconnected.end(true))
-    const both = new Promise<void>((resolve) => {
-      reconnected.on('message', (topic) => {
-        seen.push(topic)
-        if (seen.length === 3) resolve()
-      })
-    })
-    const [connack] = await happening(reconnected, 'connect')
-    assert.equal((connack as IConnackPacket).sessionPresent, true)
-    await reconnected.subscribeAsync('morning', { qos: 1 })
-    await both
-    // MQTT.js reports a QoS 2 message at PUBREL, so other messages may be reported earlier.
-    assert.deepEqual(seen.toSorted(), ['morning', 'night/1', 'night/2'])
-  })
-}
 
 test('only the system user of the broker can read its files; a stop with SIGINT ends with 0', async (t) => {
   const broker = await startBroker(t, { set: ['log.to=[file]'] })

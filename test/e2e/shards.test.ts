@@ -1,36 +1,27 @@
 // The whole program with three shards and real clients: the kernel distributes connections to the shards, without an effect on clients.
 
 import assert from 'node:assert/strict'
-import { type EventEmitter, once } from 'node:events'
 import { test, type TestContext } from 'node:test'
-import mqtt, { type IClientOptions, type IConnackPacket, type IDisconnectPacket, type MqttClient } from 'mqtt'
-import { type Broker, shared, startBroker, temporaryFolder } from './godwit-process.ts'
+import mqtt, { type IConnackPacket, type IDisconnectPacket, type MqttClient } from 'mqtt'
+import { shareConfigurableBroker } from '../management/api.ts'
 import { longTest } from '../test-length.ts'
+import { eventually } from './eventually.ts'
+import { type Broker, startBroker } from './godwit-process.ts'
+import { connected } from './mqtt-client.ts'
+import { payloadOf } from './restarts/messages.ts'
+import { happening } from './transport-guarantees.ts'
 
-const threeShards = { set: ['node.shards=3'] }
 /** Enough connections that not all are accepted by the same shard. */
 const connectionCount = 12
 
-async function connected(t: TestContext, broker: Broker, options: IClientOptions): Promise<MqttClient> {
-  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, {
-    reconnectPeriod: 0,
-    protocolVersion: 5,
-    ...options,
-  })
-  client.on('error', () => {})
-  t.after(() => client.end(true))
-  return client
-}
+const configuredBroker = shareConfigurableBroker(['node.shards=3'])
 
-/** Like `once`, for all events: the type of MQTT.js lacks some of them. */
-const happening = (client: MqttClient, event: string): Promise<unknown[]> =>
-  once(client as unknown as EventEmitter, event)
+const durable = { clean: false, properties: { sessionExpiryInterval: 3_600 } } as const
+const clientIds = Array.from({ length: 12 }, (_, number) => `offline-${number}`)
 
-const sharedBroker = shared((scope) => startBroker(scope, threeShards))
-
-// Daily: fewer clients with each QoS in test/e2e/several-shards.test.ts.
+// Daily: fewer clients with each QoS, below.
 longTest('two hundred clients exchange messages, whatever shards have their connections and sessions', async (t) => {
-  const broker = await sharedBroker()
+  const broker = await configuredBroker()
   const clients = await Promise.all(
     Array.from({ length: 200 }, (_, number) =>
       connected(t, broker, { clientId: `device-${number}`, protocolVersion: number % 2 === 0 ? 5 : 4 }),
@@ -65,7 +56,7 @@ longTest('two hundred clients exchange messages, whatever shards have their conn
 })
 
 test('messages of one publisher arrive in order and once on each shard', async (t) => {
-  const broker = await sharedBroker()
+  const broker = await configuredBroker()
   const subscribers = await Promise.all(
     Array.from({ length: 9 }, (_, number) => connected(t, broker, { clientId: `subscriber-${number}` })),
   )
@@ -86,7 +77,7 @@ test('messages of one publisher arrive in order and once on each shard', async (
 })
 
 test('[MQTT5-3.1.4-3] a new connection with the same client ID takes over, on any shard', async (t) => {
-  const broker = await sharedBroker()
+  const broker = await configuredBroker()
   let present = await connected(t, broker, { clientId: 'the-only-one' })
   for (let time = 0; time < connectionCount; time++) {
     const [[disconnectPacket], next] = await Promise.all([
@@ -99,7 +90,7 @@ test('[MQTT5-3.1.4-3] a new connection with the same client ID takes over, on an
 })
 
 test('a client gets its persistent session and queued messages, whatever shard accepts its connection', async (t) => {
-  const broker = await sharedBroker()
+  const broker = await configuredBroker()
   const options = { clientId: 'offline', clean: false, properties: { sessionExpiryInterval: 1_000 } }
   const publisher = await connected(t, broker, { clientId: 'publisher' })
   const firstConnection = await connected(t, broker, options)
@@ -121,53 +112,188 @@ test('a client gets its persistent session and queued messages, whatever shard a
   }
 })
 
-test('a broker that stops sends DISCONNECT and publishes wills; after the restart, persistent sessions of all shards get each will once', async (t) => {
-  const dataDirectory = await temporaryFolder(t)
-  const broker = await startBroker(t, { ...threeShards, dataDirectory })
-  const numbers = Array.from({ length: 12 }, (_, number) => number)
-  const stored = { clean: false, properties: { sessionExpiryInterval: 1_000 } }
-  const listenerIds = numbers.map((number) => `mourner-${number}`)
-  const listeners = await Promise.all(listenerIds.map((clientId) => connected(t, broker, { ...stored, clientId })))
-  await Promise.all(listeners.map((listener) => listener.subscribeAsync('wills/+', { qos: 2 })))
-  await Promise.all(listeners.map((listener) => listener.endAsync()))
-  const clients = await Promise.all(
-    numbers.map((number) => connected(t, broker, { ...stored, clientId: `stored-${number}` })),
-  )
-  for (const number of numbers) {
-    const will = { topic: `wills/${number}`, payload: Buffer.from(`${number}`), qos: 2 as const }
-    clients.push(await connected(t, broker, { clientId: `mortal-${number}`, will }))
-  }
-  const disconnectPacket = Promise.all(clients.map((client) => happening(client, 'disconnect')))
-  assert.equal(await broker.process.stop(), 0)
-  for (const [packet] of (await disconnectPacket) as [IDisconnectPacket][]) assert.equal(packet.reasonCode, 0x8b)
-
-  const again = await startBroker(t, { ...threeShards, dataDirectory })
-  const reconnect = async (clientId: string) => {
-    const client = mqtt.connect(`mqtt://127.0.0.1:${again.port}`, {
-      ...stored,
-      reconnectPeriod: 0,
-      protocolVersion: 5,
-      clientId,
+/** Resolves with all received payloads as soon as there are `count`. */
+function payloads(client: MqttClient, count: number): Promise<string[]> {
+  const seen: string[] = []
+  return new Promise((resolve) => {
+    client.on('message', (_, payload) => {
+      seen.push(String(payload))
+      if (seen.length === count) resolve(seen)
     })
-    t.after(() => client.end(true))
-    const received: string[] = []
-    // Queued messages arrive before this one.
-    const end = new Promise<void>((resolve) => {
-      client.on('message', (topic, payload) => {
-        if (topic === `wills/end of ${clientId}`) resolve()
-        else if (!topic.startsWith('wills/end of')) received.push(String(payload))
+  })
+}
+
+async function restart(t: TestContext, broker: Broker, shards: number, signal: NodeJS.Signals): Promise<Broker> {
+  await broker.process.stop(signal)
+  return startBroker(t, { dataDirectory: broker.dataDirectory, set: [`node.shards=${shards}`] })
+}
+
+// Daily: one restart with another number of shards in kills.test.ts and in stops.test.ts.
+longTest(
+  'sessions, their queues and retained messages are restored after restarts with other numbers of shards',
+  async (t) => {
+    let broker = await startBroker(t, { set: ['node.shards=1'] })
+    for (const clientId of clientIds) {
+      const firstConnection = await connected(t, broker, { clientId, ...durable })
+      await firstConnection.subscribeAsync(['all/#', `own/${clientId}`], { qos: 1 })
+      await firstConnection.endAsync()
+    }
+    const restarts = [
+      { shards: 3, signal: 'SIGTERM' },
+      { shards: 2, signal: 'SIGKILL' },
+      { shards: 1, signal: 'SIGTERM' },
+      { shards: 3, signal: 'SIGKILL' },
+    ] as const
+    const waiting: string[] = []
+    for (const [round, { shards, signal }] of restarts.entries()) {
+      const publisher = await connected(t, broker, { clientId: `publisher-${round}` })
+      await publisher.publishAsync('all/1', `to all ${round}`, { qos: 1, retain: true })
+      for (const id of clientIds) await publisher.publishAsync(`own/${id}`, `to one ${round}`, { qos: 1 })
+      waiting.push(`to all ${round}`, `to one ${round}`)
+      publisher.stream.destroy()
+      broker = await restart(t, broker, shards, signal)
+      // After each restart, one of the clients reconnects; the others stay disconnected.
+      await receivesQueued(t, broker, clientIds[round], waiting)
+      const late = await connected(t, broker, { clientId: `late-${round}` })
+      const retained = payloads(late, 1)
+      await late.subscribeAsync('all/+', { qos: 1 })
+      assert.deepEqual(await retained, [`to all ${round}`])
+      await late.endAsync()
+    }
+    for (const id of clientIds.slice(restarts.length)) await receivesQueued(t, broker, id, waiting)
+  },
+)
+
+async function receivesQueued(t: TestContext, { port }: Broker, clientId: string, expected: string[]): Promise<void> {
+  const client = mqtt.connect(`mqtt://127.0.0.1:${port}`, {
+    protocolVersion: 5,
+    reconnectPeriod: 0,
+    clientId,
+    ...durable,
+  })
+  t.after(() => client.end(true))
+  assert.deepEqual(await payloads(client, expected.length), expected, clientId)
+  await client.endAsync()
+}
+
+test('clients on all shards receive messages of each other at each QoS, in order and once', async (t) => {
+  const broker = await configuredBroker()
+  const clients = await Promise.all(
+    Array.from({ length: 9 }, (_, number) => connected(t, broker, { clientId: `client-${number}` })),
+  )
+  const perClient = 30
+  const steadyPayloads = clients.map((client) => payloads(client, clients.length * perClient))
+  for (const client of clients) await client.subscribeAsync('talk/#', { qos: 2 })
+  for (let number = 0; number < perClient; number++) {
+    const qos = (number % 3) as 0 | 1 | 2
+    await Promise.all(clients.map((client, own) => client.publishAsync(`talk/${own}`, `${own} ${number}`, { qos })))
+  }
+  for (const seen of await Promise.all(steadyPayloads)) {
+    assert.equal(new Set(seen).size, clients.length * perClient)
+    // MQTT.js reports a QoS 2 message at PUBREL, so messages of other QoS levels may be reported earlier.
+    for (const own of clients.keys()) {
+      for (const qos of [0, 1, 2]) {
+        const receivedPayloads = seen
+          .map((payload) => payload.split(' ').map(Number))
+          .filter(([from, number]) => from === own && number % 3 === qos)
+        assert.deepEqual(
+          receivedPayloads,
+          Array.from({ length: perClient / 3 }, (_, index) => [own, index * 3 + qos]),
+        )
+      }
+    }
+  }
+})
+
+for (const setting of ['limits.max_connections=6', 'listeners.tcp.max_connections=6']) {
+  test(`${setting} applies to the node, whatever shards accept the connections`, async (t) => {
+    const broker = await configuredBroker([setting])
+    // Clients of another test count until the broker has noticed that they disconnected.
+    await eventually(async () => {
+      const [{ connections }] = (await broker.request('/api/v4/nodes')).json.data
+      const [{ listeners }] = (await broker.request('/api/v4/listeners')).json.data
+      const open = listeners.map(({ current_conns }: { current_conns: number }) => current_conns)
+      assert.deepEqual([connections, ...new Set(open)], [0, 0])
+    })
+    const connectedClients = await Promise.all(
+      Array.from({ length: 6 }, (_, number) => connected(t, broker, { clientId: `guest-${number}` })),
+    )
+    const surplus = Array.from({ length: 6 }, (_, number) => {
+      const client = mqtt.connect(`mqtt://127.0.0.1:${broker.port}`, {
+        clientId: `surplus-${number}`,
+        reconnectPeriod: 0,
+      })
+      client.on('error', () => {})
+      t.after(() => client.end(true))
+      return new Promise<string>((resolve) => {
+        client.once('connect', () => resolve('let in'))
+        client.once('close', () => resolve('refused'))
       })
     })
-    const [connack] = (await happening(client, 'connect')) as [IConnackPacket]
-    assert.equal(connack.sessionPresent, true, clientId)
-    return { client, received, end }
+    assert.deepEqual(
+      await Promise.all(surplus),
+      Array.from({ length: 6 }, () => 'refused'),
+    )
+    assert.ok(connectedClients.every((connected) => connected.connected))
+  })
+}
+
+// Daily: test/core/shared with one shard and three.
+longTest(
+  'shared messages in the queues of sessions that end are delivered to the remaining member, each once',
+  async (t) => {
+    const before = await startBroker(t, { set: ['node.shards=3'] })
+    const brief = ['brief-1', 'brief-2', 'brief-3', 'brief-4']
+    for (const clientId of [...brief, 'steady']) {
+      const member = await connected(t, before, { clientId, ...durable })
+      await member.subscribeAsync('$share/press/job/#', { qos: 2 })
+      await member.endAsync()
+    }
+    const publisher = await connected(t, before, { clientId: 'publisher' })
+    const jobs = Array.from({ length: 300 }, (_, number) => `job ${number}`)
+    for (const [number, job] of jobs.entries())
+      await publisher.publishAsync(`job/${number}`, job, { qos: number % 2 === 0 ? 1 : 2 })
+    publisher.stream.destroy()
+    const broker = await restart(t, before, 2, 'SIGKILL')
+    const steady = mqtt.connect(`mqtt://127.0.0.1:${broker.port}`, {
+      clientId: 'steady',
+      protocolVersion: 5,
+      reconnectPeriod: 0,
+      ...durable,
+    })
+    t.after(() => steady.end(true))
+    const steadyPayloads = payloads(steady, jobs.length)
+    for (const clientId of brief) await (await connected(t, broker, { clientId, clean: true })).endAsync()
+    assert.deepEqual((await steadyPayloads).toSorted(), jobs.toSorted())
+  },
+)
+
+test('the will of a client that reconnects at once precedes its next message', async (t) => {
+  const broker = await configuredBroker()
+  const subscriber = await connected(t, broker, { clientId: 'mourner' })
+  await subscriber.subscribeAsync('own-wills/#', { qos: 1 })
+  const rounds = 20
+  const rows: string[] = []
+  const all = new Promise<void>((resolve) => {
+    subscriber.on('message', (topic, payload) => {
+      const [words] = payload.toString().split('\n', 1)
+      rows.push(`${topic} ${words}`)
+      if (rows.length === 2 * rounds) resolve()
+    })
+  })
+  for (let round = 0; round < rounds; round++) {
+    // A large will is read from the disk again.
+    const payload = payloadOf('will', 60_000)
+    const will = { topic: `own-wills/${round}`, payload, qos: 1, retain: true } as const
+    const author = await connected(t, broker, { clientId: 'author', ...durable, will })
+    author.stream.destroy()
+    const back = await connected(t, broker, { clientId: 'author', ...durable })
+    await back.publishAsync(`own-wills/${round}`, 'back', { qos: 1, retain: true })
+    await back.endAsync()
   }
-  for (const number of numbers) await reconnect(`stored-${number}`)
-  const expected = numbers.map((number) => `${number}`).toSorted()
-  for (const clientId of listenerIds) {
-    const { client, received, end } = await reconnect(clientId)
-    await client.publishAsync(`wills/end of ${clientId}`, '', { qos: 2 })
-    await end
-    assert.deepEqual(received.toSorted(), expected, clientId)
+  await all
+  for (let round = 0; round < rounds; round++) {
+    const ofRound = rows.filter((row) => row.startsWith(`own-wills/${round} `))
+    assert.deepEqual(ofRound, [`own-wills/${round} will`, `own-wills/${round} back`])
   }
 })

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import mqtt from 'mqtt'
-import { shareConfigurableBroker, startBrokerWithApi } from '../management/api.ts'
+import { shareConfigurableBroker } from '../management/api.ts'
 
 suite('topics of clients', () => {
   const configuredBroker = shareConfigurableBroker(['node.shards=2'])
@@ -70,50 +70,6 @@ suite('topics of clients', () => {
     })
     assert.equal(await received, 'for/c2 hello')
     assert.deepEqual((await put([])).json, [])
-  })
-
-  test('have metrics after they are registered, summed over all shards, and stay registered after a restart', async (t) => {
-    const broker = await startBrokerWithApi(t, { set: ['node.shards=2'] })
-    const request = (method: 'DELETE' | 'GET' | 'POST' | 'PUT', body?: unknown, topic = '') =>
-      broker.request(`/api/v5/mqtt/topic_metrics${topic === '' ? '' : `/${encodeURIComponent(topic)}`}`, {
-        method,
-        body,
-      })
-    assert.deepEqual((await request('GET')).json, [])
-    assert.match((await request('POST', { topic: 'a/+' })).text, /BAD_REQUEST.*wildcards/)
-    const added = await request('POST', { topic: 'a/b' })
-    assert.equal(added.status, 200, added.text)
-    assert.equal((await request('POST', { topic: 'a/b' })).status, 409)
-    assert.equal((await request('GET', undefined, 'a/c')).status, 404)
-    const clients = await Promise.all(
-      ['m1', 'm2', 'm3', 'm4'].map((clientId) => mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId })),
-    )
-    t.after(() => clients.forEach((client) => client.end(true)))
-    const [first, ...others] = clients
-    await Promise.all(others.map((client) => client.subscribeAsync('a/#', { qos: 1 })))
-    const received = others.map((client) => new Promise((resolve) => client.once('message', resolve)))
-    await first?.publishAsync('a/b', 'x', { qos: 1 })
-    await Promise.all(received)
-    const { metrics } = (await request('GET', undefined, 'a/b')).json
-    const { 'messages.in.count': input, 'messages.out.count': output, 'messages.qos1.out.count': outputAt1 } = metrics
-    assert.deepEqual([input, output, outputAt1, metrics['messages.dropped.count']], [1, 3, 3, 0])
-    assert.equal(Object.keys(metrics).length, 18)
-    assert.equal((await request('PUT', { action: 'reset', topic: 'a/b' })).status, 204)
-    assert.equal((await request('PUT', { action: 'reset', topic: 'a/c' })).status, 404)
-    const [row] = (await request('GET')).json
-    assert.equal(row.metrics['messages.in.count'], 0)
-    assert.ok(Date.parse(row.reset_time) >= Date.parse(row.create_time))
-    const both = await Promise.all([request('POST', { topic: 'x' }), request('POST', { topic: 'y' })])
-    assert.deepEqual(
-      both.map(({ status }) => status),
-      [200, 200],
-    )
-    await broker.process.stop()
-    const again = await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory, set: ['node.shards=2'] })
-    const topics = (await again.request('/api/v5/mqtt/topic_metrics')).json.map(({ topic }: { topic: string }) => topic)
-    assert.deepEqual(topics.toSorted(), ['a/b', 'x', 'y'])
-    assert.equal((await again.request('/api/v5/mqtt/topic_metrics/x', { method: 'DELETE' })).status, 204)
-    assert.equal((await again.request('/api/v5/mqtt/topic_metrics/x', { method: 'DELETE' })).status, 404)
   })
 
   test('beyond 512 cannot be registered for metrics', async () => {
