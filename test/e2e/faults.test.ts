@@ -12,7 +12,7 @@ import { importNode } from '../node/built-node.ts'
 import { Authority } from '../transports/certificates.ts'
 import { eventually } from './eventually.ts'
 import { type BrokerWithApi, shareConfigurableBroker } from '../management/api.ts'
-import { atEnd, endWith, godwitProgram, startBroker, temporaryFolder, WatchedProcess } from './godwit-process.ts'
+import { atEnd, startBroker, temporaryFolder, WatchedProcess } from './godwit-process.ts'
 
 const { startNode } = await importNode()
 
@@ -227,21 +227,16 @@ const kindOfFile = (name: string): string => name.split('-', 1)[0]
 const openFileLimit = 200
 
 test('more half-open connections than descriptors are accepted and closed, and a healthy client is served', async (t) => {
-  const folder = await temporaryFolder(t)
   // With this timeout, no connection is closed because it sends nothing.
-  const set = ['--set', 'listeners.tcp.bind=127.0.0.1:0', '--set', 'mqtt.idle_timeout=10m']
-  const words = [godwitProgram, 'start', '--data', folder, ...set]
-  const limited = ['-c', `ulimit -n ${openFileLimit}; exec "$0" "$@"`, process.execPath, ...words]
-  const godwit = new WatchedProcess('sh', limited)
-  endWith(t, godwit)
-  const [, port] = await godwit.until(/listening +mqtt:\/\/127\.0\.0\.1:(\d+)/)
+  const set = ['mqtt.idle_timeout=10m']
+  const { port, process: godwit } = await startBroker(t, { maxOpenFiles: openFileLimit, set })
   const sockets: Socket[] = []
   t.after(() => {
     for (const socket of sockets) socket.destroy()
   })
   const closed: Promise<unknown>[] = []
   for (let count = 0; count < openFileLimit + 50; count += 1) {
-    const socket = connect(Number(port), '127.0.0.1').resume()
+    const socket = connect(port, '127.0.0.1').resume()
     socket.on('error', () => {})
     sockets.push(socket)
     closed.push(
@@ -256,6 +251,7 @@ test('more half-open connections than descriptors are accepted and closed, and a
   const surplus = openFileLimit + 50 - openFileLimit / 2
   await firstOf(closed, surplus)
   assert.equal(sockets.length, openFileLimit / 2)
+  await godwit.until(/"name":"connections","message":"all \d+ connections are in use/)
 
   for (const socket of sockets.slice(0, 2)) socket.destroy()
   // The broker may notice the two closed connections only after this attempt; then the client tries again.

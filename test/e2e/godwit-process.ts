@@ -144,6 +144,8 @@ export interface BrokerOptions {
   readonly config?: string
   /** The first start generates the password of the administrator, as without settings. */
   readonly generatesPassword?: boolean
+  /** Of the process. */
+  readonly maxOpenFiles?: number
   /** The broker uses its normal settings of malloc (see bin/godwit.js) and V8, for tests that measure memory. */
   readonly setsMalloc?: boolean
 }
@@ -180,7 +182,17 @@ export async function startBroker(t: Scope, options: BrokerOptions = {}): Promis
   // Without the settings of test/jobs.ts, which keep memory.
   const { GLIBC_TUNABLES: _, ...ownMalloc } = process.env
   const environment = options.setsMalloc === true ? ownMalloc : { ...process.env, ...fastStart }
-  const godwit = runGodwit(t, ['start', '--data', dataDirectory, ...config, ...set], environment)
+  const words = ['start', '--data', dataDirectory, ...config, ...set]
+  const { maxOpenFiles } = options
+  const godwit =
+    maxOpenFiles === undefined
+      ? runGodwit(t, words, environment)
+      : runProgram(
+          t,
+          'sh',
+          ['-c', `ulimit -n ${maxOpenFiles}; exec "$0" "$@"`, process.execPath, godwitProgram, ...words],
+          environment,
+        )
   const [, port] = await godwit.until(/listening +mqtt:\/\/127\.0\.0\.1:(\d+)\s/)
   return { port: Number(port), dataDirectory, process: godwit }
 }

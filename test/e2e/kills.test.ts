@@ -1,6 +1,14 @@
 // What remains when the broker is killed.
 
 import {
+  fallbacksSurvive,
+  linesSurvive,
+  republishedMessagesSurvive,
+  requestsSurvive,
+  rowsSurvive,
+  webhookSurvives,
+} from './restarts/actions.ts'
+import {
   delayedMessagesSurvive,
   largeMessagesSurvive,
   messagesSurvive,
@@ -14,3 +22,9 @@ messagesSurvive(survives, 'SIGKILL')
 sessionsSurviveWithOtherShards(survives, 'SIGKILL')
 largeMessagesSurvive(survives)
 delayedMessagesSurvive(survives)
+republishedMessagesSurvive(survives)
+requestsSurvive(survives)
+webhookSurvives(survives)
+fallbacksSurvive(survives)
+linesSurvive(survives)
+rowsSurvive(survives)

@@ -3,9 +3,10 @@
 /* oxlint-disable no-template-curly-in-string -- templates of rules */
 
 import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
 import { describe, test } from 'node:test'
 import mqtt from 'mqtt'
-import { shareBrokerWithApi, startBrokerWithApi } from '../management/api.ts'
+import { shareBrokerWithApi } from '../management/api.ts'
 import { eventually } from './eventually.ts'
 import { HttpService } from './http-service.ts'
 
@@ -118,38 +119,125 @@ describe('E8 a full queue', () => {
   test('drops results of QoS 0 messages and counts them, with an alarm until the queue has space', async (t) => {
     const service = await HttpService.prepare(t)
     const options = { max_buffer_messages: 2, retry_interval: '20ms', health_check_interval: '100ms' }
-    const broker = await startBrokerWithApi(t, {
-      set: [
-        'node.shards=1',
-        `connectors.http.local.url="http://127.0.0.1:${service.port}"`,
-        `actions.http.hook=${JSON.stringify({ connector: 'local', parameters: { body: '${payload}' }, resource_opts: options })}`,
-        'rule_engine.rules.all={sql="SELECT payload FROM \\"in\\"",actions=["http:hook"]}',
-      ],
-    })
+    const broker = await shared()
+    const post = async (path: string, body: object): Promise<void> => {
+      const response = await broker.request(`/api/v5/${path}`, { method: 'POST', body })
+      assert.equal(response.status, 201, response.text)
+    }
+    await post('connectors', { type: 'http', name: 'full', url: `http://127.0.0.1:${service.port}` })
+    const parameters = { body: '${payload}' }
+    await post('actions', { type: 'http', name: 'full', connector: 'full', parameters, resource_opts: options })
+    await post('rules', { id: 'full', sql: 'SELECT payload FROM "full"', actions: ['http:full'] })
     const alarms = async (): Promise<{ readonly name: string; readonly message: string }[]> =>
       (await broker.request('/api/v4/alarms/activated')).json.data.flatMap((node: { alarms: object[] }) => node.alarms)
     const client = await connect(t, broker.port)
-    for (const payload of ['1', '2', '3', '4']) await client.publishAsync('in', payload, { qos: 0 })
+    for (const payload of ['1', '2', '3', '4']) await client.publishAsync('full', payload, { qos: 0 })
     // The PUBACK follows the handling of all earlier messages of this connection.
     await client.publishAsync('elsewhere', 'x', { qos: 1 })
     const {
       'dropped.queue_full': dropped,
       queuing,
       inflight,
-    } = (await broker.request('/api/v5/actions/http:hook/metrics')).json.metrics
+    } = (await broker.request('/api/v5/actions/http:full/metrics')).json.metrics
     assert.deepEqual([dropped, queuing + inflight], [2, 2])
     await eventually(async () => {
-      const alarm = (await alarms()).find(({ name }) => name === 'action:http:hook')
+      const alarm = (await alarms()).find(({ name }) => name === 'action:http:full')
       assert.match(alarm?.message ?? '', /its queue has 2 messages, the maximum/)
     })
     await service.start()
     await service.until((received) => received.length >= 2)
     await eventually(async () =>
       assert.equal(
-        (await alarms()).some(({ name }) => name === 'action:http:hook'),
+        (await alarms()).some(({ name }) => name === 'action:http:full'),
         false,
       ),
     )
     assert.deepEqual(service.received.map(({ body }) => body).toSorted(), ['1', '2'])
   })
+})
+
+test('SQL is tested on sample data', async () => {
+  const broker = await shared()
+  const run = (sql: string, context: object) =>
+    broker.request('/api/v5/rule_test', { method: 'POST', body: { sql, context } })
+  const sql = 'SELECT payload.t AS t FROM "a/#" WHERE t > 20'
+  assert.deepEqual((await run(sql, { topic: 'a/b', payload: { t: 21 } })).json, { t: 21 })
+  assert.equal((await run(sql, { topic: 'a/b', payload: { t: 1 } })).status, 412)
+  assert.equal((await run('SELECT', {})).status, 400)
+})
+
+test('connectors and actions of EMQX are accepted, and settings without effect are shown only if they were sent', async () => {
+  const broker = await shared()
+  const post = (path: string, body: object) => broker.request(`/api/v5${path}`, { method: 'POST', body })
+  const resource_opts = { health_check_interval: '15s', start_timeout: '5s', start_after_created: true }
+  const connector = await post('/connectors', {
+    type: 'http',
+    name: 'emqx',
+    url: 'http://127.0.0.1:9',
+    pool_type: 'random',
+    pool_size: 4,
+    enable_pipelining: 100,
+    tags: [],
+    resource_opts,
+  })
+  assert.equal(connector.status, 201, connector.text)
+  assert.equal(connector.json.pool_type, 'random')
+  assert.ok(!('max_inactive' in connector.json))
+  const action = await post('/actions', {
+    type: 'http',
+    name: 'emqx',
+    connector: 'emqx',
+    parameters: { method: 'post', path: '', headers: {} },
+    resource_opts: { worker_pool_size: 4, request_ttl: '45s', query_mode: 'async', max_buffer_bytes: '256MB' },
+  })
+  assert.equal(action.status, 201, action.text)
+  assert.equal(action.json.resource_opts.request_ttl, '45s')
+  assert.ok(!('metrics_flush_interval' in action.json.resource_opts))
+  const wrong = await post('/actions', {
+    type: 'http',
+    name: 'other',
+    connector: 'emqx',
+    resource_opts: { request_tll: 1 },
+  })
+  assert.equal(wrong.status, 400)
+})
+
+test('an action is not shown as connected if its service accepts requests without responding', async (t) => {
+  let isSilent = false
+  const held: (() => void)[] = []
+  const server = createServer((request, response) => {
+    request.resume()
+    request.on('end', () => (isSilent ? held.push(() => response.end()) : response.end()))
+  })
+  t.after(() => server.closeAllConnections())
+  t.after(() => server.close())
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  assert.ok(typeof address === 'object' && address !== null)
+  const broker = await shared()
+  const post = async (path: string, body: object): Promise<void> => {
+    const response = await broker.request(`/api/v5/${path}`, { method: 'POST', body })
+    assert.equal(response.status, 201, response.text)
+  }
+  await post('connectors', { type: 'http', name: 'silent', url: `http://127.0.0.1:${address.port}/` })
+  const resource_opts = { request_timeout: '1h' }
+  await post('actions', { type: 'http', name: 'silent', connector: 'silent', resource_opts })
+  await post('rules', { id: 'silent', sql: 'SELECT * FROM "silent/#"', actions: ['http:silent'] })
+  const untilStatus = async (status: string): Promise<{ readonly status_reason: string }> => {
+    for (;;) {
+      const { json } = await broker.request('/api/v5/actions/http:silent')
+      if (json.status === status) return json
+      await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+  }
+  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`)
+  t.after(() => client.end(true))
+  await client.publishAsync('silent/1', 'acknowledged', { qos: 1 })
+  await untilStatus('connected')
+  isSilent = true
+  await client.publishAsync('silent/1', 'not acknowledged', { qos: 1 })
+  assert.match((await untilStatus('connecting')).status_reason, /not responded/)
+  isSilent = false
+  for (const respond of held) respond()
+  await untilStatus('connected')
 })

@@ -1,22 +1,19 @@
 // Rules of the configuration in the whole program: messages are republished or sent to an HTTP service.
 
+/* oxlint-disable no-template-curly-in-string -- templates of rules */
+
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
-import { describe, test } from 'node:test'
+import { describe, test, type TestContext } from 'node:test'
 import mqtt from 'mqtt'
-import { type Broker, type Scope, startBroker, temporaryFolder } from './godwit-process.ts'
-import { runHere } from '../cli/run-here.ts'
-import { shareConfigurableBroker } from '../management/api.ts'
+import { type Broker, runGodwit, type Scope, temporaryFolder } from './godwit-process.ts'
+import { type BrokerWithApi, shareConfigurableBroker } from '../management/api.ts'
+import { eventually } from './eventually.ts'
 import { HttpService } from './http-service.ts'
 
 const configuredBroker = shareConfigurableBroker(['node.shards=2'])
-
-async function startWith(t: Scope, configuration: string, set: readonly string[] = []): Promise<Broker> {
-  const dataDirectory = await temporaryFolder(t)
-  await writeFile(join(dataDirectory, 'godwit.conf'), configuration)
-  return startBroker(t, { dataDirectory, set })
-}
 
 async function connect(t: Scope, { port }: Broker, clientId: string) {
   const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`, {
@@ -87,36 +84,6 @@ describe('a rule that republishes', () => {
       ['own/first', 'own/again', 'ping', 'pong', 'ping', 'end'],
     )
   })
-
-  test('delivers its result to a persistent session although the broker is killed after PUBACK', async (t) => {
-    const configuration = `rule_engine.rules.copy {
-      sql = """SELECT payload FROM "in" """
-      actions = [{ function = republish, args { topic = "out", qos = 1 } }]
-    }`
-    const broker = await startWith(t, configuration)
-    const options = { clientId: 'offline', clean: false, properties: { sessionExpiryInterval: 3_600 } } as const
-    const firstConnection = await mqtt.connectAsync(url(broker.port), { ...options, protocolVersion: 5 })
-    await firstConnection.subscribeAsync('out', { qos: 1 })
-    await firstConnection.endAsync()
-    const publisher = await connect(t, broker, 'publisher')
-    publisher.on('error', () => {})
-    for (let number = 0; number < 20; number++) await publisher.publishAsync('in', String(number), { qos: 1 })
-    await broker.process.stop('SIGKILL')
-    const again = await startBroker(t, { dataDirectory: broker.dataDirectory })
-    const reconnected = mqtt.connect(url(again.port), { ...options, protocolVersion: 5, reconnectPeriod: 0 })
-    t.after(() => reconnected.end(true))
-    const payloads: string[] = []
-    await new Promise<void>((resolve) => {
-      reconnected.on('message', (_topic, payload) => {
-        payloads.push(payload.toString())
-        if (payloads.length === 20) resolve()
-      })
-    })
-    assert.deepEqual(
-      payloads,
-      Array.from({ length: 20 }, (_, number) => String(number)),
-    )
-  })
 })
 
 test('invalid SQL of a rule prevents the start, and the error has key, line, column and caret', async (t) => {
@@ -125,9 +92,10 @@ test('invalid SQL of a rule prevents the start, and the error has key, line, col
     join(dataDirectory, 'godwit.conf'),
     'rule_engine.rules.bad { sql = """SELECT *\nFORM "a" """, actions = [{function = console}] }',
   )
-  const { code, errors } = await runHere(['start', '--data', dataDirectory])
-  assert.equal(code, 1)
-  assert.match(errors, /rule_engine\.rules\.bad\.sql: line 2, column 1/)
+  // A process of the bundle takes half the processor time of `runHere`, which loads the sources.
+  const failed = runGodwit(t, ['start', '--data', dataDirectory])
+  assert.equal(await failed.ended, 1)
+  assert.match(failed.errors, /rule_engine\.rules\.bad\.sql: line 2, column 1/)
 })
 
 const hook = (port: number, options = ''): string => `
@@ -152,40 +120,6 @@ describe('an action over HTTP', () => {
     )
     const [{ method, path, headers }] = service.received
     assert.deepEqual([method, path, headers['x-topic']], ['POST', '/base/in/a', 'in/a'])
-  })
-
-  test('loses no acknowledged message if the service is unavailable and the broker is killed', async (t) => {
-    const service = await HttpService.prepare(t)
-    const broker = await startWith(t, hook(service.port), ['node.shards=2'])
-    const acknowledged = new Set<string>()
-    const first = Promise.withResolvers<void>()
-    for (const clientId of ['first', 'second', 'third']) {
-      const publisher = await connect(t, broker, clientId)
-      publisher.on('error', () => {})
-      for (let number = 0; number < 100; number++) {
-        const payload = `${clientId} ${number}`
-        publisher.publishAsync('in/a', payload, { qos: number % 2 === 0 ? 1 : 2 }).then(
-          () => {
-            acknowledged.add(payload)
-            first.resolve()
-          },
-          () => {},
-        )
-      }
-    }
-    await first.promise
-    const last = await connect(t, broker, 'last')
-    await last.publishAsync('in/a', 'last', { qos: 1 })
-    await broker.process.stop('SIGKILL')
-    const promised = new Set(acknowledged)
-    assert.ok(promised.size > 0)
-    // The broker starts while the service is unavailable, with another number of shards.
-    await startBroker(t, { dataDirectory: broker.dataDirectory, set: ['node.shards=3'] })
-    await service.start()
-    await service.until((received) => {
-      const bodies = new Set(received.map(({ body }) => body))
-      return [...promised].every((payload) => bodies.has(payload))
-    })
   })
 
   test('a refused message becomes a dead letter after its retries, and other messages are sent', async (t) => {
@@ -225,4 +159,200 @@ describe('an action over HTTP', () => {
       service.stop()
     }
   })
+})
+
+const publishers = ['north', 'south', 'west']
+const messages = 200
+
+test('messages of one publisher reach an HTTP service in their order, also when it refuses some for a while', async (t) => {
+  const service = await HttpService.start(t)
+  let requestCount = 0
+  const accepted = new Map<string, number[]>(publishers.map((name) => [name, []]))
+  service.statusFor = ({ body }) => {
+    if (++requestCount % 31 === 0) return 503
+    const [name = '', number = ''] = body.split(' ')
+    accepted.get(name)?.push(Number(number))
+    return 200
+  }
+  const broker = await configuredBroker([
+    `connectors.http.ordered.url="http://127.0.0.1:${service.port}"`,
+    'actions.http.ordered={connector=ordered,parameters.body="${clientid} ${payload}",resource_opts.retry_interval=10ms}',
+    'rule_engine.rules.ordered={sql="SELECT clientid, payload FROM \\"ordered/#\\"",actions=["http:ordered"]}',
+  ])
+  await Promise.all(
+    publishers.map(async (clientId) => {
+      const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId })
+      t.after(() => client.end(true))
+      await Promise.all(
+        Array.from({ length: messages }, (_, number) =>
+          client.publishAsync(`ordered/${number % 3}`, `${number}`, { qos: 1 }),
+        ),
+      )
+    }),
+  )
+  const count = (): number => [...accepted.values()].reduce((sum, { length }) => sum + length, 0)
+  await service.until(() => count() >= publishers.length * messages)
+  const expected = Array.from({ length: messages }, (_, number) => number)
+  for (const name of publishers) assert.deepEqual(accepted.get(name), expected, name)
+})
+
+// Results that a service refuses permanently, or that the queue of an action drops, go to the fallbacks of the action.
+
+const quick = { max_retries: 0, retry_interval: '20ms' }
+const toFailed = { kind: 'republish', args: { topic: 'failed/${clientid}', payload: '${topic} ${payload}' } }
+const toSecond = { kind: 'reference', type: 'http', name: 'second' }
+
+/**
+ * Settings of an action `name`, and of `second` for its fallback. Dead letters of an action remain when it is removed, so each test has
+ * another action.
+ */
+function settings(
+  name: string,
+  { service, second = service }: { readonly service: HttpService; readonly second?: HttpService },
+  fallbacks: readonly object[],
+  options: object = {},
+) {
+  const body = '${payload}'
+  const hook = { connector: 'local', parameters: { path: 'hook', body }, resource_opts: { ...quick, ...options } }
+  const other = { connector: 'other', parameters: { path: 'second', body: '${clientid}: ${payload}' } }
+  return [
+    `connectors.http={local={url="http://127.0.0.1:${service.port}"},other={url="http://127.0.0.1:${second.port}"}}`,
+    `actions.http.${name}=${JSON.stringify({ ...hook, fallback_actions: fallbacks })}`,
+    `actions.http.second=${JSON.stringify({ ...other, resource_opts: quick })}`,
+    `rule_engine.rules.all={sql="SELECT * FROM \\"in/#\\", \\"failed/#\\"",actions=["http:${name}"]}`,
+  ]
+}
+
+/** Connects the client `p` and collects the messages of `failed/#`. */
+async function watcherOf(t: TestContext, broker: { readonly port: number }) {
+  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'p' })
+  t.after(() => client.end(true))
+  const failed: { readonly topic: string; readonly payload: Buffer; readonly qos: number }[] = []
+  client.on('message', (topic, payload, { qos }) => failed.push({ topic, payload, qos }))
+  await client.subscribeAsync('failed/#', { qos: 1 })
+  return { client, failed }
+}
+
+async function metricsOf(broker: BrokerWithApi, action: string) {
+  return (await broker.request(`/api/v5/actions/${action}/metrics`)).json.metrics
+}
+
+test('a result that a service refuses goes to all fallbacks and does not become a dead letter; other results are sent', async (t) => {
+  const service = await HttpService.start(t)
+  service.statusFor = ({ body, path }) => (path === '/hook' && body.includes('poison') ? 400 : 200)
+  const broker = await configuredBroker(settings('first', { service }, [toSecond, toFailed]))
+  const { client, failed } = await watcherOf(t, broker)
+  for (const payload of ['a', 'poison 1', 'b']) await client.publishAsync('in/x', payload, { qos: 1 })
+  await service.until((received) => received.length >= 4)
+  await eventually(() => assert.equal(failed.length, 1))
+  assert.deepEqual(
+    failed.map(({ topic, payload, qos }) => [topic, payload.toString(), qos]),
+    [['failed/p', 'in/x poison 1', 1]],
+  )
+  const bodies = service.received.map(({ path, body }) => `${path} ${body}`)
+  assert.deepEqual(bodies.toSorted(), ['/hook a', '/hook b', '/hook poison 1', '/second p: poison 1'])
+  await eventually(async () => assert.equal((await metricsOf(broker, 'http:second')).success, 1))
+  await eventually(async () => {
+    const { matched, success, failed: refused, dead_letters, queuing, inflight } = await metricsOf(broker, 'http:first')
+    assert.deepEqual([matched, success, refused, dead_letters, queuing, inflight], [3, 2, 1, 0, 0, 0])
+  })
+  const rule = (await broker.request('/api/v5/rules/all/metrics')).json.metrics
+  assert.deepEqual([rule['matched'], rule['actions.total'], rule['actions.failed']], [3, 3, 1])
+})
+
+test('a result of another rule for a message of a fallback has no fallbacks: if it is refused, it becomes a dead letter', async (t) => {
+  const service = await HttpService.start(t)
+  service.statusFor = () => 400
+  const echo = 'rule_engine.rules.echo={sql="SELECT * FROM \\"failed/#\\"",actions=["http:echoed"]}'
+  const broker = await configuredBroker([...settings('echoed', { service }, [toFailed]), echo])
+  const { client, failed } = await watcherOf(t, broker)
+  await client.publishAsync('in/x', 'poison', { qos: 1 })
+  await eventually(async () => assert.equal((await metricsOf(broker, 'http:echoed')).dead_letters, 1))
+  const [letter] = (await broker.request('/api/v5/actions/http:echoed/dead_letters')).json.data
+  assert.equal(letter.rule, 'echo')
+  await eventually(() => assert.equal(failed.length, 1))
+  const bodies = service.received.map(({ body }) => body)
+  assert.deepEqual(bodies, ['poison', 'in/x poison'])
+})
+
+test('if a fallback fails permanently, the result becomes a dead letter with both reasons, which can be sent again', async (t) => {
+  const service = await HttpService.start(t)
+  service.statusFor = () => 400
+  const wrong = { kind: 'republish', args: { topic: 'failed/#' } }
+  const broker = await configuredBroker(settings('lettered', { service }, [wrong, toFailed]))
+  const { client, failed } = await watcherOf(t, broker)
+  await client.publishAsync('in/x', 'poison', { qos: 1 })
+  await eventually(async () => assert.equal((await metricsOf(broker, 'http:lettered')).dead_letters, 1))
+  const [letter] = (await broker.request('/api/v5/actions/http:lettered/dead_letters')).json.data
+  assert.deepEqual([letter.reason, letter.payload], ['HTTP status 400; fallback republish: invalid-topic', 'poison'])
+  await eventually(() => assert.equal(failed.length, 1))
+  service.statusFor = () => 200
+  await broker.request('/api/v5/actions/http:lettered/dead_letters/retry', { method: 'POST' })
+  await service.until((received) => received.length >= 2)
+  assert.equal(service.received[1]?.body, 'poison')
+})
+
+test('a result that the queue of an action drops goes to its fallbacks at once', async (t) => {
+  const service = await HttpService.prepare(t)
+  const limits = { max_buffer_messages: 2, overflow: 'drop' }
+  const broker = await configuredBroker(settings('dropping', { service }, [toFailed], limits))
+  const { client, failed } = await watcherOf(t, broker)
+  for (const payload of ['1', '2', '3', '4']) await client.publishAsync('in/x', payload, { qos: 1 })
+  await eventually(() => assert.equal(failed.length, 2))
+  assert.deepEqual(
+    failed.map(({ payload }) => payload.toString()),
+    ['in/x 3', 'in/x 4'],
+  )
+  await eventually(async () => {
+    const { queuing, inflight, 'dropped.queue_full': dropped } = await metricsOf(broker, 'http:dropping')
+    assert.deepEqual([queuing + inflight, dropped], [2, 2])
+  })
+})
+
+test('fallbacks are checked and shown, and an action that is a fallback cannot be deleted', async () => {
+  const broker = await configuredBroker()
+  const toOther = { ...toSecond, name: 'other' }
+  const post = (path: string, body: object) => broker.request(`/api/v5${path}`, { method: 'POST', body })
+  assert.equal((await post('/connectors', { type: 'http', name: 'checked', url: 'http://127.0.0.1:9' })).status, 201)
+  const action = { type: 'http', name: 'named', connector: 'checked' }
+  for (const [fallback, problem] of [
+    [{ kind: 'reference', type: 'http', name: 'other' }, /there is no action http:other/],
+    [{ kind: 'reference', type: 'http', name: 'named' }, /cannot be its own fallback/],
+    [{ kind: 'republish', args: {} }, /republish needs args.topic/],
+    [{ kind: 'other' }, /kind of a fallback is reference or republish/],
+  ] as const) {
+    const refused = await post('/actions', { ...action, fallback_actions: [fallback] })
+    assert.equal(refused.status, 400)
+    assert.match(refused.text, problem)
+  }
+  assert.equal((await post('/actions', { ...action, name: 'other' })).status, 201)
+  const made = await post('/actions', { ...action, fallback_actions: [toOther, toFailed] })
+  assert.equal(made.status, 201, made.text)
+  const [first, republish] = (await broker.request('/api/v5/actions/http:named')).json.fallback_actions
+  assert.deepEqual(first, toOther)
+  assert.equal(republish.args.topic, 'failed/${clientid}')
+  const used = await broker.request('/api/v5/actions/http:other', { method: 'DELETE' })
+  assert.equal(used.status, 400)
+  assert.match(used.text, /used by http:named/)
+})
+
+test('publishers get PUBACK while the service of an action is unavailable', async (t) => {
+  const server = createServer((request, response) => {
+    request.resume()
+    request.on('end', () => response.end())
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  assert.ok(typeof address === 'object' && address !== null)
+  const broker = await configuredBroker([
+    `connectors.http.service={url="http://127.0.0.1:${address.port}/"}`,
+    'actions.http.stored={connector=service,resource_opts.retry_interval=100ms}',
+    'rule_engine.rules.all={sql="SELECT * FROM \\"readings/#\\"",actions=["http:stored"]}',
+  ])
+  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`)
+  t.after(() => client.end(true))
+  for (let number = 0; number < 40; number++) await client.publishAsync('readings/1', 'acknowledged', { qos: 1 })
+  server.close()
+  server.closeAllConnections()
+  for (let number = 0; number < 40; number++) await client.publishAsync('readings/1', 'stored', { qos: 1 })
 })

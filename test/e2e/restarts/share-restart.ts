@@ -11,7 +11,9 @@ export interface Survival {
   /** Settings of both starts. */
   readonly set?: readonly string[]
   /** Runs at the same time as those of the other tests. */
-  readonly before: (broker: BrokerWithApi) => Promise<void>
+  readonly before?: (broker: BrokerWithApi) => Promise<void>
+  /** Runs after all of these. When it resolves, the broker ends at once. */
+  readonly rightBefore?: (broker: BrokerWithApi) => Promise<void>
   readonly after: (t: TestContext, broker: BrokerWithApi) => Promise<void>
 }
 
@@ -33,7 +35,8 @@ export function shareRestart({ signal, shards }: Restart): Survives {
     const survivals = await Promise.all(prepared.map((prepare) => prepare(scope)))
     const set = survivals.flatMap((survival) => survival.set ?? [])
     const broker = await startBrokerWithApi(scope, { set: [`node.shards=${shards[0]}`, ...set] })
-    const outcomes = await Promise.allSettled(survivals.map(({ before }) => before(broker)))
+    const outcomes = await Promise.allSettled(survivals.map(({ before }) => before?.(broker)))
+    await Promise.all(survivals.map(({ rightBefore }) => rightBefore?.(broker)))
     const code = await broker.process.stop(signal)
     const { dataDirectory } = broker
     const again = await startBrokerWithApi(scope, { dataDirectory, set: [`node.shards=${shards[1]}`, ...set] })

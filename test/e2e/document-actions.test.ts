@@ -1,83 +1,16 @@
-// Actions for Elasticsearch. Debian has no package of it, so this stub implements the documented bulk API.
+// Actions for Elasticsearch and MongoDB, with stubs of their protocols, because no servers are available for the tests.
 
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { createServer, type IncomingMessage } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import mqtt from 'mqtt'
-import { actionView, deadLettersOf, publishAll, ruleTo, until } from '../clients/sink-stage.ts'
+import { actionView, deadLettersOf, hasAllNumbers, publishAll, ruleTo, until } from '../clients/sink-stage.ts'
 import { shareConfigurableBroker } from '../management/api.ts'
+import { BulkStub, idOf } from './elasticsearch-stub.ts'
 import type { Scope } from './godwit-process.ts'
+import { MongodbStub } from './mongodb-stub.ts'
 
-interface Operation {
-  readonly name: string
-  readonly place: { readonly _index: string; readonly _id?: string }
-  readonly document: Record<string, unknown> | undefined
-}
-
-function idOf({ place: { _id: id } }: Operation): string | undefined {
-  return id
-}
-
-class BulkStub {
-  readonly port: number
-  readonly operations: Operation[] = []
-  readonly authorizations = new Set<string | undefined>()
-  /** Sets the status of an operation and of a whole request. */
-  statusOf: (operation: Operation) => number = () => 201
-  statusOfAll: (operations: readonly Operation[]) => number = () => 200
-
-  private constructor(port: number) {
-    this.port = port
-  }
-
-  static async start(t: Scope): Promise<BulkStub> {
-    const server = createServer()
-    server.listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    const stub = new BulkStub((server.address() as AddressInfo).port)
-    server.on('request', (request: IncomingMessage, response) => {
-      const parts: Buffer[] = []
-      request.on('data', (part: Buffer) => parts.push(part))
-      request.on('end', () => {
-        stub.authorizations.add(request.headers.authorization)
-        if (request.method === 'GET') return response.end('{}')
-        const operations = operationsOf(Buffer.concat(parts).toString())
-        const status = stub.statusOfAll(operations)
-        if (status !== 200) return response.writeHead(status).end('{"error":"no"}')
-        const items = operations.map((operation) => {
-          const own = stub.statusOf(operation)
-          if (own < 300) stub.operations.push(operation)
-          const error = own < 300 ? {} : { error: { type: 'mapper_parsing_exception', reason: 'failed to parse' } }
-          return { [operation.name]: { status: own, ...error } }
-        })
-        return response.end(
-          JSON.stringify({ errors: items.some((item) => JSON.stringify(item).includes('error')), items }),
-        )
-      })
-    })
-    t.after(() => {
-      server.closeAllConnections()
-      server.close()
-    })
-    return stub
-  }
-}
-
-function operationsOf(text: string): Operation[] {
-  assert.ok(text.endsWith('\n'))
-  const lines = text.slice(0, -1).split('\n')
-  const operations: Operation[] = []
-  for (let at = 0; at < lines.length; at++) {
-    const [[name, place] = ['', {}]] = Object.entries(JSON.parse(lines[at]) as Record<string, Operation['place']>)
-    const document = name === 'delete' ? undefined : (JSON.parse(lines[++at]) as Record<string, unknown>)
-    operations.push({ name, place: place as Operation['place'], document })
-  }
-  return operations
-}
-
-const options = 'resource_opts={batch_size=20,retry_interval=50ms,max_retries=1,health_check_interval=100ms}'
+const elasticsearchOptions =
+  'resource_opts={batch_size=20,retry_interval=50ms,max_retries=1,health_check_interval=100ms}'
 const configuredBroker = shareConfigurableBroker(['node.shards=2'])
 let actions = 0
 
@@ -88,7 +21,7 @@ async function startWithStub(t: Scope, parameters: string) {
   const action = `elasticsearch:${name}`
   const broker = await configuredBroker([
     `connectors.elasticsearch.e={server="127.0.0.1:${stub.port}",authentication={username=u,password=p}}`,
-    `actions.elasticsearch.${name}={connector=e,parameters={${parameters}},${options}}`,
+    `actions.elasticsearch.${name}={connector=e,parameters={${parameters}},${elasticsearchOptions}}`,
     ruleTo(action),
   ])
   const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, { reconnectPeriod: 0 })
@@ -166,4 +99,74 @@ test('a wrong password is reported as the reason, and no message becomes a dead 
   assert.deepEqual(await deadLettersOf(broker, action), [])
   stub.statusOfAll = () => 200
   await until(broker, action, async () => stub.operations.length === 1)
+})
+
+const mongodbOptions =
+  'resource_opts={batch_size=20,retry_interval=100ms,max_retries=1,request_timeout=20s,health_check_interval=200ms}'
+
+/** Metrics and dead letters of an action remain when it is removed, so each test has another action. */
+async function brokerWith(t: Scope, action: string, port: number, parameters: string) {
+  const [, name = ''] = action.split(':')
+  const broker = await configuredBroker([
+    `connectors.mongodb.plant={parameters={server="127.0.0.1:${port}"},database=plant,connect_timeout=1s}`,
+    `actions.mongodb.${name}={connector=plant,parameters={${parameters}},${mongodbOptions}}`,
+    ruleTo(action),
+  ])
+  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, { reconnectPeriod: 0 })
+  t.after(() => client.end(true))
+  return { broker, client }
+}
+
+test('each document is stored once, although the server is unavailable and closes connections without a response', async (t) => {
+  const stub = await MongodbStub.start(t)
+  const action = 'mongodb:documents'
+  const parameters = 'collection="readings_${qos}",payload_template="${payload}"'
+  const { broker, client } = await brokerWith(t, action, stub.port, parameters)
+  await publishAll(client, 0, 50)
+  let inserts = 0
+  stub.acknowledges = () => ++inserts % 3 !== 0
+  await publishAll(client, 50, 100)
+  await stub.stop()
+  await publishAll(client, 100, 150)
+  await until(broker, action, async () => (await actionView(broker, action)).status === 'disconnected')
+  await stub.restart()
+  await publishAll(client, 150, 200)
+  await until(broker, action, async () => {
+    const { json } = await broker.request(`/api/v5/actions/${action}/metrics`)
+    return json.metrics.success === 200
+  })
+  const documents = stub.collections.get('readings_1') ?? []
+  assert.equal(documents.length, 200)
+  assert.ok(
+    hasAllNumbers(
+      documents.map((document) => JSON.stringify(document)),
+      200,
+    ),
+  )
+  assert.match(String(documents[0]?.['_id']), /^[0-9a-f]{24}$/)
+})
+
+test('a document that MongoDB refuses becomes a dead letter, and the others arrive', async (t) => {
+  const stub = await MongodbStub.start(t)
+  const action = 'mongodb:refused'
+  const parameters = 'collection=all,payload_template="${payload}"'
+  const { broker, client } = await brokerWith(t, action, stub.port, parameters)
+  const publish = (document: object): Promise<unknown> =>
+    client.publishAsync('readings/1', JSON.stringify(document), { qos: 1 })
+  await publish({ number: 5, at: { $date: 'no date' } })
+  await publish({ number: 0, unique: 'a', at: 'ISODate(2026-11-26T12:00:00.000Z)' })
+  await publish({ number: 1, unique: 'a' })
+  await publish({ number: 2, invalid: true })
+  await publish({ number: 3, _id: 'own' })
+  await publish({ number: 4 })
+  await until(broker, action, async () => (await deadLettersOf(broker, action)).length === 3)
+  const reasons = (await deadLettersOf(broker, action)).map(({ reason }) => reason).join('\n')
+  assert.match(reasons, /the document is not valid/)
+  assert.match(reasons, /E11000 .* index: unique_1/)
+  assert.match(reasons, /Document failed validation/)
+  await until(broker, action, async () => stub.collections.get('all')?.length === 3)
+  const documents = stub.collections.get('all') ?? []
+  assert.deepEqual(new Set(documents.map(({ number }) => number)), new Set([0, 3, 4]))
+  assert.deepEqual(documents.find(({ number }) => number === 0)?.['at'], new Date('2026-11-26T12:00:00.000Z'))
+  assert.equal(documents.find(({ number }) => number === 3)?.['_id'], 'own')
 })

@@ -1,14 +1,16 @@
-// Actions that write files, in the whole program: acknowledged messages are in a file, also if the broker is killed.
+// Actions that write files and SQLite files. That acknowledged messages are in them although the broker is killed is tested in kills.test.ts.
 
 import assert from 'node:assert/strict'
-import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
 import mqtt from 'mqtt'
-import { shardOf } from '../../src/core/index.ts'
-import { shareConfigurableBroker, startBrokerWithApi, type BrokerWithApi } from '../management/api.ts'
+import { actionView, publishAll, ruleTo, until as untilAction } from '../clients/sink-stage.ts'
+import { shareConfigurableBroker, type BrokerWithApi } from '../management/api.ts'
 import { eventually } from './eventually.ts'
 import { type Scope, temporaryFolder } from './godwit-process.ts'
+import { linesIn } from './lines-in.ts'
 
 const configuredBroker = shareConfigurableBroker(['node.shards=1'])
 
@@ -25,69 +27,8 @@ function until(look: () => Promise<boolean>): Promise<void> {
   return eventually(async () => assert.ok(await look()))
 }
 
-/** The lines of all files of a folder. If a file is renamed while it is read, an assertion fails, and `until` repeats the call. */
-async function linesIn(folder: string): Promise<readonly string[]> {
-  const names = await readdir(folder).catch(() => [])
-  const texts = await Promise.all(
-    names.map((name) =>
-      readFile(join(folder, name), 'utf8').catch((error: NodeJS.ErrnoException) => {
-        assert.notEqual(error.code, 'ENOENT', `${name} was renamed`)
-        throw error
-      }),
-    ),
-  )
-  return texts.flatMap((text) => text.split('\n').slice(0, -1))
-}
-
-/** Client IDs of which each of two shards owns two. */
-const clientIds = [0, 1].flatMap((shard) =>
-  Array.from({ length: 20 }, (_, number) => `publisher-${number}`)
-    .filter((clientId) => shardOf(clientId, 2) === shard)
-    .slice(0, 2),
-)
-
 const rule = (action: string, columns = '*'): string =>
   `rule_engine.rules.all={sql="SELECT ${columns} FROM \\"in/#\\"",actions=["${action}"]}`
-
-test('each acknowledged message is a line of a file of its shard, also after a kill, and only the system user can read the files', async (t) => {
-  const set = [
-    'node.shards=2',
-    'connectors.disk_log.files={filepath="exports/in.jsonl",max_file_size=2KB,max_file_number=1000}',
-    `actions.disk_log.all={connector=files,${options}}`,
-    rule('disk_log:all', 'topic, payload.number as number'),
-  ]
-  const broker = await startBrokerWithApi(t, { set })
-  const acknowledged = new Set<number>()
-  const publishFrom = async (at: BrokerWithApi, first: number, count: number): Promise<void> => {
-    const clients = await Promise.all(clientIds.map((clientId) => connect(t, at, clientId)))
-    const sent = Array.from({ length: count }, async (_, index) => {
-      const number = first + index
-      await clients[index % clients.length].publishAsync('in/a', JSON.stringify({ number }), { qos: 1 })
-      acknowledged.add(number)
-    })
-    await Promise.allSettled(sent.slice(0, -1))
-    await sent.at(-1)
-  }
-  await publishFrom(broker, 0, 300)
-  await broker.process.stop('SIGKILL')
-  const again = await startBrokerWithApi(t, { set, dataDirectory: broker.dataDirectory })
-  await publishFrom(again, 300, 20)
-  const folder = join(broker.dataDirectory, 'exports')
-  const numbersIn = async (): Promise<ReadonlySet<number>> =>
-    new Set((await linesIn(folder)).map((line) => (JSON.parse(line) as { readonly number: number }).number))
-  await until(async () => {
-    const numbers = await numbersIn()
-    return [...acknowledged].every((number) => numbers.has(number))
-  })
-  assert.equal(acknowledged.size, 320)
-  const names = await readdir(folder)
-  assert.ok(names.includes('in.jsonl') && names.includes('in-shard1.jsonl') && names.includes('in.jsonl.1'))
-  for (const name of names) {
-    const { mode, size } = await stat(join(folder, name))
-    assert.equal(mode & 0o777, 0o600)
-    assert.ok(size <= 2_048, `${name} has ${size} bytes`)
-  }
-})
 
 test('rows of CSV have a header and quoted values', async (t) => {
   const broker = await configuredBroker([
@@ -146,4 +87,65 @@ test('over the API, only files in the data directory or in node.allowed_director
     assert.equal(response.status, status, `${filepath}: ${response.text}`)
     if (status === 400) assert.match(response.text, /filepath/)
   }
+})
+
+const action = 'sqlite:rows'
+const sqliteOptions =
+  'resource_opts={retry_interval=100ms,max_retries=1,request_timeout=1s,health_check_interval=200ms}'
+const table = 'CREATE TABLE IF NOT EXISTS readings (number INTEGER UNIQUE ON CONFLICT IGNORE, text TEXT NOT NULL)'
+const sql = "INSERT INTO readings (number, text) VALUES (${payload.number}, '${payload.text}')"
+
+const configuration = (create = `,create_table="${table}"`): readonly string[] => [
+  'connectors.sqlite.file={path="exports/locked.db"}',
+  `actions.sqlite.rows={connector=file,parameters={sql="${sql}"${create}},${sqliteOptions}}`,
+  ruleTo(action),
+]
+
+/** The time that this process waits for a lock while the broker writes. */
+const lockMs = 30_000
+
+const rowsOf = (file: string): readonly Record<string, unknown>[] => {
+  const database = new DatabaseSync(file, { readOnly: true, timeout: lockMs })
+  try {
+    return database.prepare('SELECT * FROM readings ORDER BY number').all()
+  } finally {
+    database.close()
+  }
+}
+
+test('a missing table or a locked file is shown as the reason, and the rows stay queued', async (t) => {
+  const broker = await configuredBroker(configuration(''))
+  const file = join(broker.dataDirectory, 'exports/locked.db')
+  const client = await connect(t, broker)
+  const shows = (reason: RegExp): Promise<void> =>
+    untilAction(broker, action, async () => reason.test((await actionView(broker, action)).status_reason))
+  await publishAll(client, 0, 10)
+  await shows(/no such table: readings/)
+  const database = new DatabaseSync(file, { timeout: lockMs })
+  t.after(() => database.close())
+  database.exec(`${table}; BEGIN EXCLUSIVE`)
+  await publishAll(client, 10, 20)
+  await shows(/database is locked/)
+  database.exec('COMMIT')
+  await untilAction(broker, action, async () => rowsOf(file).length === 20)
+  await untilAction(broker, action, async () => (await actionView(broker, action)).status === 'connected')
+})
+
+test('other statements, and files outside of the allowed directories, are refused', async () => {
+  const broker = await configuredBroker(configuration())
+  const create = (path: string, name: string, parameters: object = {}) =>
+    broker.request(`/api/v5/${path}`, { method: 'POST', body: { type: 'sqlite', name, ...parameters } })
+  for (const statement of ["ATTACH '/tmp/x.db' AS x", 'PRAGMA journal_mode = OFF', "VACUUM INTO '/tmp/x.db'", '']) {
+    const response = await create('actions', 'other', { connector: 'file', parameters: { sql: statement } })
+    assert.equal(response.status, 400, statement)
+    assert.match(response.text, /begins with INSERT, REPLACE, UPDATE, DELETE or WITH/)
+  }
+  const second = `${table}; ATTACH '/tmp/x.db' AS x`
+  const tables = await create('actions', 'other', { connector: 'file', parameters: { sql, create_table: second } })
+  assert.match(tables.text, /create_table: write one statement/)
+  const outside = await create('connectors', 'outside', { path: '/tmp/elsewhere/readings.db' })
+  assert.equal(outside.status, 400)
+  assert.match(outside.text, /node\.allowed_directories/)
+  const own = await create('connectors', 'own', { path: 'store/readings.db' })
+  assert.match(own.text, /reserved for the broker/)
 })
