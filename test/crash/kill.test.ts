@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { fastStart } from '../e2e/godwit-process.ts'
 import { runCrashScenario } from './crash-scenario.ts'
 import { longTest, testLength } from '../test-length.ts'
 
@@ -26,8 +27,9 @@ async function crashRepeatedly(
   t.after(() => rmSync(dataDirectory, { recursive: true, force: true }))
   const seed = Number(process.env['GODWIT_CRASH_SEED'] ?? 1)
   t.diagnostic(`seed ${seed}; another with GODWIT_CRASH_SEED, more crashes with npm run crash`)
-  const set = [`node.shards=${shards}`]
-  const { faults, acknowledged } = await runCrashScenario({ seed, rounds, dataDirectory, set })
+  const set = [`node.shards=${shards}`, 'http_server.password="a-password-for-tests"']
+  const environment = { ...process.env, ...fastStart }
+  const { faults, acknowledged } = await runCrashScenario({ seed, rounds, dataDirectory, set, environment })
   assert.deepEqual(faults, [])
   assert.ok(acknowledged > leastPerRound * rounds, `${acknowledged} messages are too few for a result`)
 }

@@ -13,7 +13,6 @@ import {
   oneShard,
   pair,
   publishNumbered,
-  startAgain,
   shareBridged,
   startBridged,
   untilBridge,
@@ -140,29 +139,6 @@ test('a bridge to a denied address does not connect, reports why, and can be cha
   const body = { up: { server: `mqtt-tcp://127.0.0.1:${remote.port}`, proto_ver: 5, enable: true } }
   assert.equal((await own.request('/api/v4/bridges/up', { method: 'PUT', body })).status, 200)
   await untilConnected(own)
-})
-
-const isAgeKnown = ({ oldest_age: age, lag }: { oldest_age: number | null; lag: number }): boolean =>
-  age !== null && age > 0 && lag > 0
-
-test('the age of the oldest message of a spool is shown also after a restart, without a connection', async (t) => {
-  const wire = await Wire.to(t, undefined)
-  const own = await startBridged(t, bridgeOver(wire), { set: oneShard })
-  const publisher = await client(t, own.port)
-  await publishNumbered(publisher, 'up/waits', { qos: 1, from: 0, count: 5 })
-  const before = await untilBridge(own, isAgeKnown)
-  await own.process.stop('SIGKILL')
-  const again = await startAgain(t, own, oneShard)
-  const after = await untilBridge(again, isAgeKnown)
-  assert.ok(after.oldest_age > before.oldest_age, `${after.oldest_age} s after ${before.oldest_age} s`)
-  assert.equal(after.spool_depth, 5)
-  await eventually(async () => {
-    const { text } = await again.request('/api/v4/prometheus')
-    const [, lag = '0'] = /^svc_bridge_lag_seconds\{bridge="up"\} (\S+)$/m.exec(text) ?? []
-    assert.ok(Number(lag) >= after.lag, `${lag} s`)
-    assert.match(text, /^svc_bridge_state\{bridge="up",state="(waiting|connecting)"\} 1$/m)
-    assert.match(text, /^svc_bridge_last_error_timestamp_seconds\{bridge="up"\} \d{10}/m)
-  })
 })
 
 // Daily: the same with mosquitto in test/clients/bridges.test.ts.

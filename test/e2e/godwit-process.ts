@@ -165,7 +165,7 @@ function settingsOfFastStart({ config, generatesPassword = false }: BrokerOption
  *
  * With a young generation of 1 MiB instead of up to 16, a start touches 13,000 pages instead of 18,000, and takes a tenth less processor time.
  */
-const fastStart = {
+export const fastStart = {
   MALLOC_ARENA_MAX: '4',
   NODE_OPTIONS: `${process.env['NODE_OPTIONS'] ?? ''} --max-semi-space-size=1`,
 }

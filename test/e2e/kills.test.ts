@@ -14,6 +14,8 @@ import {
   messagesSurvive,
   sessionsSurviveWithOtherShards,
 } from './restarts/messages.ts'
+import { sleepingDeviceSurvives } from './restarts/gateways.ts'
+import { spoolAgeSurvives } from './restarts/rules.ts'
 import { shareRestart } from './restarts/share-restart.ts'
 
 const survives = shareRestart({ signal: 'SIGKILL', shards: [2, 3] })
@@ -28,3 +30,5 @@ webhookSurvives(survives)
 fallbacksSurvive(survives)
 linesSurvive(survives)
 rowsSurvive(survives)
+spoolAgeSurvives(survives)
+sleepingDeviceSurvives(survives, 'SIGKILL')

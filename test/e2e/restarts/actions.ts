@@ -33,7 +33,7 @@ export function republishedMessagesSurvive(survives: Survives): void {
   survives(
     'a rule that republishes delivers its result to a persistent session although the broker is killed after PUBACK',
     async (scope) => ({
-      set: [rule('copy', 'SELECT payload FROM "copy/in"', '{function=republish,args={topic="copy/out",qos=1}}')],
+      settings: [rule('copy', 'SELECT payload FROM "copy/in"', '{function=republish,args={topic="copy/out",qos=1}}')],
       async before(broker) {
         const firstConnection = await connected(scope, broker, options)
         await firstConnection.subscribeAsync('copy/out', { qos: 1 })
@@ -71,7 +71,7 @@ export function requestsSurvive(survives: Survives): void {
       const service = await HttpService.prepare(scope)
       const acknowledged = new Set<string>()
       return {
-        set: [
+        settings: [
           `connectors.http.local={url="http://127.0.0.1:${service.port}"}`,
           'actions.http.hook={connector=local,parameters={body="${payload}"},resource_opts={retry_interval=50ms}}',
           rule('hooked', 'SELECT payload FROM "hooked/#"', '"http:hook"'),
@@ -115,7 +115,7 @@ export function webhookSurvives(survives: Survives): void {
       const service = await HttpService.prepare(scope)
       const url = `http://127.0.0.1:${service.port}/hook`
       return {
-        set: [`webhook={url="${url}",events=[{event=on_message_publish,topic="webhook/#"}]}`],
+        settings: [`webhook={url="${url}",events=[{event=on_message_publish,topic="webhook/#"}]}`],
         async before(broker) {
           const client = await connect(scope, broker, 'publisher to the web hook')
           for (let number = 0; number < 50; number++) await client.publishAsync('webhook/a', String(number), { qos: 1 })
@@ -148,7 +148,7 @@ export function fallbacksSurvive(survives: Survives): void {
     }
     const spare = { connector: 'away', parameters: { body: '${big} ${payload}' }, resource_opts }
     return {
-      set: [
+      settings: [
         `connectors.http.refusing={url="http://127.0.0.1:${service.port}"}`,
         `connectors.http.away={url="http://127.0.0.1:${away.port}"}`,
         `actions.http.refused=${JSON.stringify(refused)}`,
@@ -199,7 +199,7 @@ export function linesSurvive(survives: Survives): void {
         await sent.at(-1)
       }
       return {
-        set: [
+        settings: [
           'connectors.disk_log.files={filepath="exports/in.jsonl",max_file_size=2KB,max_file_number=1000}',
           'actions.disk_log.all={connector=files,resource_opts={batch_size=10,retry_interval=50ms}}',
           rule('logged', 'SELECT topic, payload.number as number FROM "log/#"', '"disk_log:all"'),
@@ -253,7 +253,7 @@ export function rowsSurvive(survives: Survives): void {
         )
       }
       return {
-        set: [
+        settings: [
           'connectors.sqlite.file={path="exports/readings.db"}',
           `actions.sqlite.rows={connector=file,parameters={sql="${insert}",create_table="${table}"},resource_opts={retry_interval=100ms,max_retries=1,request_timeout=1s,health_check_interval=200ms}}`,
           rule('rows', 'SELECT * FROM "rows/#"', `"${action}"`),

@@ -1,15 +1,17 @@
 // One broker that ends and starts again, for all tests of a file that check what remains: two starts instead of two for each test.
 
 import assert from 'node:assert/strict'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { type BrokerWithApi, startBrokerWithApi } from '../../management/api.ts'
-import { type Scope, shared } from '../godwit-process.ts'
+import { type Scope, shared, temporaryFolder } from '../godwit-process.ts'
 
 /** What a test does on the shared broker. It has client IDs, topics and names of rules of its own. */
 export interface Survival {
-  /** Settings of both starts. */
-  readonly set?: readonly string[]
+  /** Of the configuration file. */
+  readonly settings?: readonly string[]
   /** Runs at the same time as those of the other tests. */
   readonly before?: (broker: BrokerWithApi) => Promise<void>
   /** Runs after all of these. When it resolves, the broker ends at once. */
@@ -33,13 +35,17 @@ export function shareRestart({ signal, shards }: Restart): Survives {
     // All tests have been added when the first one continues.
     await setImmediate()
     const survivals = await Promise.all(prepared.map((prepare) => prepare(scope)))
-    const set = survivals.flatMap((survival) => survival.set ?? [])
-    const broker = await startBrokerWithApi(scope, { set: [`node.shards=${shards[0]}`, ...set] })
+    const dataDirectory = await temporaryFolder(scope)
+    await writeFile(
+      join(dataDirectory, 'godwit.conf'),
+      survivals.flatMap((survival) => survival.settings ?? []).join('\n'),
+    )
+    const start = (count: number) => startBrokerWithApi(scope, { dataDirectory, set: [`node.shards=${count}`] })
+    const broker = await start(shards[0])
     const outcomes = await Promise.allSettled(survivals.map(({ before }) => before?.(broker)))
     await Promise.all(survivals.map(({ rightBefore }) => rightBefore?.(broker)))
     const code = await broker.process.stop(signal)
-    const { dataDirectory } = broker
-    const again = await startBrokerWithApi(scope, { dataDirectory, set: [`node.shards=${shards[1]}`, ...set] })
+    const again = await start(shards[1])
     return { again, survivals, outcomes, code }
   })
   return (title, prepare) => {
