@@ -3,6 +3,7 @@
 // To load the bundle takes 0.3 s of processor time, the sources 1 s, and 0.4 s more in each shard. Brokers run the bundle as well.
 
 import { readdirSync } from 'node:fs'
+import type * as node from '../../src/node/index.ts'
 
 const folder = new URL('../../dist/cli/', import.meta.url)
 
@@ -20,6 +21,6 @@ export const shardModule = isBuilt
 const nodeModule = isBuilt ? new URL(nodeFile(), folder) : new URL('../../src/node/index.ts', import.meta.url)
 
 /** Imports `src/node`. */
-export async function importNode(): Promise<typeof import('../../src/node/index.ts')> {
-  return (await import(nodeModule.href)) as typeof import('../../src/node/index.ts')
+export async function importNode(): Promise<typeof node> {
+  return (await import(nodeModule.href)) as typeof node
 }

@@ -108,6 +108,8 @@ export function requestsSurvive(survives: Survives): void {
   )
 }
 
+const payloadIn = ({ body }: { readonly body: string }): unknown => JSON.parse(body).payload
+
 export function webhookSurvives(survives: Survives): void {
   survives(
     'acknowledged messages of the section `webhook` are sent, also if the service is unavailable and the broker is killed',
@@ -122,8 +124,7 @@ export function webhookSurvives(survives: Survives): void {
         },
         async after() {
           await service.start()
-          const payloadOf = ({ body }: { readonly body: string }): unknown => JSON.parse(body).payload
-          await service.until((received) => new Set(received.map(payloadOf)).size === 50)
+          await service.until((received) => new Set(received.map(payloadIn)).size === 50)
         },
       }
     },
@@ -233,11 +234,12 @@ const lockMs = 30_000
 const table = 'CREATE TABLE IF NOT EXISTS readings (number INTEGER UNIQUE ON CONFLICT IGNORE, text TEXT NOT NULL)'
 const insert = "INSERT INTO readings (number, text) VALUES (${payload.number}, '${payload.text}')"
 
+const rowsOf = (file: string): readonly Record<string, unknown>[] => {
+  using database = new DatabaseSync(file, { readOnly: true, timeout: lockMs })
+  return database.prepare('SELECT * FROM readings ORDER BY number').all()
+}
+
 export function rowsSurvive(survives: Survives): void {
-  const rowsOf = (file: string): readonly Record<string, unknown>[] => {
-    using database = new DatabaseSync(file, { readOnly: true, timeout: lockMs })
-    return database.prepare('SELECT * FROM readings ORDER BY number').all()
-  }
   const action = 'sqlite:rows'
   survives(
     'each row is in the SQLite file although the broker is killed; a row that violates a constraint becomes a dead letter',

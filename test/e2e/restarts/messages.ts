@@ -258,9 +258,10 @@ export function delayedMessagesSurvive(survives: Survives): void {
   })
 }
 
+const request = (broker: BrokerWithApi, method: 'DELETE' | 'GET' | 'POST' | 'PUT', body?: unknown, topic = '') =>
+  broker.request(`/api/v5/mqtt/topic_metrics${topic === '' ? '' : `/${encodeURIComponent(topic)}`}`, { method, body })
+
 export function topicMetricsSurvive(survives: Survives): void {
-  const request = (broker: BrokerWithApi, method: 'DELETE' | 'GET' | 'POST' | 'PUT', body?: unknown, topic = '') =>
-    broker.request(`/api/v5/mqtt/topic_metrics${topic === '' ? '' : `/${encodeURIComponent(topic)}`}`, { method, body })
   survives(
     'topics of clients have metrics after they are registered, summed over all shards, and stay registered after a restart',
     async (scope) => ({

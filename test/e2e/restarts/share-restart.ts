@@ -42,8 +42,8 @@ export function shareRestart({ signal, shards }: Restart): Survives {
     )
     const start = (count: number) => startBrokerWithApi(scope, { dataDirectory, set: [`node.shards=${count}`] })
     const broker = await start(shards[0])
-    const outcomes = await Promise.allSettled(survivals.map(({ before }) => before?.(broker)))
-    await Promise.all(survivals.map(({ rightBefore }) => rightBefore?.(broker)))
+    const outcomes = await Promise.allSettled(survivals.map(async ({ before }) => before?.(broker)))
+    await Promise.all(survivals.map(async ({ rightBefore }) => rightBefore?.(broker)))
     const code = await broker.process.stop(signal)
     const again = await start(shards[1])
     return { again, survivals, outcomes, code }
