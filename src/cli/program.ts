@@ -43,7 +43,7 @@ function commandLine(program: Program, terminal: Terminal, run: Run, words: read
   )
   addInit(godwit, program, terminal, run)
   addConfig(godwit, terminal, run)
-  addCtl(godwit, program, terminal, run)
+  addCtl(godwit, words, { program, terminal, run })
   addImport(godwit, program, terminal, run)
   addProbes(godwit, terminal, run)
   addCompletion(godwit, terminal, run)
@@ -251,27 +251,37 @@ function completedCommands(command: Command, path: readonly string[]): Completed
   return [{ path: path.join(' '), words }, ...below.flatMap((each) => completedCommands(each, [...path, each.name()]))]
 }
 
-/** Adds the commands of `ctl`, which are objects. The first word of a name with two words is a group. */
-function addCtl(godwit: Command, program: Program, terminal: Terminal, run: Run): void {
+interface CtlContext {
+  readonly program: Program
+  readonly terminal: Terminal
+  readonly run: Run
+}
+
+/**
+ * Adds the commands of `ctl`, which are objects. The first word of a name with two words is a group. If `words` select a command or a group, the
+ * others are added without their options: all options take more time than most commands.
+ */
+function addCtl(godwit: Command, words: readonly string[], context: CtlContext): void {
+  const firstOf = ({ name }: CtlCommand): string => name.split(' ', 1)[0] ?? ''
+  const selected = words[0] === 'ctl' ? ctlCommands.filter((command) => firstOf(command) === words[1]) : []
   const ctl = godwit.command('ctl').description('inspect and control a running broker')
   const groups = new Map<string, Command>()
   for (const command of ctlCommands) {
     const [first = '', second] = command.name.split(' ')
+    const isNeeded = selected.length === 0 || selected.includes(command)
     if (second === undefined) {
-      addCtlCommand(ctl.command(first), command, { program, terminal, run })
+      const added = ctl.command(first)
+      if (isNeeded) addCtlCommand(added, command, context)
       continue
     }
     const group = groups.get(first) ?? ctl.command(first).description(ctlGroups[first] ?? '')
     groups.set(first, group)
-    addCtlCommand(group.command(second), command, { program, terminal, run })
+    const added = group.command(second)
+    if (isNeeded) addCtlCommand(added, command, context)
   }
 }
 
-function addCtlCommand(
-  added: Command,
-  command: CtlCommand,
-  { program, terminal, run }: { readonly program: Program; readonly terminal: Terminal; readonly run: Run },
-): void {
+function addCtlCommand(added: Command, command: CtlCommand, { program, terminal, run }: CtlContext): void {
   added.description(command.description)
   for (const word of command.arguments ?? []) added.argument(word)
   for (const { flags, description } of command.options ?? []) added.option(flags, description)

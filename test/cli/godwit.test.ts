@@ -9,7 +9,7 @@ import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { eventually } from '../e2e/eventually.ts'
-import { runGodwit, startBroker, temporaryFolder } from '../e2e/godwit-process.ts'
+import { runGodwit, shared, startBroker, temporaryFolder, type WatchedProcess } from '../e2e/godwit-process.ts'
 import { shareConfigurableBroker } from '../management/api.ts'
 import { runHere } from './run-here.ts'
 import { casesOf, longTest } from '../test-length.ts'
@@ -20,8 +20,15 @@ interface Ended {
   errors: string
 }
 
-async function ended(t: TestContext, words: readonly string[]): Promise<Ended> {
-  const godwit = runGodwit(t, words)
+/** With a setting of malloc, a broker does not execute itself again (see bin/godwit.js), which takes a third of the time of a start. */
+const fastStart = { ...process.env, MALLOC_ARENA_MAX: '4' }
+
+async function ended(
+  t: TestContext,
+  words: readonly string[],
+  environment: NodeJS.ProcessEnv = fastStart,
+): Promise<Ended> {
+  const godwit = runGodwit(t, words, environment)
   const code = await godwit.ended
   return { code, output: godwit.output, errors: godwit.errors }
 }
@@ -45,35 +52,67 @@ function refusalIn(result: Ended, code: number): string {
 
 const configuredBroker = shareConfigurableBroker(['node.shards=3'])
 
-const quietly = ['--set', 'listeners.tcp.bind="127.0.0.1:0"']
+const quietly = [
+  'listeners.tcp.bind="127.0.0.1:0"',
+  'http_server.password="a-password-for-tests"',
+  'node.shards=1',
+].flatMap((setting) => ['--set', setting])
 
-test('a broker starts with settings that make the C library return memory and limit V8 to as many helper threads as there is memory for, in the same process', async (t) => {
+const preloads = ['print-memory-settings.ts', 'break-on-signal.ts'].map(
+  (file) => `--import=${new URL(file, import.meta.url).href}`,
+)
+const nodeOptions = { NODE_OPTIONS: preloads.join(' ') }
+
+const internalErrors = [
+  ['SIGUSR2', 'thrown on purpose'],
+  ['SIGWINCH', 'rejected on purpose'],
+] as const
+
+interface DefaultBroker {
+  readonly dataDirectory: string
+  readonly process: WatchedProcess
+  /** Earlier processes with the same data directory, each with the error that ended it. */
+  readonly failed: readonly { readonly error: string; readonly ended: Ended }[]
+}
+
+/**
+ * A broker with one shard that prints its memory settings. Internal errors ended the processes before it. The last test that uses it closes its
+ * output.
+ */
+const defaultBroker = shared(async (scope): Promise<DefaultBroker> => {
+  const dataDirectory = await temporaryFolder(scope)
+  const words = ['start', '--data', dataDirectory, ...quietly, '--set', 'http_server.port=0']
+  const failed = []
+  for (const [signal, error] of casesOf<(typeof internalErrors)[number]>(internalErrors, 'SIGWINCH')) {
+    const broken = runGodwit(scope, words, { ...fastStart, ...nodeOptions })
+    await broken.until(/listening/)
+    const code = await broken.stop(signal)
+    failed.push({ error, ended: { code, output: broken.output, errors: broken.errors } })
+  }
+  const godwit = runGodwit(scope, [...words, '--set', 'log.level=info'], { ...process.env, ...nodeOptions })
+  await godwit.until(/clients without a name and password/)
+  await godwit.until(/"event":"node started"/)
+  return { dataDirectory, process: godwit, failed }
+})
+
+const memorySettings = (text: string): string | undefined => [...text.matchAll(/memory: (.*)/g)].at(-1)?.[1]
+
+test('a broker starts with settings that make the C library return memory and limit V8 to as many helper threads as there is memory for, in the same process', async () => {
   // Other systems do not have this library; there, a broker does not restart itself.
   const expected =
     process.platform === 'linux'
       ? `own from 32768, kept up to 1048576, heaps ${availableParallelism()}, helpers ${Math.max(1, Math.min(availableParallelism() - 1, 4))}`
       : 'own from unset, kept up to unset, heaps unset, helpers unset'
-  const { memorySettings, hasEnded } = await startAndStop(t, {})
-  assert.equal(memorySettings, expected)
-  assert.equal(hasEnded, false)
+  const { process: godwit } = await defaultBroker()
+  assert.equal(memorySettings(godwit.soFar), expected)
+  assert.equal(godwit.child.exitCode, null)
 })
 
 test('memory settings of the C library in the environment are not changed', async (t) => {
-  const { memorySettings } = await startAndStop(t, { MALLOC_TRIM_THRESHOLD_: '16777216' })
-  assert.equal(memorySettings, 'own from unset, kept up to 16777216, heaps unset, helpers unset')
+  const environment = { ...process.env, ...nodeOptions, MALLOC_TRIM_THRESHOLD_: '16777216' }
+  const { errors } = await ended(t, ['start', '--config', '/nowhere/godwit.conf'], environment)
+  assert.equal(memorySettings(errors), 'own from unset, kept up to 16777216, heaps unset, helpers unset')
 })
-
-/** Starts a broker that prints its memory settings, and returns those of its last start. */
-async function startAndStop(t: TestContext, environment: Record<string, string>) {
-  const preload = new URL('print-memory-settings.ts', import.meta.url).href
-  const words = ['start', '--data', await temporaryFolder(t), ...quietly, '--set', 'http_server.port=0']
-  const godwit = runGodwit(t, words, { ...process.env, ...environment, NODE_OPTIONS: `--import=${preload}` })
-  await godwit.until(/listening +mqtt/)
-  const hasEnded = godwit.child.exitCode !== null
-  await godwit.stop()
-  const message = [...godwit.errors.matchAll(/memory: (.*)/g)]
-  return { memorySettings: message.at(-1)?.[1], hasEnded }
-}
 
 test('--version prints the version of the package', async (t) => {
   const { version } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'))
@@ -90,8 +129,8 @@ test('--help lists the commands, and the options of each', async () => {
   for (const option of ['--config', '--data', '--set']) assert.ok(startHelp.output.includes(option), option)
 })
 
-test('an unknown command suggests the nearest one', async (t) => {
-  assert.match(await refusal(t, 2, ['strat']), /unknown command 'strat' \(Did you mean start\?\)/)
+test('an unknown command suggests the nearest one', async () => {
+  assert.match(await refusalHere(2, ['strat']), /unknown command 'strat' \(Did you mean start\?\)/)
 })
 
 test('an unknown option suggests the nearest one', async () => {
@@ -122,7 +161,7 @@ test('an unknown key in the file is reported with file, line and the nearest key
   const folder = await temporaryFolder(t)
   const file = join(folder, 'godwit.conf')
   await writeFile(file, 'mqtt {\n  max_packet_sise = 1MB\n}\n')
-  const message = await refusal(t, 1, ['start', '--config', file, '--data', join(folder, 'data'), ...quietly])
+  const message = await refusalHere(1, ['start', '--config', file, '--data', join(folder, 'data'), ...quietly])
   assert.match(message, new RegExp(`${file}:2:\\d+: mqtt\\.max_packet_sise: .*max_packet_size`))
 })
 
@@ -130,7 +169,7 @@ test('every error of the file is reported with its line', async (t) => {
   const folder = await temporaryFolder(t)
   const file = join(folder, 'godwit.conf')
   await writeFile(file, 'node.shards = many\nmqtt.max_qos_allowed = 7\n')
-  const { code, errors } = await runHere(['start', '--config', file, '--data', join(folder, 'data'), ...quietly])
+  const { code, errors } = await runHere(['start', '--config', file, '--data', join(folder, 'data')])
   assert.equal(code, 1)
   assert.match(errors, /^godwit: .*:1:.*node\.shards.*\ngodwit: .*:2:.*mqtt\.max_qos_allowed.*\n$/)
 })
@@ -153,7 +192,7 @@ test('a port in use is reported in one line', async (t) => {
   t.after(() => other.close())
   await once(other, 'listening')
   const { port } = other.address() as AddressInfo
-  const start = ['start', '--data', folder, '--set']
+  const start = ['start', '--data', folder, ...quietly, '--set']
   const inUse = `port ${port} on 127\\.0\\.0\\.1 is in use by another program; stop that one or choose another`
   const words = [...start, `listeners.tcp.bind="127.0.0.1:${port}"`]
   assert.match(await refusal(t, 1, words), new RegExp(`listeners\\.tcp\\.bind: ${inUse}`))
@@ -168,14 +207,12 @@ test('a data directory that cannot be created is reported in one line', async (t
   assert.match(message, /data directory .*: a part of the path is not a directory/)
 })
 
-test('the banner names version, profile, data directory, listener, and the setting for access from other machines', async (t) => {
-  const broker = await startBroker(t)
-  await broker.process.stop()
-  const { output } = broker.process
+test('the banner names version, profile, data directory, listener, and the setting for access from other machines', async () => {
+  const broker = await defaultBroker()
+  const output = broker.process.soFar
   assert.match(output, /^Godwit \d+\.\d+\.\d+, node godwit@\S+, profile hardened\n/)
   assert.ok(output.includes(broker.dataDirectory))
-  assert.ok(output.includes(`mqtt://127.0.0.1:${broker.port} (tcp, default)`))
-  assert.ok(output.includes(`mosquitto_sub -h 127.0.0.1 -p ${broker.port}`))
+  assert.match(output, /mqtt:\/\/127\.0\.0\.1:(\d+) \(tcp, default\)\n.*mosquitto_sub -h 127\.0\.0\.1 -p \1 /)
   assert.match(output, /node\.default_listener_address/)
 })
 
@@ -208,7 +245,7 @@ test('a signal during the start stops the broker', async (t) => {
     })
     t.after(() => watcher.close())
   })
-  const godwit = runGodwit(t, ['start', '--data', folder, ...quietly])
+  const godwit = runGodwit(t, ['start', '--data', folder, ...quietly], fastStart)
   await locked
   assert.equal(await godwit.stop('SIGINT'), 0)
 })
@@ -230,23 +267,12 @@ longTest('a signal that npm repeats at once causes one graceful stop', async (t)
   } while (code !== 0)
 })
 
-const internalErrors = [
-  ['SIGUSR2', 'thrown on purpose'],
-  ['SIGWINCH', 'rejected on purpose'],
-] as const
-
-test('an internal error on the main thread, thrown or rejected, is logged and ends the process with code 1', async (t) => {
-  const folder = await temporaryFolder(t)
-  const preload = new URL('./break-on-signal.ts', import.meta.url).href
-  const environment = { ...process.env, NODE_OPTIONS: `--import ${preload}` }
-  for (const [signal, words] of casesOf<(typeof internalErrors)[number]>(internalErrors, 'SIGWINCH')) {
-    const godwit = runGodwit(t, ['start', '--data', folder, ...quietly], environment)
-    await godwit.until(/listening/)
-    assert.equal(await godwit.stop(signal), 1)
-    assert.match(godwit.errors, new RegExp(`"event":"node failed","stack":"Error: ${words}`))
+test('an internal error on the main thread, thrown or rejected, is logged and ends the process with code 1', async () => {
+  const { failed } = await defaultBroker()
+  for (const { error, ended } of failed) {
+    assert.equal(ended.code, 1)
+    assert.match(ended.errors, new RegExp(`"event":"node failed","stack":"Error: ${error}`))
   }
-  const again = await startBroker(t, { dataDirectory: folder })
-  assert.equal(await again.process.stop(), 0)
 })
 
 test('SIGHUP reads the file again and reports the changes, and an invalid file changes nothing', async () => {
@@ -260,15 +286,6 @@ test('SIGHUP reads the file again and reports the changes, and an invalid file c
   godwit.child.kill('SIGHUP')
   await godwit.until(/configuration not loaded/)
   assert.match((await broker.request('/api/v4/configuration/mqtt')).text, /"max_packet_size":"2MB"/)
-})
-
-test('the broker continues if the reader of its output closes the pipe', async (t) => {
-  const broker = await startBroker(t)
-  broker.process.child.stdout?.destroy()
-  broker.process.child.stderr?.destroy()
-  broker.process.child.kill('SIGHUP')
-  broker.process.child.kill('SIGHUP')
-  assert.equal(await broker.process.stop(), 0)
 })
 
 test('config example, docs and schema print their texts, and config check reports errors', async (t) => {
@@ -295,8 +312,8 @@ test('config example, docs and schema print their texts, and config check report
 test(
   'the thread pool has one thread for each shard that writes and eight for all other work',
   { skip: process.platform === 'linux' ? false : 'only Linux shows threads by name' },
-  async (t) => {
-    const single = await startBroker(t, { set: ['node.shards=1'] })
+  async () => {
+    const single = await defaultBroker()
     await eventually(() => assert.equal(poolThreadsOf(single.process.child.pid), 1 + 8))
     const broker = await configuredBroker()
     await eventually(() => assert.equal(poolThreadsOf(broker.process.child.pid), 3 + 8))
@@ -311,3 +328,12 @@ function poolThreadsOf(pid: number | undefined): number {
     return readFileSync(`${tasks}/${task}/comm`, 'utf8') === 'libuv-worker\n'
   }).length
 }
+
+test('the broker continues if the reader of its output closes the pipe', async () => {
+  const broker = await defaultBroker()
+  broker.process.child.stdout?.destroy()
+  broker.process.child.stderr?.destroy()
+  broker.process.child.kill('SIGHUP')
+  broker.process.child.kill('SIGHUP')
+  assert.equal(await broker.process.stop(), 0)
+})

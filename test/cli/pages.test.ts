@@ -2,21 +2,26 @@
 // lists are complete.
 
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { connectAsync } from 'mqtt'
+import { promisify } from 'node:util'
+import mqtt, { connectAsync, type IClientOptions } from 'mqtt'
 import { configCheck } from '../../src/cli/config-commands.ts'
 import { ctlCommands, ctlGroups } from '../../src/cli/ctl/commands/all.ts'
 import { runProgram } from '../../src/cli/program.ts'
 import { Terminal } from '../../src/cli/terminal.ts'
 import { dropReasonNames } from '../../src/contract/endpoints/diagnostics.ts'
 import { metrics } from '../../src/contract/index.ts'
-import { endWith, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
+import { endWith, runGodwit, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
 import { administrator, shareBrokerWithApi } from '../management/api.ts'
+import { runHere } from './run-here.ts'
+
+const run = promisify(execFile)
 
 const checkout = fileURLToPath(new URL('../../', import.meta.url))
 const pages = ['README.md', 'CONTRIBUTING.md', ...globSync('docs/*.md', { cwd: checkout })]
@@ -66,13 +71,17 @@ function commandIn(words: readonly string[]): readonly string[] {
 
 test('every command in the documentation exists, with its options', async () => {
   let found = 0
+  const helps = new Map<string, Promise<ProgramResult>>()
   for (const name of pages) {
     const inText = [...page(name).matchAll(/`(godwit [^`\n]+)`/g)].map(([, line = '']) => line)
     const lines = [...commandLinesIn(name), ...inText].filter((line) => line.startsWith('godwit '))
     for (const line of lines) {
       const words = wordsOf(line)
       if (words[0].startsWith('-')) continue
-      const { code, output, errors } = await godwit([...commandIn(words), '--help'])
+      const command = commandIn(words)
+      const help = helps.get(command.join(' ')) ?? godwit([...command, '--help'])
+      helps.set(command.join(' '), help)
+      const { code, output, errors } = await help
       assert.equal(code, 0, `${name}: ${line}: ${errors}`)
       for (const flag of words.filter((word) => word.startsWith('-')))
         assert.match(output, new RegExp(`(^|[ ,])${flag}\\b`, 'm'), `${name}: ${line}`)
@@ -97,6 +106,40 @@ test('the program of the README connects, subscribes and receives a message', as
   // Retained: subscribers receive it whether they subscribe before or after.
   await publisher.publishAsync('birds/godwit', 'landed', { qos: 1, retain: true })
   await started.until(/^birds\/godwit landed$/m)
+})
+
+test('the commands of docs/USERS.md create a user that can use its own topics only', async (t) => {
+  const broker = await sharedBroker()
+  const commands = commandLinesIn('docs/USERS.md').filter(
+    (line) => line.startsWith('godwit ctl ') && !/[A-Z]{2}/.test(line),
+  )
+  const run = async (line: string): Promise<string> => {
+    const words = [...line.replaceAll("'", '').split(' ').slice(1), '--data', broker.dataDirectory]
+    const { code, output, errors } = await runHere(words, { lines: ['a password'] })
+    assert.equal(code, 0, `${line}: ${errors}`)
+    return output
+  }
+  t.after(async () => {
+    for (const topics of ['anna/# --user anna', 'news/#']) await run(`godwit ctl acl del ${topics}`)
+    await run('godwit ctl config unset auth.allow_anonymous auth.no_match')
+  })
+  const deletion = 'godwit ctl user del anna'
+  assert.ok(commands.includes(deletion))
+  for (const line of commands.filter((one) => one !== deletion)) await run(line)
+  await run('godwit ctl config set auth.no_match=deny')
+  assert.match(await run('godwit ctl acl list --user anna'), /anna\/#/)
+
+  const url = `mqtt://127.0.0.1:${broker.port}`
+  const connect = (more: IClientOptions) => mqtt.connectAsync(url, { reconnectPeriod: 0, protocolVersion: 5, ...more })
+  const anna = await connect({ username: 'anna', password: 'a password' })
+  t.after(() => anna.end(true))
+  await anna.publishAsync('anna/door', 'open', { qos: 1 })
+  await assert.rejects(anna.publishAsync('bert/door', 'open', { qos: 1 }), /[Nn]ot authorized/)
+  const [granted] = await anna.subscribeAsync('news/#')
+  assert.equal(granted?.qos, 0)
+  await assert.rejects(connect({}))
+  await run(deletion)
+  await assert.rejects(connect({ username: 'anna', password: 'a password' }))
 })
 
 test('the commands in the documentation have the described effects when run one after the other', async (t) => {
@@ -154,6 +197,66 @@ async function checked(file: string): Promise<ProgramResult> {
   const code = await configCheck({ file, environment: {}, asJson: false }, terminal)
   return { code, ...written }
 }
+
+test('each configuration in the documentation of users and TLS is read without errors', async (t) => {
+  const folder = await temporaryFolder(t)
+  const all = [...`${page('docs/USERS.md')}\n${page('docs/TLS.md')}`.matchAll(/^```(?:hocon|conf)\n(.*?)^```$/gms)].map(
+    ([, text = '']) => text,
+  )
+  assert.ok(all.length >= 5)
+  await writeFile(join(folder, 'users.conf'), 'dashboard = "a password"\n')
+  for (const [index, text] of all.entries()) {
+    const file = join(folder, `${index}.conf`)
+    await writeFile(file, text)
+    const checked = await runHere(['config', 'check', file])
+    // The only reported errors are about files that a reader has and this test does not.
+    const faults = checked.errors
+      .split('\n')
+      .filter((line) => /\.conf:\d+/.test(line) && !/ENOENT|no such file/.test(line))
+    assert.deepEqual(faults, [], `${text}\n${checked.errors}`)
+  }
+})
+
+const [, section = ''] = /## A secure broker in five minutes\n([^]*?)\n## /.exec(page('README.md')) ?? []
+const fences = [...section.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, word, text = '']) => ({ word, text }))
+
+test('"A secure broker in five minutes": a user with a password can use its own topics over TLS, and no other client can connect', async (t) => {
+  const folder = await temporaryFolder(t)
+  const [makeCertificate, configuration, steps] = fences
+  assert.deepEqual([makeCertificate?.word, configuration?.word, steps?.word], ['sh', 'conf', 'sh'])
+  await run('sh', ['-c', makeCertificate?.text ?? ''], { cwd: folder })
+  const written = (configuration?.text ?? '').replace('0.0.0.0:8883', '127.0.0.1:0')
+  const absolute = written.replaceAll(/= (cert|key)\.pem/g, `= "${folder}/$1.pem"`)
+  assert.notEqual(absolute, written)
+  const file = join(folder, 'godwit.conf')
+  await writeFile(file, absolute)
+  const lines = (steps?.text ?? '').split('\n').map((line) => line.replace(/\s+#.*$/, ''))
+  const stepOf = (start: string): string[] => {
+    const line = lines.find((one) => one.startsWith(`godwit ${start}`)) ?? assert.fail(`no step ${start}`)
+    return line.replace('godwit.conf', file).replace('--data data', `--data ${folder}/data`).split(' ').slice(1)
+  }
+  const checked = await runHere(stepOf('config check'))
+  assert.equal(checked.code, 0, checked.errors)
+  const settings = ['http_server.port=0', 'http_server.password="a-password-for-tests"', 'node.shards=1'].flatMap(
+    (one) => ['--set', one],
+  )
+  const broker = runGodwit(t, [...stepOf('start'), ...settings], { ...process.env, MALLOC_ARENA_MAX: '4' })
+  const [, port = ''] = await broker.until(/mqtts:\/\/127\.0\.0\.1:(\d+)/)
+  const added = await runHere(stepOf('ctl user add'), { lines: ['a password'] })
+  assert.equal(added.code, 0, added.errors)
+
+  const ca = readFileSync(join(folder, 'cert.pem'))
+  const url = `mqtts://localhost:${port}`
+  const options = { ca, reconnectPeriod: 0, protocolVersion: 5 } as const
+  const anna = await mqtt.connectAsync(url, { ...options, username: 'anna', password: 'a password' })
+  t.after(() => anna.end(true))
+  await anna.publishAsync('anna/door', 'open', { qos: 1 })
+  await assert.rejects(anna.publishAsync('bert/door', 'open', { qos: 1 }), /[Nn]ot authorized/)
+  await assert.rejects(mqtt.connectAsync(url, { ...options, username: 'anna', password: 'wrong' }))
+  await assert.rejects(mqtt.connectAsync(url, options))
+  await broker.stop()
+  assert.doesNotMatch(broker.output, /mqtt:\/\//, 'nothing listens without TLS')
+})
 
 /** Returns the first cell of each row of a table, without backticks. */
 const namesInTables = (text: string): string[] => [...text.matchAll(/^\| `([^`]+)` \|/gm)].map(([, name = '']) => name)

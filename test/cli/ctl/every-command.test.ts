@@ -275,7 +275,7 @@ async function lookAfterGateways(t: TestContext, { done }: Operator): Promise<vo
 }
 
 test('every operation has a godwit ctl command, and every command is tested', async (t) => {
-  const broker = await startBrokerWithApi(t, { set: ['node.shards=2'] })
+  const broker = await startBrokerWithApi(t)
   const operator = operatorOf(broker)
   await lookAtTheBroker(operator)
   await lookAfterClients(operator, await connected(t, broker, 'sensor'))

@@ -3,10 +3,10 @@ import { createPublicKey, generateKeyPairSync } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { checkToken } from '../../../src/access/tokens/token-check.ts'
-import { readTokenKeys } from '../../../src/access/index.ts'
-import { temporaryFolder } from '../../e2e/godwit-process.ts'
-import { runCtlHere } from './ctl.ts'
+import { checkToken } from '../../src/access/tokens/token-check.ts'
+import { readTokenKeys } from '../../src/access/index.ts'
+import { temporaryFolder } from '../e2e/godwit-process.ts'
+import { runCtlHere } from '../cli/ctl/ctl.ts'
 
 const pairs = {
   rsa: generateKeyPairSync('rsa', { modulusLength: 2_048 }),

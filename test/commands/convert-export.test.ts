@@ -3,10 +3,10 @@ import { createHash } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { test } from 'node:test'
-import { checkArchive, folderOfArchive, type TableRecord } from '../../../src/backup/index.ts'
-import { isPassword } from '../../../src/access/index.ts'
-import { temporaryFolder } from '../../e2e/godwit-process.ts'
-import { runCtlHere } from './ctl.ts'
+import { checkArchive, folderOfArchive, type TableRecord } from '../../src/backup/index.ts'
+import { isPassword } from '../../src/access/index.ts'
+import { temporaryFolder } from '../e2e/godwit-process.ts'
+import { runCtlHere } from '../cli/ctl/ctl.ts'
 
 const salt = Buffer.from([1, 2, 3, 4])
 const digest = createHash('sha256').update(salt).update('of dora').digest('hex')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { queryFrom } from '../../../src/cli/ctl/filters.ts'
+import { queryFrom } from '../../src/cli/ctl/filters.ts'
 
 test('a filter is a key of the contract, an operator, and any text after the first operator', () => {
   assert.deepEqual(queryFrom('list_retained', ['topic=a=b\nc', 'limit=3']), {
