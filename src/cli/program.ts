@@ -262,7 +262,6 @@ interface CtlContext {
  * others are added without their options: all options take more time than most commands.
  */
 function addCtl(godwit: Command, words: readonly string[], context: CtlContext): void {
-  const firstOf = ({ name }: CtlCommand): string => name.split(' ', 1)[0] ?? ''
   const selected = words[0] === 'ctl' ? ctlCommands.filter((command) => firstOf(command) === words[1]) : []
   const ctl = godwit.command('ctl').description('inspect and control a running broker')
   const groups = new Map<string, Command>()
@@ -280,6 +279,8 @@ function addCtl(godwit: Command, words: readonly string[], context: CtlContext):
     if (isNeeded) addCtlCommand(added, command, context)
   }
 }
+
+const firstOf = ({ name }: CtlCommand): string => name.split(' ', 1)[0] ?? ''
 
 function addCtlCommand(added: Command, command: CtlCommand, { program, terminal, run }: CtlContext): void {
   added.description(command.description)

@@ -2,11 +2,11 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { isLong } from '../test-length.ts'
+import { isLong, testLength } from '../test-length.ts'
 import { runBlackHole } from './black-hole/run-black-hole.ts'
 
 const durationMs = 30_000
-const perSecond = 150
+const perSecond = testLength({ daily: 50, long: 150 })
 /** A selection, because all sinks have the same queue. Other tests kill the other services. */
 const sinks = isLong ? ['http', 'postgresql', 'kafka'] : ['http']
 

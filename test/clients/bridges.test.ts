@@ -14,6 +14,7 @@ import {
   Listener,
   oneShard,
   publishNumbered,
+  shareBridged,
   startBridged,
   untilBridge,
   untilConnected,
@@ -27,13 +28,13 @@ import { versionsOf, longTest } from '../test-length.ts'
 import { Authority } from '../transports/certificates.ts'
 import { startMosquitto } from './mosquitto-server.ts'
 
+const bridged = shareBridged()
+
 for (const version of versionsOf(4, 5)) {
   test(`mosquitto is restarted during a transfer with MQTT ${version}: all messages arrive, those of QoS 2 once`, async (t) => {
     const mosquitto = await startMosquitto(t)
     const wire = await Wire.to(t, mosquitto.port)
-    const own = await startBridged(t, bridgeOver(wire, `proto_ver = ${version}, clientid = up`), {
-      set: oneShard,
-    })
+    const own = await bridged(bridgeOver(wire, `proto_ver = ${version}, clientid = up`))
     await untilConnected(own)
     const before = await Listener.at(t, mosquitto.port, 'up/#')
     const least = publishNumbered(await client(t, own.port), 'up/least', { qos: 1, from: 0, count: 150 })
@@ -66,7 +67,7 @@ for (const version of versionsOf(4, 5)) {
 test('mosquitto restarts without its data: queued messages arrive, and the bridge subscribes again', async (t) => {
   const mosquitto = await startMosquitto(t)
   const wire = await Wire.to(t, mosquitto.port)
-  const own = await startBridged(t, bridgeOver(wire), { set: oneShard })
+  const own = await bridged(bridgeOver(wire))
   await untilConnected(own)
   await mosquitto.process.stop('SIGKILL')
   await rm(join(mosquitto.folder, 'mosquitto.db'), { force: true })
@@ -89,7 +90,7 @@ test('mosquitto restarts without its data: queued messages arrive, and the bridg
 test('the connection to mosquitto stalls while a queue is drained: the keep alive detects it, and all messages arrive', async (t) => {
   const mosquitto = await startMosquitto(t)
   const wire = await Wire.to(t, undefined)
-  const own = await startBridged(t, bridgeOver(wire, 'keepalive = 1s, clientid = up'), { set: oneShard })
+  const own = await bridged(bridgeOver(wire, 'keepalive = 1s, clientid = up'))
   const publisher = await client(t, own.port)
   const texts = await publishNumbered(publisher, 'up/exactly', { qos: 2, from: 0, count: 600 })
   const there = await Listener.at(t, mosquitto.port, 'up/#')
@@ -110,7 +111,7 @@ test('messages that the bridge sends to mosquitto do not return, with MQTT 5.0 a
       clientid = "round-${version}"
       forwards = [{ local_topic = "both-${version}/#", remote_topic = "" }]
       subscription = [{ remote_topic = "both-${version}/#", local_topic = "", qos = 1 }]`
-    const own = await startBridged(t, bridge, { set: oneShard })
+    const own = await bridged(bridge)
     await untilConnected(own)
     const here = await Listener.at(t, own.port, `both-${version}/#`)
     const there = await Listener.at(t, mosquitto.port, `both-${version}/#`)
@@ -137,7 +138,7 @@ for (const version of versionsOf(4, 5)) {
       transparent = true
       forwards = [{ local_topic = "up/#", remote_topic = "" }]
       subscription = [{ remote_topic = "down/+", local_topic = "", qos = 1 }]`
-    const own = await startBridged(t, bridge, { set: oneShard })
+    const own = await bridged(bridge)
     await untilConnected(own)
     // mosquitto sends a message once for each matching subscription.
     const filters = ['plant/#', 'plant/1', 'down/#', 'up/#']

@@ -5,7 +5,8 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import mqtt from 'mqtt'
-import { type Broker, runGodwit, runProgram, type Scope, startBroker, temporaryFolder } from '../e2e/godwit-process.ts'
+import { type Broker, runProgram, type Scope, startBroker, temporaryFolder } from '../e2e/godwit-process.ts'
+import { runHere } from '../cli/run-here.ts'
 import { startMosquitto } from './mosquitto-server.ts'
 import { shardNumbers } from '../test-length.ts'
 
@@ -41,17 +42,17 @@ for (const shards of shardNumbers(1, 2)) {
 
     const data = join(await temporaryFolder(t), 'data')
     const words = ['import', 'mosquitto', '--conf', join(folder, 'mosquitto.conf'), '--data', data, '--output']
-    const imported = runGodwit(t, [...words, join(folder, 'first')])
-    assert.equal(await imported.ended, 0, imported.errors)
+    const imported = await runHere([...words, join(folder, 'first')])
+    assert.equal(imported.code, 0, imported.errors)
     assert.match(imported.output, /^2 sessions with 2 subscriptions and 600 queued messages are imported to /m)
-    const repeated = runGodwit(t, [...words, join(folder, 'second')])
-    assert.equal(await repeated.ended, 0, repeated.errors)
+    const repeated = await runHere([...words, join(folder, 'second')])
+    assert.equal(repeated.code, 0, repeated.errors)
     assert.match(repeated.output, /not imported: 2 sessions that exist already \("\w+", "\w+"\): they were not changed/)
     assert.match(repeated.output, /^0 sessions with 0 subscriptions and 0 queued messages are imported to /m)
 
     const broker = await startBroker(t, { dataDirectory: data, set: [`node.shards=${shards}`] })
-    const running = runGodwit(t, [...words, join(folder, 'third')])
-    assert.notEqual(await running.ended, 0)
+    const running = await runHere([...words, join(folder, 'third')])
+    assert.notEqual(running.code, 0)
     assert.match(running.errors, /a node is running there already/)
     for (const [clientId, version] of [
       ['old', 'mqttv311'],
@@ -101,8 +102,8 @@ test('an imported session belongs to its user, and access rules apply to its que
 
   const data = join(folder, 'data')
   const words = ['import', 'mosquitto', '--conf', join(folder, 'mosquitto.conf'), '--output', join(folder, 'out')]
-  const imported = runGodwit(t, [...words, '--data', data])
-  assert.equal(await imported.ended, 0, imported.errors)
+  const imported = await runHere([...words, '--data', data])
+  assert.equal(imported.code, 0, imported.errors)
   const rules = join(folder, 'rules.conf')
   await writeFile(rules, '{deny, all, subscribe, ["private/#"]}.\n{allow, all}.\n')
   const broker = await startBroker(t, {

@@ -2,7 +2,7 @@
 
 import mqtt from 'mqtt'
 import type { Scope } from '../e2e/godwit-process.ts'
-import { startBrokerWithApi, type BrokerWithApi } from '../management/api.ts'
+import { type BrokerWithApi, shareConfigurableBroker, startBrokerWithApi } from '../management/api.ts'
 
 export async function startWith(
   t: Scope,
@@ -11,24 +11,45 @@ export async function startWith(
 ): Promise<{ readonly broker: BrokerWithApi; readonly client: mqtt.MqttClient }> {
   const place = dataDirectory === undefined ? {} : { dataDirectory }
   const broker = await startBrokerWithApi(t, { ...place, set: ['node.shards=2', ...set] })
-  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, { reconnectPeriod: 0 })
+  return { broker, client: await connectTo(t, broker.port) }
+}
+
+/**
+ * One broker with two shards for tests that do not kill it: the settings of each test replace those of the previous test. Each test needs other names
+ * of actions, because the queue of a removed action remains.
+ */
+export function shareSinks(): (t: Scope, settings?: readonly string[]) => ReturnType<typeof startWith> {
+  const configuredBroker = shareConfigurableBroker(['node.shards=2'])
+  return async (t, settings) => {
+    const broker = await configuredBroker(settings)
+    return { broker, client: await connectTo(t, broker.port) }
+  }
+}
+
+async function connectTo(t: Scope, port: number): Promise<mqtt.MqttClient> {
+  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`, { reconnectPeriod: 0 })
   client.on('error', () => {})
   t.after(() => client.end(true))
-  return { broker, client }
+  return client
 }
 
 /** Less than the time limit of a test, so that the error has the metrics of the action. */
 const timeoutMs = 150_000
+/** Growing pauses between checks, each of which takes processor time of a program. */
+const minPauseMs = 20
+const maxPauseMs = 300
 
 /** Repeats a check, because actions emit no event when their queue is empty. */
 export async function until(broker: BrokerWithApi, action: string, look: () => Promise<boolean>): Promise<void> {
   const endMs = Date.now() + timeoutMs
+  let pauseMs = minPauseMs
   while (!(await look())) {
     if (Date.now() > endMs) {
       const { text } = await broker.request(`/api/v5/actions/${action}/metrics`)
       throw new Error(`not reached within ${timeoutMs} ms: ${text}`)
     }
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
+    pauseMs = Math.min(maxPauseMs, pauseMs * 1.5)
   }
 }
 

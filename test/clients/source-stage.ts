@@ -43,10 +43,10 @@ export async function untilSource(
   source: string,
   status: string,
 ): Promise<{ readonly status_reason: string }> {
-  for (;;) {
+  for (let pauseMs = 20; ; pauseMs = Math.min(300, pauseMs * 1.5)) {
     const { json } = await broker.request(`/api/v5/sources/${source}`)
     if (json.status === status) return json
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
   }
 }
 

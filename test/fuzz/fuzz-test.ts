@@ -8,7 +8,7 @@ import { isLong } from '../test-length.ts'
 import { fuzzBroker } from './fuzz-broker.ts'
 import { startFuzzedBroker } from './fuzzed-broker.ts'
 
-const length = isLong ? { seconds: 60 } : { sessions: 1_500 }
+const length = isLong ? { seconds: 60 } : { sessions: 900 }
 
 export function testFuzzing({ shards, seed }: { readonly shards: number; readonly seed: number }): void {
   test(`mutated sessions over TCP and WebSocket end no shard of ${shards}, and a healthy client is served throughout`, async (t) => {

@@ -5,8 +5,9 @@ import { describe, test } from 'node:test'
 import { fuzzDtls } from './fuzz-dtls.ts'
 import { fuzzedProtocols, fuzzGateway } from './fuzz-gateway.ts'
 import { fuzzStomp } from './fuzz-stomp.ts'
+import { testLength } from '../test-length.ts'
 
-const runs = Number(process.env['GODWIT_FUZZ_RUNS'] ?? 20_000)
+const runs = testLength({ daily: 8_000, long: 20_000 })
 
 describe('[F8] mutated datagrams', () => {
   for (const name of fuzzedProtocols) {

@@ -1,14 +1,149 @@
-// The LwM2M gateway with Wakaama's client: section F5 of the gateway contract.
+// Gateways with the clients stomp.py of Debian and Wakaama: sections F5 (LwM2M) and F6 (STOMP) of the gateway contract.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { connectAsync, type MqttClient } from 'mqtt'
-import { type Scope, shared, startBroker } from '../e2e/godwit-process.ts'
+import mqtt, { connectAsync, type MqttClient } from 'mqtt'
+import { runProgram, type Scope, shared, type WatchedProcess } from '../e2e/godwit-process.ts'
 import { reservePort } from '../e2e/reserve-port.ts'
+import { shareConfigurableBroker } from '../management/api.ts'
+import { longTest, versionsOf } from '../test-length.ts'
 import { startWakaama } from './wakaama-client.ts'
-import { longTest } from '../test-length.ts'
+
+const configuredBroker = shareConfigurableBroker(['node.shards=2'])
 
 const key = '7369787465656e2d627974652d6b6579'
+
+const sharedPorts = shared(async (scope) => ({
+  stomp: await reservePort(scope),
+  udp: await reservePort(scope),
+  dtls: await reservePort(scope),
+}))
+
+/** One broker for all tests. `more`: settings of a test. */
+async function startShared(more: readonly string[] = []) {
+  const ports = await sharedPorts()
+  const dtls = 'gateway.lwm2m.listeners.dtls.default'
+  const { port } = await configuredBroker([
+    `gateway.stomp.listeners.tcp.default.bind="127.0.0.1:${ports.stomp}"`,
+    `gateway.lwm2m.listeners.udp.default.bind="127.0.0.1:${ports.udp}"`,
+    `${dtls}.bind="127.0.0.1:${ports.dtls}"`,
+    `${dtls}.dtls_options.psk=["meter:${key}"]`,
+    'gateway.lwm2m.update_msg_publish_condition=always',
+    'event_message.client_disconnected=true',
+    ...more,
+  ])
+  return { port, ports, stompPort: ports.stomp }
+}
+
+/**
+ * A Python program with a connected `connection`, and with `show`, which prints received messages. The program ends when its input ends.
+ * Another thread prints, which does not keep the program running.
+ */
+function python(t: Scope, port: number, version: '10' | '11' | '12', body: string): WatchedProcess {
+  const program = `
+import os, stomp, sys
+def show(*words):
+    os.write(1, (" ".join(words) + "\\n").encode())
+class Listener(stomp.ConnectionListener):
+    def on_message(self, frame):
+        headers = frame.headers
+        show("MESSAGE", headers["destination"], frame.body, headers.get("kind", "-"))
+        if "ack" in headers: connection.ack(headers["ack"])
+    def on_receipt(self, frame):
+        show("RECEIPT", frame.headers["receipt-id"])
+    def on_error(self, frame):
+        show("ERROR", frame.headers["message"])
+    def on_disconnected(self):
+        show("DISCONNECTED")
+connection = stomp.Connection${version}([("127.0.0.1", ${port})], heartbeats=(10000, 10000)) if "${version}" != "10" else stomp.Connection10([("127.0.0.1", ${port})])
+connection.set_listener("", Listener())
+try:
+    connection.connect("device", "secret", wait=True)
+    show("CONNECTED")
+    ${body.trim().replaceAll('\n', '\n    ')}
+except stomp.exception.ConnectFailedException:
+    show("FAILED")
+sys.stdin.read()
+`
+  return runProgram(t, '/usr/bin/python3', ['-c', program])
+}
+
+for (const version of versionsOf('10', '11', '12')) {
+  test(`[F6] stomp.py sends and receives with version ${version.split('').join('.')}, across shards`, async (t) => {
+    const broker = await startShared()
+    const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, { protocolVersion: 5 })
+    t.after(() => client.end(true))
+    const message = new Promise<string>((resolve) =>
+      client.once('message', (topic, payload, { qos, properties }) =>
+        resolve(`${topic} ${payload.toString()} ${qos} ${JSON.stringify(properties?.userProperties)}`),
+      ),
+    )
+    await client.subscribeAsync('up/#', { qos: 1 })
+    const device = python(
+      t,
+      broker.stompPort,
+      version,
+      `
+connection.subscribe("down/#", id="1", ack="${version === '12' ? 'client-individual' : 'auto'}", receipt="subscribed")
+sys.stdin.readline()
+connection.send("up/1", "21.5", receipt="sent", kind="a\\nb" if "${version}" != "10" else "a")
+sys.stdin.readline()
+connection.disconnect(receipt="gone")
+`,
+    )
+    await device.until(/RECEIPT subscribed/)
+    for (const number of [1, 2, 3])
+      await client.publishAsync('down/1', String(number), { qos: 1, properties: { userProperties: { kind: 'k' } } })
+    const [, received] = await device.until(/RECEIPT subscribed\n([^]* 3 k\n)/)
+    assert.equal(received, [1, 2, 3].map((number) => `MESSAGE down/1 ${number} k\n`).join(''))
+    device.child.stdin?.write('\n')
+    await device.until(/RECEIPT sent/)
+    assert.equal(await message, `up/1 21.5 1 {"kind":${JSON.stringify(version === '10' ? 'a' : 'a\nb')}}`)
+    device.child.stdin?.write('\n')
+    await device.until(/RECEIPT gone/)
+    device.child.stdin?.end()
+    assert.equal(await device.ended, 0, device.errors)
+  })
+}
+
+test('[F6] a wrong password is refused with ERROR', async (t) => {
+  const broker = await startShared(['auth.allow_anonymous=false'])
+  const refused = python(t, broker.stompPort, '12', '')
+  await refused.until(/ERROR the login was refused/)
+  await refused.until(/FAILED/)
+})
+
+test('[F6] messages of a committed transaction of stomp.py are delivered, those of an aborted one are not', async (t) => {
+  const broker = await startShared()
+  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`)
+  t.after(() => client.end(true))
+  const received: string[] = []
+  const last = new Promise<void>((resolve) =>
+    client.on('message', (_, payload) => {
+      received.push(payload.toString())
+      if (payload.toString() === 'end') resolve()
+    }),
+  )
+  await client.subscribeAsync('up', { qos: 1 })
+  const device = python(
+    t,
+    broker.stompPort,
+    '12',
+    `
+one = connection.begin()
+connection.send("up", "committed", transaction=one)
+two = connection.begin()
+connection.send("up", "aborted", transaction=two)
+connection.send("up", "outside")
+connection.abort(two)
+connection.commit(one)
+connection.send("up", "end", receipt="end")
+`,
+  )
+  await device.until(/RECEIPT end/)
+  await last
+  assert.deepEqual(received, ['outside', 'committed', 'end'])
+})
 
 type Document = Readonly<Record<string, unknown>>
 
@@ -73,22 +208,6 @@ class Uplink {
 const changed = { code: '2.04', codeMsg: 'changed' }
 const content = (path: string, value: unknown) => ({ code: '2.05', codeMsg: 'content', content: [{ path, value }] })
 
-const startShared = shared(async (scope) => {
-  const ports = { udp: await reservePort(scope), dtls: await reservePort(scope) }
-  const dtls = 'gateway.lwm2m.listeners.dtls.default'
-  const { port } = await startBroker(scope, {
-    set: [
-      `gateway.lwm2m.listeners.udp.default.bind=127.0.0.1:${ports.udp}`,
-      `${dtls}.bind=127.0.0.1:${ports.dtls}`,
-      `${dtls}.dtls_options.psk=["meter:${key}"]`,
-      'gateway.lwm2m.update_msg_publish_condition=always',
-      'event_message.client_disconnected=true',
-      'node.shards=2',
-    ],
-  })
-  return { port, ports }
-})
-
 test('[F5] Wakaama registers; commands over MQTT read, write, execute, observe and create objects', async (t) => {
   const { port, ports } = await startShared()
   const own = await reservePort(t)
@@ -136,7 +255,7 @@ test('[F5] Wakaama registers; commands over MQTT read, write, execute, observe a
   assert.deepEqual([topic, clientid, reason], ['$event/client_disconnected', 'wakaama', 'normal'])
 })
 
-// Daily: Wakaama over UDP above, libcoap over DTLS in test/clients/dtls.test.ts.
+// Daily: Wakaama over UDP above, libcoap over DTLS in test/clients/coap.test.ts.
 longTest(
   '[F5, F7] Wakaama registers over DTLS with a pre-shared key and tinydtls, and responds to commands',
   async (t) => {
