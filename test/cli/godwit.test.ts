@@ -71,6 +71,8 @@ const internalErrors = [
 interface DefaultBroker {
   readonly dataDirectory: string
   readonly process: WatchedProcess
+  /** What it has printed when it is started. */
+  readonly text: string
   /** Earlier processes with the same data directory, each with the error that ended it. */
   readonly failed: readonly { readonly error: string; readonly ended: Ended }[]
 }
@@ -92,7 +94,7 @@ const defaultBroker = shared(async (scope): Promise<DefaultBroker> => {
   const godwit = runGodwit(scope, [...words, '--set', 'log.level=info'], { ...process.env, ...nodeOptions })
   await godwit.until(/clients without a name and password/)
   await godwit.until(/"event":"node started"/)
-  return { dataDirectory, process: godwit, failed }
+  return { dataDirectory, process: godwit, text: godwit.soFar, failed }
 })
 
 const memorySettings = (text: string): string | undefined => [...text.matchAll(/memory: (.*)/g)].at(-1)?.[1]
@@ -103,8 +105,8 @@ test('a broker starts with settings that make the C library return memory and li
     process.platform === 'linux'
       ? `own from 32768, kept up to 1048576, heaps ${availableParallelism()}, helpers ${Math.max(1, Math.min(availableParallelism() - 1, 4))}`
       : 'own from unset, kept up to unset, heaps unset, helpers unset'
-  const { process: godwit } = await defaultBroker()
-  assert.equal(memorySettings(godwit.soFar), expected)
+  const { process: godwit, text } = await defaultBroker()
+  assert.equal(memorySettings(text), expected)
   assert.equal(godwit.child.exitCode, null)
 })
 
@@ -209,7 +211,7 @@ test('a data directory that cannot be created is reported in one line', async (t
 
 test('the banner names version, profile, data directory, listener, and the setting for access from other machines', async () => {
   const broker = await defaultBroker()
-  const output = broker.process.soFar
+  const output = broker.text
   assert.match(output, /^Godwit \d+\.\d+\.\d+, node godwit@\S+, profile hardened\n/)
   assert.ok(output.includes(broker.dataDirectory))
   assert.match(output, /mqtt:\/\/127\.0\.0\.1:(\d+) \(tcp, default\)\n.*mosquitto_sub -h 127\.0\.0\.1 -p \1 /)

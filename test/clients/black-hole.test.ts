@@ -7,6 +7,8 @@ import { runBlackHole } from './black-hole/run-black-hole.ts'
 
 const durationMs = 30_000
 const perSecond = testLength({ daily: 50, long: 150 })
+/** A fifteenth of what is published on a machine that is not busy. */
+const fewest = (durationMs * perSecond) / 15_000
 /** A selection, because all sinks have the same queue. Other tests kill the other services. */
 const sinks = isLong ? ['http', 'postgresql', 'kafka'] : ['http']
 
@@ -16,10 +18,7 @@ describe('a service whose packets are dropped', { concurrency: true }, () => {
     test(`${sink}: no acknowledged message is lost, and state and metrics of the action are correct`, async (t) => {
       const end = await runBlackHole(t, { sink, durationMs, perSecond, log: (line) => t.diagnostic(line) })
       assert.deepEqual(end.faults, [])
-      assert.ok(
-        end.acknowledged > durationMs / 100,
-        `${end.acknowledged} acknowledged messages are too few for this test`,
-      )
+      assert.ok(end.acknowledged > fewest, `${end.acknowledged} acknowledged messages are too few for this test`)
     })
   }
 })
