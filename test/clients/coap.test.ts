@@ -175,14 +175,14 @@ for (const library of ['openssl', 'gnutls']) {
     const { broker, urlOf } = await startShared()
     const subscriber = await connectAsync(`mqtt://127.0.0.1:${broker.port}`)
     t.after(() => subscriber.end(true))
-    await subscriber.subscribeAsync('plant/#', { qos: 1 })
+    await subscriber.subscribeAsync('keyed/#', { qos: 1 })
     const received = new Promise<string>((resolve) =>
       subscriber.once('message', (topic, payload) => resolve(`${topic} ${payload.toString()}`)),
     )
-    const url = `${urlOf('keyed')}/plant/1?c=device&u=one&p=two`
+    const url = `${urlOf('keyed')}/keyed/1?c=device&u=one&p=two`
     const words = ['-v', '6', '-u', 'sensor-1', '-k', 'sixteen-byte-key', '-m', 'put', '-e', '21.5', url]
     await runProgram(t, `coap-client-${library}`, words).until(/2\.04/)
-    assert.equal(await received, 'plant/1 21.5')
+    assert.equal(await received, 'keyed/1 21.5')
   })
 }
 
