@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { endpoints, shapeOf } from '../../src/contract/index.ts'
 import { type Scope, shared, temporaryFolder } from '../e2e/godwit-process.ts'
 import { Authority } from '../transports/certificates.ts'
-import { type BrokerWithApi, startBrokerWithApi } from './api.ts'
+import { type BrokerWithApi, restartBroker, startBrokerWithApi } from './api.ts'
 
 const secret = 'kept-from-everybody'
 
@@ -270,8 +270,7 @@ test('changed, created and deleted bridges remain so after a restart', async (t)
   const names = ['office', 'depot', 'aws.iot']
   const now = await Promise.all(names.map((name) => nodeOf(broker, name)))
   assert.deepEqual([now[0].connector.keepalive, now[1].connector.username, now[2].enable], [45, 'bob', true])
-  await broker.process.stop()
-  const again = await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory })
+  const again = await restartBroker(broker)
   assert.deepEqual(await Promise.all(names.map((name) => nodeOf(again, name))), now)
   assert.equal((await again.request('/api/v4/bridges/plain')).status, 404)
 })

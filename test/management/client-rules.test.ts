@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
 import { connectAsync, type ErrorWithReasonCode, type MqttClient } from 'mqtt'
-import { type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
+import { type BrokerWithApi, shareConfigurableBroker } from './api.ts'
 import { promised, refused } from './documented-responses.ts'
 
 async function connect(t: TestContext, broker: BrokerWithApi, clientId: string): Promise<MqttClient> {
@@ -27,7 +27,7 @@ async function publishes(client: MqttClient, topic: string): Promise<number> {
 const notAuthorized = 0x87
 const banned = 0x8a
 
-const sharedBroker = shareBrokerWithApi()
+const sharedBroker = shareConfigurableBroker(['node.shards=2'])
 
 describe('stored rules', () => {
   test('a rule applies to a connected client until it is deleted', async (t) => {
@@ -158,8 +158,7 @@ describe('bans', () => {
   })
 
   test('a ban by flapping detection is listed, whichever shard created it, and can be deleted', async (t) => {
-    const set = ['flapping_detect.enable=true', 'flapping_detect.max_count=2', 'node.shards=2']
-    const broker = await startBrokerWithApi(t, { set })
+    const broker = await sharedBroker(['flapping_detect.enable=true', 'flapping_detect.max_count=2'])
     const names = ['flapper one', 'flapper two', 'flapper three', 'flapper four']
     for (const name of names) for (let time = 0; time < 2; time++) await (await connect(t, broker, name)).endAsync()
     const listed = async (): Promise<{ who: string; by: string; until: number; at: number }[]> =>
@@ -174,6 +173,10 @@ describe('bans', () => {
     promised('delete_banned', await broker.request(path, { method: 'DELETE' }))
     refused(await broker.request(path, { method: 'DELETE' }), 'invalidParameter', 404)
     await connect(t, broker, 'flapper one')
+    for (const name of names.slice(1)) {
+      const banPath = `/api/v4/banned/clientid/${encodeURIComponent(name)}`
+      promised('delete_banned', await broker.request(banPath, { method: 'DELETE' }))
+    }
   })
 
   test('an expired ban is not listed', async () => {

@@ -44,7 +44,7 @@ async function startWithThree(t: Scope): Promise<BrokerWithApi> {
 }
 
 const withThree = shared(startWithThree)
-const configuredBroker = shareConfigurableBroker(['node.name="here@127.0.0.1"'])
+const configuredBroker = shareConfigurableBroker(['node.name="here@127.0.0.1"', 'node.shards=3'])
 
 test('GET /clients/:clientid shows all attributes of a client, with the client ID as `clientid` and `client_id`', async () => {
   const broker = await withThree()
@@ -158,7 +158,9 @@ test('an unknown query parameter of /clients or an invalid value is refused with
 })
 
 test('clients are listed by page or by cursor, each once, with the total number', async (t) => {
-  const broker = await startBrokerWithApi(t, { set: ['node.shards=3'] })
+  const broker = await configuredBroker()
+  // Clients of the previous test.
+  await eventually(async () => assert.deepEqual(await idsOf(broker, '/clients'), []))
   const ids = Array.from({ length: 11 }, (_, number) => `c${number}`).toSorted()
   await Promise.all(ids.map((clientId) => connect(t, broker, { clientId, username: clientId < 'c2' ? 'a' : 'b' })))
   const pages = await Promise.all([1, 2, 3, 4].map((page) => list(broker, `/clients?_page=${page}&_limit=4`)))

@@ -3,10 +3,10 @@
 
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, stat, symlink, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { type Scope, temporaryFolder } from '../e2e/godwit-process.ts'
+import { shared, temporaryFolder } from '../e2e/godwit-process.ts'
 import { type BrokerWithApi, startBrokerWithApi } from './api.ts'
 import { requestOverSocket } from './http.ts'
 
@@ -18,31 +18,49 @@ interface Stage {
   readonly config: string
 }
 
-async function stage(t: Scope): Promise<Stage> {
-  const folder = await temporaryFolder(t)
-  const [outside, allowed] = [join(folder, 'outside'), join(folder, 'allowed')]
-  await mkdir(outside)
-  await mkdir(allowed)
+const sharedBroker = shared(async (scope): Promise<Stage> => {
+  const folder = await temporaryFolder(scope)
+  const [outside, allowed, config] = ['outside', 'allowed', 'local.conf'].map((name) => join(folder, name))
+  const stage = { outside: outside ?? '', allowed: allowed ?? '', config: config ?? '' }
+  await writeFiles(stage)
+  return { broker: await startBrokerWithApi(scope, { config: stage.config }), ...stage }
+})
+
+async function writeFiles({ outside, allowed, config }: Omit<Stage, 'broker'>): Promise<void> {
   for (const directory of [outside, allowed]) {
+    await rm(directory, { recursive: true, force: true })
+    await mkdir(directory)
     await writeFile(join(directory, 'psk.txt'), 'ann:00112233445566778899aabbccddeeff\n')
     await writeFile(join(directory, 'acl.conf'), '{allow, all}.\n')
     await writeFile(join(directory, 'users.conf'), 'ann = "a password"\n')
   }
-  const config = join(folder, 'local.conf')
-  await writeFile(
-    config,
-    `node.allowed_directories = ["${allowed}"]\nauth.acl.file = "outside/acl.conf"\n` +
-      'auth.password { include "outside/users.conf" }\n',
-  )
-  return { broker: await startBrokerWithApi(t, { config }), outside, allowed, config }
+  await writeFile(config, localConfiguration(allowed))
+}
+
+const localConfiguration = (allowed: string): string =>
+  `node.allowed_directories = ["${allowed}"]\nauth.acl.file = "outside/acl.conf"\n` +
+  'auth.password { include "outside/users.conf" }\n'
+
+/** One broker for all tests. Each test begins with the local configuration, without changes over the API. */
+async function stage(): Promise<Stage> {
+  const found = await sharedBroker()
+  const { broker, config, allowed } = found
+  await writeFile(config, localConfiguration(allowed))
+  assert.equal((await broker.request('/api/v4/configuration_reload', { method: 'POST' })).status, 200)
+  const { status, text } = await post(broker, '/config_update', localConfiguration(allowed))
+  assert.equal(status, 200, text)
+  await writeFiles(found)
+  return found
 }
 
 const post = (broker: BrokerWithApi, path: string, body: unknown) =>
   broker.request(`/api/v4${path}`, { method: 'POST', body })
 
 test('config_update with log.dir writes no file outside of the allowed directories, and psk_file reads none', async (t) => {
-  const { broker, outside, allowed, config } = await stage(t)
-  await symlink(outside, join(broker.dataDirectory, 'link'))
+  const { broker, outside, allowed, config } = await stage()
+  const link = join(broker.dataDirectory, 'link')
+  await symlink(outside, link)
+  t.after(() => unlink(link))
   const own = await readFile(config, 'utf8')
   const inData = join(broker.dataDirectory, 'lines')
   for (const path of [
@@ -51,8 +69,8 @@ test('config_update with log.dir writes no file outside of the allowed directori
     '/etc/cron.d',
     `${inData}/../../outside`,
     '../outside',
-    join(broker.dataDirectory, 'link'),
-    join(broker.dataDirectory, 'link', 'deeper'),
+    link,
+    join(link, 'deeper'),
     broker.dataDirectory,
     join(broker.dataDirectory, 'config-history'),
   ]) {
@@ -81,8 +99,8 @@ async function checkMode(path: string): Promise<void> {
   assert.equal(mode & 0o077, 0, `${path} ${(mode & 0o777).toString(8)}`)
 }
 
-test('only the system user of the broker can read the files that it writes', async (t) => {
-  const { broker } = await stage(t)
+test('only the system user of the broker can read the files that it writes', async () => {
+  const { broker } = await stage()
   const dir = join(broker.dataDirectory, 'lines')
   const changed = await post(broker, '/configuration/log', { data: { log: { to: ['file'], dir, file: 'mine.log' } } })
   assert.equal(changed.status, 200, changed.text)
@@ -95,8 +113,8 @@ test('only the system user of the broker can read the files that it writes', asy
   assert.ok(existsSync(join(dir, 'mine.log')))
 })
 
-test('paths of the local configuration, and its includes, stay allowed when they are sent back', async (t) => {
-  const { broker, outside, allowed, config } = await stage(t)
+test('paths of the local configuration, and its includes, stay allowed when they are sent back', async () => {
+  const { broker, outside, allowed, config } = await stage()
   const own = await readFile(config, 'utf8')
   const again = await post(broker, '/config_update', `${own}mqtt.max_mqueue_len = 7\n`)
   assert.equal(again.status, 200, again.text)
@@ -110,8 +128,8 @@ test('paths of the local configuration, and its includes, stay allowed when they
   assert.match(other.json.message, /auth\.acl\.file: .*outside\/users\.conf/)
 })
 
-test('node.allowed_directories is changed by the file and --set, not by the API or the control socket', async (t) => {
-  const { broker, outside, allowed, config } = await stage(t)
+test('node.allowed_directories is changed by the file and --set, not by the API or the control socket', async () => {
+  const { broker, outside, allowed, config } = await stage()
   const own = await readFile(config, 'utf8')
   const wider = `["${allowed}", "${outside}"]`
   for (const text of [

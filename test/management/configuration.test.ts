@@ -5,7 +5,14 @@ import { describe, test, type TestContext } from 'node:test'
 import { connect, type IConnackPacket } from 'mqtt'
 import { shared, temporaryFolder } from '../e2e/godwit-process.ts'
 import { reservePort } from '../e2e/reserve-port.ts'
-import { type ApiResponse, type BrokerWithApi, startBrokerWithApi } from './api.ts'
+import {
+  type ApiResponse,
+  type BrokerWithApi,
+  restartBroker,
+  shareBrokerWithApi,
+  startBrokerWithApi,
+  withCurrentPorts,
+} from './api.ts'
 import { dataOf, get, keysOf, post, refused } from './configuration-requests.ts'
 
 interface BrokerOfFile {
@@ -24,10 +31,14 @@ const sharedBroker = shared(async (scope): Promise<BrokerOfFile> => {
 
 /** One broker for all tests that need no new one and no restart. `text` replaces its configuration and its configuration file. */
 async function brokerOf(text: string): Promise<BrokerOfFile> {
-  const found = await sharedBroker()
+  const started = await sharedBroker()
+  const found = { ...started, broker: await withCurrentPorts(started.broker) }
   dataOf('update_config', await post(found.broker, '/config_update', text))
   return found
 }
+
+/** A broker without a configuration file. */
+const brokerWithoutFile = shareBrokerWithApi({ set: ['node.shards=1', 'mqtt.max_mqueue_len=77'] })
 
 /** A configuration without settings: all have their defaults. */
 const defaults = 'mqtt {}\n'
@@ -69,8 +80,8 @@ describe('/reload', () => {
     assert.equal(dataOf('get_reload', await get(broker, '/reload')).keepalive_backoff, 2_000)
   })
 
-  test('a missing parameter is refused with 107, an invalid one with 108, and then no setting is changed', async (t) => {
-    const broker = await startBrokerWithApi(t, { set: ['mqtt.max_mqueue_len=77'] })
+  test('a missing parameter is refused with 107, an invalid one with 108, and then no setting is changed', async () => {
+    const broker = await brokerWithoutFile()
     const before = dataOf('get_reload', await get(broker, '/reload'))
     for (const body of [{}, { data: null }, { data: 5 }, { data: [] }, { data: 'property_size' }]) {
       refused(await post(broker, '/reload', body), [400, 107], /data/)
@@ -90,16 +101,14 @@ describe('/reload', () => {
     dataOf('post_reload', await post(broker, '/reload', { data: { msq_len: 77 } }))
   })
 
-  test('changes apply until the restart, and with `persist` also after it', async (t) => {
-    const dataDirectory = await temporaryFolder(t)
-    const broker = await startBrokerWithApi(t, { dataDirectory })
-    dataOf('post_reload', await post(broker, '/reload', { data: { msq_len: 5, property_size: 40 } }))
+  test('changes apply until the restart, and with `persist` also after it', async () => {
+    const broker = await brokerWithoutFile()
+    dataOf('post_reload', await post(broker, '/reload', { data: { max_packet_size: 5, property_size: 40 } }))
     dataOf('post_reload', await post(broker, '/reload', { data: { property_size: 40 }, persist: true }))
     dataOf('post_reload', await post(broker, '/reload', { data: { qos_duration: 9 }, persist: true }))
-    await broker.process.stop()
-    const again = await startBrokerWithApi(t, { dataDirectory })
-    const { msq_len, qos_duration } = dataOf('get_reload', await get(again, '/reload'))
-    assert.deepEqual([msq_len, qos_duration], [1_024, 9])
+    const again = await restartBroker(broker)
+    const { max_packet_size, qos_duration } = dataOf('get_reload', await get(again, '/reload'))
+    assert.deepEqual([max_packet_size, qos_duration], [10_240, 9])
   })
 })
 
@@ -164,16 +173,14 @@ log.level = error
     assert.equal(({} as Record<string, unknown>)['a'], undefined)
   })
 
-  test('the configuration may be a JSON value `data`; without a configuration file, one is created that the next start reads', async (t) => {
-    const dataDirectory = await temporaryFolder(t)
-    const broker = await startBrokerWithApi(t, { dataDirectory })
-    dataOf('update_config', await post(broker, '/config_update', { data: { mqtt: { max_mqueue_len: 6 } } }))
-    assert.equal(dataOf('get_reload', await get(broker, '/reload')).msq_len, 6)
-    dataOf('update_config', await post(broker, '/config_update', { data: 'mqtt.max_mqueue_len = 7\n' }))
-    assert.equal(await readFile(join(dataDirectory, 'godwit.conf'), 'utf8'), 'mqtt.max_mqueue_len = 7\n')
-    await broker.process.stop()
-    const again = await startBrokerWithApi(t, { dataDirectory })
-    assert.equal(dataOf('get_reload', await get(again, '/reload')).msq_len, 7)
+  test('the configuration may be a JSON value `data`; without a configuration file, one is created that the next start reads', async () => {
+    const broker = await brokerWithoutFile()
+    dataOf('update_config', await post(broker, '/config_update', { data: { mqtt: { retry_interval: '6s' } } }))
+    assert.equal(dataOf('get_reload', await get(broker, '/reload')).qos_duration, 6)
+    dataOf('update_config', await post(broker, '/config_update', { data: 'mqtt.retry_interval = 7s\n' }))
+    assert.equal(await readFile(join(broker.dataDirectory, 'godwit.conf'), 'utf8'), 'mqtt.retry_interval = 7s\n')
+    const again = await restartBroker(broker)
+    assert.equal(dataOf('get_reload', await get(again, '/reload')).qos_duration, 7)
   })
 
   test('if the file cannot be written, the response is 118, and file and settings are unchanged', async (t) => {
@@ -234,33 +241,33 @@ describe('/configuration', () => {
     )
   })
 
-  test('a change is stored, is made completely or not at all, and cannot override --set', async (t) => {
-    const dataDirectory = await temporaryFolder(t)
-    const set = ['mqtt.max_mqueue_len=77']
-    const broker = await startBrokerWithApi(t, { dataDirectory, set })
+  test('a change is stored, is made completely or not at all, and cannot override --set', async () => {
+    const broker = await brokerWithoutFile()
+    const before = dataOf('get_reload', await get(broker, '/reload')).property_size
     const change = (section: string, data: unknown): Promise<ApiResponse> =>
       post(broker, `/configuration/${section}`, { data })
     refused(
-      await change('mqtt', { mqtt: { property_size: 40, max_mqueue_len: 5 } }),
+      await change('mqtt', { mqtt: { property_size: 41, max_mqueue_len: 5 } }),
       [400, 108],
       /max_mqueue_len.*--set/,
     )
     refused(
-      await change('mqtt', { mqtt: { property_size: 40, retry_interval: 'x' } }),
+      await change('mqtt', { mqtt: { property_size: 41, retry_interval: 'x' } }),
       [400, 108],
       /mqtt\.retry_interval/,
     )
-    refused(await change('mqtt', { mqtt: { property_size: 40 }, log: {} }), [400, 108], /data\.log/)
+    refused(await change('mqtt', { mqtt: { property_size: 41 }, log: {} }), [400, 108], /data\.log/)
     refused(await change('mqtt', { log: {} }), [400, 107], /data\.mqtt/)
     refused(await change('mqtt', { mqtt: 5 }), [400, 108], /mqtt/)
     refused(await post(broker, '/configuration/', '{"data": {"__proto__": {"a": 1}}}'), [400, 108], /__proto__/)
     refused(await post(broker, '/configuration/', {}), [400, 107], /data/)
-    assert.equal(dataOf('get_reload', await get(broker, '/reload')).property_size, 32)
-    dataOf('set_configuration_section', await change('mqtt', { mqtt: { property_size: 40, max_mqueue_len: 77 } }))
-    await broker.process.stop()
-    const again = await startBrokerWithApi(t, { dataDirectory })
-    const { property_size, msq_len } = dataOf('get_reload', await get(again, '/reload'))
-    assert.deepEqual([property_size, msq_len], [40, 1_024], 'values of --set are not stored')
+    assert.equal(dataOf('get_reload', await get(broker, '/reload')).property_size, before)
+    dataOf('set_configuration_section', await change('mqtt', { mqtt: { property_size: 41, max_mqueue_len: 77 } }))
+    const again = await restartBroker(broker)
+    assert.equal(dataOf('get_reload', await get(again, '/reload')).property_size, 41)
+    const stored = await readFile(join(broker.dataDirectory, 'changed-settings.conf'), 'utf8')
+    assert.match(stored, /property_size/)
+    assert.doesNotMatch(stored, /max_mqueue_len/, 'values of --set are not stored')
   })
 })
 
@@ -354,10 +361,9 @@ async function canConnect(
 
 describe('the history of configurations', () => {
   test('shows author and content of each change without secrets, and restores each of the last 20 versions', async (t) => {
-    const folder = await temporaryFolder(t)
-    const config = join(folder, 'my.conf')
+    const { config, broker: former } = await brokerOf(defaults)
     await writeFile(config, 'mqtt.max_mqueue_len = 5\nauth.password.alice = hunter2\n')
-    const broker = await startBrokerWithApi(t, { config })
+    const broker = await restartBroker(former)
     dataOf('update_config', await post(broker, '/config_update', 'mqtt.max_mqueue_len = 6\n'))
     dataOf('post_reload', await post(broker, '/reload', { data: { msq_len: 7 } }))
     const [third, second, first] = dataOf('list_configuration_history', await get(broker, '/configuration_history'))
@@ -377,17 +383,20 @@ describe('the history of configurations', () => {
       { key: 'mqtt.max_mqueue_len', old: '5', new: '6' },
       { key: 'auth.password.alice', old: '"******"' },
     ])
-    assert.equal(dataOf('diff_configuration', await get(broker, '/configuration_history/1/diff')).to, third.number)
+    assert.equal(
+      dataOf('diff_configuration', await get(broker, `/configuration_history/${first.number}/diff`)).to,
+      third.number,
+    )
 
     const back = await post(broker, `/configuration_history/${first.number}/rollback`, undefined)
     assert.equal(dataOf('rollback_configuration', back).changed.length, 2)
     assert.equal(await readFile(config, 'utf8'), 'mqtt.max_mqueue_len = 5\nauth.password.alice = hunter2\n')
     assert.equal(await canConnect(t, broker, { username: 'alice', password: 'wrong' }), false)
 
-    for (const path of ['/configuration_history/99', '/configuration_history/x', '/configuration_history/99/diff']) {
+    for (const path of ['/configuration_history/999', '/configuration_history/x', '/configuration_history/999/diff']) {
       refused(await get(broker, path), [404, 108], /not in the history/)
     }
-    refused(await post(broker, '/configuration_history/99/rollback', undefined), [404, 108], /99/)
+    refused(await post(broker, '/configuration_history/999/rollback', undefined), [404, 108], /999/)
     for (let length = 100; length < 120; length++) await post(broker, '/reload', { data: { msq_len: length } })
     const last = dataOf('list_configuration_history', await get(broker, '/configuration_history'))
     assert.equal(last.length, 20)

@@ -1,50 +1,51 @@
 // `ctl.sock` in the data directory serves the same API to processes that can read the directory.
 
 import assert from 'node:assert/strict'
-import { existsSync, lstatSync, mkdirSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, lstatSync, mkdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
 import { startBrokerWithApi } from './api.ts'
 import { requestOverSocket } from './http.ts'
 
-test('a process that can read the data directory needs no password, also for changes', async (t) => {
-  const broker = await startBrokerWithApi(t)
-  const socket = join(broker.dataDirectory, 'ctl.sock')
-  assert.equal(lstatSync(socket).mode & 0o777, 0o600)
-  const brokers = await requestOverSocket(socket, '/api/v4/brokers')
-  assert.deepEqual([brokers.status, brokers.json.code], [200, 0])
-  const made = await requestOverSocket(socket, '/api/v4/apps', { method: 'POST', body: { app_id: 'reports' } })
-  assert.equal(made.status, 200, made.text)
-  const unknown = await requestOverSocket(socket, '/api/v4/nowhere')
-  assert.deepEqual([unknown.status, unknown.json.code], [404, 102])
-  assert.equal(await broker.process.stop(), 0)
-  assert.ok(!existsSync(socket), 'the node removes its socket when it stops')
-})
-
-test('a node replaces the control socket that a killed node left', async (t) => {
-  const broker = await startBrokerWithApi(t)
-  const socket = join(broker.dataDirectory, 'ctl.sock')
-  await broker.process.stop('SIGKILL')
-  assert.ok(existsSync(socket), 'a killed node does not remove its socket')
-  const again = await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory })
-  const brokers = await requestOverSocket(socket, '/api/v4/brokers')
-  assert.equal(brokers.status, 200)
-  assert.equal(await again.process.stop(), 0)
-})
-
-test('a symbolic link at the path of the control socket is replaced, and its target is not changed', async (t) => {
+test('the control socket', async (t) => {
   const folder = await temporaryFolder(t)
   const target = join(folder, 'precious')
   writeFileSync(target, 'text')
   const dataDirectory = join(folder, 'data')
   mkdirSync(dataDirectory, { mode: 0o700 })
-  symlinkSync(target, join(dataDirectory, 'ctl.sock'))
+  const socket = join(dataDirectory, 'ctl.sock')
+  symlinkSync(target, socket)
   const broker = await startBrokerWithApi(t, { dataDirectory })
-  const brokers = await requestOverSocket(join(dataDirectory, 'ctl.sock'), '/api/v4/brokers')
-  assert.equal(brokers.status, 200)
-  assert.ok(existsSync(target))
-  await broker.process.stop()
+
+  await t.test(
+    'a symbolic link at the path of the control socket is replaced, and its target is not changed',
+    async () => {
+      const brokers = await requestOverSocket(socket, '/api/v4/brokers')
+      assert.equal(brokers.status, 200)
+      assert.equal(readFileSync(target, 'utf8'), 'text')
+    },
+  )
+
+  await t.test('a process that can read the data directory needs no password, also for changes', async () => {
+    assert.equal(lstatSync(socket).mode & 0o777, 0o600)
+    const brokers = await requestOverSocket(socket, '/api/v4/brokers')
+    assert.deepEqual([brokers.status, brokers.json.code], [200, 0])
+    const made = await requestOverSocket(socket, '/api/v4/apps', { method: 'POST', body: { app_id: 'reports' } })
+    assert.equal(made.status, 200, made.text)
+    const unknown = await requestOverSocket(socket, '/api/v4/nowhere')
+    assert.deepEqual([unknown.status, unknown.json.code], [404, 102])
+  })
+
+  await t.test('a node replaces the control socket that a killed node left', async (inner) => {
+    await broker.process.stop('SIGKILL')
+    assert.ok(existsSync(socket), 'a killed node does not remove its socket')
+    const again = await startBrokerWithApi(inner, { dataDirectory })
+    const brokers = await requestOverSocket(socket, '/api/v4/brokers')
+    assert.equal(brokers.status, 200)
+    assert.equal(await again.process.stop(), 0)
+    assert.ok(!existsSync(socket), 'the node removes its socket when it stops')
+  })
 })
 
 test('a data directory whose path is too long for a socket gets a link at a short path', async (t) => {

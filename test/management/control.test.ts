@@ -1,38 +1,11 @@
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { connect, connectAsync, type IConnackPacket, type MqttClient } from 'mqtt'
-import { runGodwit, temporaryFolder, type WatchedProcess } from '../e2e/godwit-process.ts'
-import { administrator, shareConfigurableBroker, startBrokerWithApi } from './api.ts'
+import { type BrokerWithApi, restartBroker, shareConfigurableBroker, startBrokerWithApi } from './api.ts'
 
-const authorization = `Basic ${Buffer.from(administrator).toString('base64')}`
-
-interface Start {
-  readonly mqtt: string
-  readonly api: string
-}
-
-/** Returns the addresses that the broker prints at its start number `start`, counted from 1. */
-async function waitForStart(godwit: WatchedProcess, start: number): Promise<Start> {
-  const [text, api] = await godwit.until(new RegExp(`^(?:[^]*?management API +(http:\\S+)){${start}}`))
-  const urls = [...text.matchAll(/listening +(mqtt:\/\/127\.0\.0\.1:\d+)/g)]
-  return { mqtt: urls.at(-1)?.[1] ?? '', api }
-}
-
-async function brokerWithFile(t: TestContext, text: string): Promise<{ godwit: WatchedProcess; file: string }> {
-  const folder = await temporaryFolder(t)
-  const file = join(folder, 'godwit.conf')
-  await writeFile(file, text)
-  const set = ['listeners.tcp.bind="127.0.0.1:0"', 'http_server.port=0', 'http_server.password="a-password-for-tests"']
-  const words = ['start', '--config', file, '--data', join(folder, 'data'), ...set.flatMap((one) => ['--set', one])]
-  return { godwit: runGodwit(t, words), file }
-}
-
-function post(url: string): Promise<Response> {
-  return fetch(url, { method: 'POST', headers: { authorization } })
-}
+const urlOf = ({ port }: BrokerWithApi): string => `mqtt://127.0.0.1:${port}`
 
 async function connectPersistent(url: string, t: TestContext): Promise<MqttClient> {
   const options = { clientId: 'keeper', clean: false, reconnectPeriod: 0, protocolVersion: 4 } as const
@@ -41,7 +14,7 @@ async function connectPersistent(url: string, t: TestContext): Promise<MqttClien
   return client
 }
 
-const sharedBroker = shareConfigurableBroker(['node.shards=1'])
+const sharedBroker = shareConfigurableBroker()
 
 test('an unknown action is refused with 404 and code 101', async () => {
   const broker = await sharedBroker()
@@ -57,7 +30,7 @@ test('an unknown action is refused with 404 and code 101', async () => {
 })
 
 test('POST /ctrl/stop (case does not matter) responds, ends the process with 0 and logs the administrator; a viewer gets 403', async (t) => {
-  const broker = await startBrokerWithApi(t)
+  const broker = await restartBroker(await startBrokerWithApi(t))
   const body = { username: 'ann', password: 'correct-horse', tags: 'viewer' }
   assert.equal((await broker.request('/api/v4/users', { method: 'POST', body })).status, 200)
   for (const action of ['stop', 'restart']) {
@@ -79,24 +52,22 @@ test('POST /ctrl/stop (case does not matter) responds, ends the process with 0 a
 })
 
 test('POST /ctrl/restart reads the configuration file again, keeps --set and restores persistent sessions', async (t) => {
-  const { godwit, file } = await brokerWithFile(t, 'mqtt.max_qos_allowed = 2\nnode.shards = 1\n')
-  const first = await waitForStart(godwit, 1)
-  const before = await connectPersistent(first.mqtt, t)
+  const first = await sharedBroker(['mqtt.max_qos_allowed = 2', 'node.shards = 2'])
+  const before = await connectPersistent(urlOf(first), t)
   await before.subscribeAsync('plant/#', { qos: 1 })
   await before.endAsync()
-  await writeFile(file, 'mqtt.max_qos_allowed = 1\nlisteners.tcp.bind = "127.0.0.1:1"\nnode.shards = 2\n')
-  assert.deepEqual(await (await post(`${first.api}/ctrl/Restart`)).json(), { code: 0 })
-  const second = await waitForStart(godwit, 2)
-  await godwit.until(/node\.shards: 2 shards share the 9 threads.*start it to have 10/)
-  const after = await connectPersistent(second.mqtt, t)
+  const text = 'mqtt.max_qos_allowed = 1\nlisteners.tcp.bind = "127.0.0.1:1"\nnode.shards = 3\n'
+  await writeFile(first.configFile, text)
+  const second = await restartBroker(first)
+  await first.process.until(/node\.shards: 3 shards share the 10 threads.*start it to have 11/)
+  const after = await connectPersistent(urlOf(second), t)
   const received = new Promise<string>((resolve) => after.on('message', (topic) => resolve(topic)))
-  const publisher = connect(second.mqtt, { protocolVersion: 5, reconnectPeriod: 0 })
+  const publisher = connect(urlOf(second), { protocolVersion: 5, reconnectPeriod: 0 })
   t.after(() => publisher.endAsync(true))
   const connack = await new Promise<IConnackPacket>((resolve) => publisher.on('connect', resolve))
   assert.equal(connack.properties?.maximumQoS, 1, 'the new file is in force')
   await publisher.publishAsync('plant/one', 'x', { qos: 1 })
   assert.equal(await received, 'plant/one', 'the subscription was restored before the client reconnected')
-  assert.equal(await godwit.stop(), 0)
 })
 
 test('a restart that would fail is refused with the reason, and the broker continues', async () => {
@@ -113,13 +84,11 @@ test('a restart with a new listener whose port is in use continues with the prev
   await new Promise<void>((open) => other.listen(0, '127.0.0.1', open))
   t.after(() => other.close())
   const { port } = other.address() as AddressInfo
-  const { godwit, file } = await brokerWithFile(t, '')
-  const first = await waitForStart(godwit, 1)
-  await writeFile(file, `listeners.ws.bind = "127.0.0.1:${port}/mqtt"\n`)
-  assert.deepEqual(await (await post(`${first.api}/ctrl/restart`)).json(), { code: 0 })
-  const second = await waitForStart(godwit, 2)
-  await (await connectAsync(second.mqtt)).endAsync()
-  await godwit.until(/listeners\.ws\.bind.*in use.*the previous configuration stays in use/)
-  assert.equal(await readFile(file, 'utf8'), `listeners.ws.bind = "127.0.0.1:${port}/mqtt"\n`)
-  assert.equal(await godwit.stop(), 0)
+  const first = await sharedBroker()
+  const text = `listeners.ws.bind = "127.0.0.1:${port}/mqtt"\n`
+  await writeFile(first.configFile, text)
+  const second = await restartBroker(first)
+  await (await connectAsync(urlOf(second))).endAsync()
+  await first.process.until(/listeners\.ws\.bind.*in use.*the previous configuration stays in use/)
+  assert.equal(await readFile(first.configFile, 'utf8'), text)
 })

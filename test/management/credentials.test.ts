@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { connectAsync, type ErrorWithReasonCode } from 'mqtt'
-import { type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
+import { type BrokerWithApi, restartBroker, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
 import { requestOverSocket } from './http.ts'
 import { promised, refused } from './documented-responses.ts'
 
@@ -28,9 +28,8 @@ async function outcomeOf(broker: BrokerWithApi, options: { username?: string; cl
 
 const wrongPassword = 0x86
 
+/** Tests compare complete lists of user names: each test removes the users that it created. */
 const sharedBroker = shareBrokerWithApi()
-/** For tests that compare complete lists of user names: each test removes the users that it created. */
-const listBroker = shareBrokerWithApi()
 
 for (const [path, key, list] of [
   ['/api/v4/auth_username', 'username', 'auth_username'],
@@ -102,6 +101,7 @@ describe('invalid credentials', () => {
     )
     refused(await broker.request('/auth_username/alice', { method: 'PUT', body: '[' }), 'notJson')
     refused(await broker.request('/auth_username/alice', { method: 'PUT', body: [] }), 'notJson')
+    promised('delete_auth_username', await broker.request('/auth_username/alice', { method: 'DELETE' }))
     refused(await broker.request('/auth_username/bob', { method: 'DELETE' }), 'userNotFound')
     refused(await broker.request('/auth_clientid/alice'), 'userNotFound')
   })
@@ -131,7 +131,7 @@ describe('invalid credentials', () => {
   })
 
   test('in a batch are reported for each item, and the valid items are created', async () => {
-    const broker = await listBroker()
+    const broker = await sharedBroker()
     const body = `[{"username":"a","password":"1"},{"username":"b"},{"username":"c","password":""},7,
       {"password":"x"},{"username":"a","password":"2"},{"username":"__proto__","password":"p"}]`
     const { data } = promised('create_auth_username', await broker.request('/auth_username', { method: 'POST', body }))
@@ -173,6 +173,9 @@ describe('user names', () => {
       promised('delete_auth_username', await broker.request(path, { method: 'DELETE' }))
       refused(await broker.request(path), 'userNotFound')
     }
+    const socket = join(broker.dataDirectory, 'ctl.sock')
+    for (const username of ['..', ...longest])
+      assert.equal((await requestOverSocket(socket, pathOf(username), { method: 'DELETE' })).status, 200)
   })
 
   test('of maximum length are accepted in paths at the control socket; over HTTP the header limit applies', async () => {
@@ -195,10 +198,11 @@ const list = async (broker: BrokerWithApi, query: string) =>
   promised('list_auth_username', await broker.request(`/auth_username${query}`))
 const idsOf = ({ data }: { data: { username: string }[] }): string[] => data.map(({ username }) => username)
 
+const ids = Array.from({ length: 25 }, (_, index) => `user-${index}`)
+
 describe('the list of users', () => {
-  const ids = Array.from({ length: 25 }, (_, index) => `user-${index}`)
   test('has pages, the newest user first, and the total number', async () => {
-    const broker = await listBroker()
+    const broker = await sharedBroker()
     const body = ids.map((username) => ({ username, password: 'x' }))
     promised('create_auth_username', await broker.request('/auth_username', { method: 'POST', body }))
     const newestFirst = ids.toReversed()
@@ -228,47 +232,47 @@ describe('the list of users', () => {
     for (const username of ids)
       promised('delete_auth_username', await broker.request(`/auth_username/${username}`, { method: 'DELETE' }))
   })
+})
 
-  test('is unchanged after a kill and a restart, as are the passwords', async (t) => {
-    const broker = await startBrokerWithApi(t)
-    const body = ids.map((username) => ({ username, password: `of ${username}` }))
+test('stored credentials', async (t) => {
+  const broker = await startBrokerWithApi(t, { set: ['auth.password.alice="from the file"'] })
+
+  await t.test('a stored password replaces the one in the configuration, which is logged once', async () => {
+    assert.equal(await outcomeOf(broker, { username: 'alice', password: 'from the file' }), 0)
+    const body = { username: 'alice', password: 'from the API' }
     promised('create_auth_username', await broker.request('/auth_username', { method: 'POST', body }))
-    const before = await list(broker, '')
-    await broker.process.stop('SIGKILL')
-    const again = await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory })
+    await broker.process.until(/configured credential shadowed by a stored one/)
+    assert.equal(await outcomeOf(broker, { username: 'alice', password: 'from the file' }), wrongPassword)
+    promised('delete_auth_username', await broker.request('/auth_username/alice', { method: 'DELETE' }))
+    promised('create_auth_username', await broker.request('/auth_username', { method: 'POST', body }))
+    assert.equal(await outcomeOf(broker, { username: 'alice', password: 'from the API' }), 0)
+    promised('delete_auth_username', await broker.request('/auth_username/alice', { method: 'DELETE' }))
+  })
+
+  await t.test('ten thousand credentials are created at once, and no response or file shows a password', async () => {
+    const body = Array.from({ length: 10_000 }, (_, index) => ({ clientid: `c${index}`, password: `secret-${index}` }))
+    const response = await broker.request('/auth_clientid', { method: 'POST', body })
+    const { data } = promised('create_auth_clientid', response)
+    assert.ok(body.every(({ clientid }) => data[clientid] === 'ok'))
+    const all = await broker.request('/auth_clientid')
+    assert.equal(promised('list_auth_clientid', all).meta.count, 10_000)
+    assert.equal(await outcomeOf(broker, { clientId: 'c9999', password: 'secret-9999' }), 0)
+    for (const text of [response.text, all.text]) assert.ok(!text.includes('secret-'))
+  })
+
+  const restarted = await restartBroker(broker)
+  const [log] = await broker.process.until(/^[^]*"shutdown requested".*/)
+  assert.equal(log.split('shadowed by a stored one').length - 1, 1)
+  assert.doesNotMatch(broker.process.soFar, /from the (file|API)|secret-/)
+
+  await t.test('the list of users is unchanged after a kill and a restart, as are the passwords', async (inner) => {
+    const body = ids.map((username) => ({ username, password: `of ${username}` }))
+    promised('create_auth_username', await restarted.request('/auth_username', { method: 'POST', body }))
+    const before = await list(restarted, '')
+    await restarted.process.stop('SIGKILL')
+    const again = await startBrokerWithApi(inner, { dataDirectory: broker.dataDirectory })
     assert.deepEqual(await list(again, ''), before)
     assert.equal(await outcomeOf(again, { username: 'user-3', password: 'of user-3' }), 0)
     assert.equal(await outcomeOf(again, { username: 'user-3', password: 'of user-4' }), wrongPassword)
   })
-})
-
-test('ten thousand credentials are created at once, and no response or file shows a password', async (t) => {
-  const broker = await startBrokerWithApi(t)
-  const body = Array.from({ length: 10_000 }, (_, index) => ({ clientid: `c${index}`, password: `secret-${index}` }))
-  const response = await broker.request('/auth_clientid', { method: 'POST', body })
-  const { data } = promised('create_auth_clientid', response)
-  assert.ok(body.every(({ clientid }) => data[clientid] === 'ok'))
-  const all = await broker.request('/auth_clientid')
-  assert.equal(promised('list_auth_clientid', all).meta.count, 10_000)
-  assert.equal(await outcomeOf(broker, { clientId: 'c9999', password: 'secret-9999' }), 0)
-  await broker.process.stop()
-  for (const text of [response.text, all.text, broker.process.output, broker.process.errors]) {
-    assert.ok(!text.includes('secret-'))
-  }
-})
-
-test('a stored password replaces the one in the configuration, which is logged once', async (t) => {
-  const broker = await startBrokerWithApi(t, { set: ['auth.password.alice="from the file"', 'log.level=warn'] })
-  assert.equal(await outcomeOf(broker, { username: 'alice', password: 'from the file' }), 0)
-  const body = { username: 'alice', password: 'from the API' }
-  promised('create_auth_username', await broker.request('/auth_username', { method: 'POST', body }))
-  await broker.process.until(/configured credential shadowed by a stored one/)
-  assert.equal(await outcomeOf(broker, { username: 'alice', password: 'from the file' }), wrongPassword)
-  promised('delete_auth_username', await broker.request('/auth_username/alice', { method: 'DELETE' }))
-  promised('create_auth_username', await broker.request('/auth_username', { method: 'POST', body }))
-  assert.equal(await outcomeOf(broker, { username: 'alice', password: 'from the API' }), 0)
-  await broker.process.stop()
-  const { output, errors } = broker.process
-  assert.equal((output + errors).split('shadowed by a stored one').length - 1, 1)
-  assert.ok(!/from the (file|API)/.test(output + errors))
 })

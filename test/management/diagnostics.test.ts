@@ -8,7 +8,7 @@ import { connectAsync, type IClientOptions, type MqttClient } from 'mqtt'
 import { diagnosticsEndpoints, shapeOf, type TSchema } from '../../src/contract/index.ts'
 import { eventually } from '../e2e/eventually.ts'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
-import { type ApiResponse, type BrokerWithApi, shareConfigurableBroker, startBrokerWithApi } from './api.ts'
+import { type ApiResponse, type BrokerWithApi, restartBroker, shareConfigurableBroker } from './api.ts'
 
 async function connect(t: TestContext, { port }: BrokerWithApi, options: IClientOptions): Promise<MqttClient> {
   const client = await connectAsync({ host: '127.0.0.1', port, protocol: 'mqtt', reconnectPeriod: 0, ...options })
@@ -83,7 +83,7 @@ describe('GET /clients/:clientid/queue', () => {
 
 describe('GET /dropped', () => {
   test('lists each dropped message with time, topic, reason and publisher', async (t) => {
-    const broker = await startBrokerWithApi(t, { set: [...denying, 'node.shards=2'] })
+    const broker = await restartBroker(await configuredBroker(denying))
     const empty = await broker.request('/api/v4/dropped')
     assertReply('list_dropped', empty)
     assert.deepEqual([empty.json.data, empty.json.meta.count], [[], 0])

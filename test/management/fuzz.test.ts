@@ -13,11 +13,11 @@ test('no request makes the API fail, ends the broker or delays a healthy client'
     broker,
     administrator,
     seed: 1,
-    requests: testLength({ daily: 1_500, long: 5_000 }),
+    requests: testLength({ daily: 1_000, long: 5_000 }),
     restSeconds: 45,
   }
   const { faults, statuses } = await fuzzApi({ ...options, report: (line) => t.diagnostic(line) })
   assert.deepEqual(faults, [])
-  assert.ok((statuses.get(200) ?? 0) > 150, 'too few requests succeeded for this test to be meaningful')
+  assert.ok((statuses.get(200) ?? 0) > 100, 'too few requests succeeded for this test to be meaningful')
   assert.equal(await broker.process.stop(), 0)
 })

@@ -6,19 +6,20 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { reservePort } from '../e2e/reserve-port.ts'
 import { UdpCoapDevice } from '../gateways/udp-coap-device.ts'
-import { startBrokerWithApi } from './api.ts'
+import { type BrokerWithApi, restartBroker, shareConfigurableBroker } from './api.ts'
+
+const configuredBroker = shareConfigurableBroker(['node.shards=2'])
 
 const builtIn = { mechanism: 'password_based', backend: 'built_in_database' }
 
 test('[F2] gateways and listeners have separate users, which remain after a restart and are in archives', async (t) => {
   const port = await reservePort(t)
   const other = await reservePort(t)
-  const set = [
-    'node.shards=2',
+  const settings = [
     `gateway.coap.listeners.udp.default.bind="127.0.0.1:${port}"`,
     `gateway.coap.listeners.udp.plant.bind="127.0.0.1:${other}"`,
   ]
-  let broker = await startBrokerWithApi(t, { set })
+  let broker: BrokerWithApi = await configuredBroker(settings)
   const request = (path: string, method: 'GET' | 'POST' | 'PUT' | 'DELETE' = 'GET', body?: object) =>
     broker.request(`/api/v5/gateways${path}`, { method, ...(body === undefined ? {} : { body }) })
   let clients = 0
@@ -91,8 +92,7 @@ test('[F2] gateways and listeners have separate users, which remain after a rest
   const exported = (await broker.request('/api/v5/data/export', { method: 'POST', body: {} })).json as {
     filename: string
   }
-  await broker.process.stop()
-  broker = await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory, set })
+  broker = await restartBroker(broker)
   assert.equal(await login(port, 'lamp', 'of%20lamps'), '2.01')
   assert.equal((await request(at, 'DELETE')).status, 200)
   assert.deepEqual((await request(at)).json, { code: 0 })
@@ -114,9 +114,7 @@ test('[F2] gateways and listeners have separate users, which remain after a rest
 
 test('[F2] secrets of an authentication are masked, and a PUT with the mask keeps the stored secret', async (t) => {
   const port = await reservePort(t)
-  const broker = await startBrokerWithApi(t, {
-    set: [`gateway.coap.listeners.udp.default.bind="127.0.0.1:${port}"`],
-  })
+  const broker = await configuredBroker([`gateway.coap.listeners.udp.default.bind="127.0.0.1:${port}"`])
   const at = '/api/v5/gateways/coap/authentication'
   const secret = 'a secret of 32 bytes and a few more'
   const made = await broker.request(at, { method: 'POST', body: { mechanism: 'jwt', secret } })

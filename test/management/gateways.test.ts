@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import { reservePort } from '../e2e/reserve-port.ts'
 import { SnDevice } from '../gateways/sn-device.ts'
-import { startBrokerWithApi } from './api.ts'
+import { restartBroker, shareConfigurableBroker } from './api.ts'
 
 interface Shown {
   readonly name: string
@@ -15,8 +15,10 @@ interface Shown {
   readonly listeners: readonly { readonly id: string; readonly running: boolean }[]
 }
 
+const configuredBroker = shareConfigurableBroker(['node.shards=2'])
+
 test('[F2] a gateway is loaded, shown, disabled and enabled while the broker runs, and keeps its state over a restart', async (t) => {
-  const broker = await startBrokerWithApi(t)
+  const broker = await configuredBroker()
   const list = async (query = ''): Promise<readonly Shown[]> =>
     (await broker.request(`/api/v5/gateways${query}`)).json as readonly Shown[]
   assert.deepEqual(
@@ -76,8 +78,7 @@ test('[F2] a gateway is loaded, shown, disabled and enabled while the broker run
   assert.equal(refused.status, 400)
   assert.match(refused.text, /gateway\.coap\.listeners\.udp\.default\.bind/)
 
-  await broker.process.stop()
-  const again = await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory })
+  const again = await restartBroker(broker)
   const times = (await again.request('/api/v5/gateways/mqttsn')).json as { created_at?: string; started_at?: string }
   assert.match(times.created_at ?? '', /^\d{4}-\d\d-\d\dT/)
   assert.match(times.started_at ?? '', /^\d{4}-\d\d-\d\dT/)
@@ -86,7 +87,7 @@ test('[F2] a gateway is loaded, shown, disabled and enabled while the broker run
 })
 
 test('GET shows the settings of a gateway, PUT accepts them unchanged, and listeners may be a list', async (t) => {
-  const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
+  const broker = await configuredBroker()
   const path = '/api/v5/gateways/coap'
   const put = (body: unknown) => broker.request(path, { method: 'PUT', body })
   const listeners = [

@@ -6,8 +6,8 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { connect } from 'node:tls'
-import { portOf, shared, temporaryFolder } from '../e2e/godwit-process.ts'
-import { startBrokerWithApi } from './api.ts'
+import { shared, temporaryFolder } from '../e2e/godwit-process.ts'
+import { type BrokerWithApi, portOfListener, shareConfigurableBroker } from './api.ts'
 import { promised, refused } from './documented-responses.ts'
 
 const key = '00112233445566778899aabbccddeeff'
@@ -33,16 +33,26 @@ async function canConnect(port: number, identity: string, hex: string): Promise<
 }
 
 /** A broker with a listener that accepts stored keys, and one that also has a file with a key for `pump-1`. */
-const sharedBroker = shared(async (scope) => {
+async function sharedBroker(more: readonly string[] = []): Promise<BrokerWithApi> {
+  const listeners = [
+    'bind="127.0.0.1:0"',
+    'psk=true',
+    'filed.bind="127.0.0.1:0"',
+    `filed.psk_file="${await keyFile()}"`,
+  ]
+  return configuredBroker([...listeners.map((setting) => `listeners.ssl.${setting}`), ...more])
+}
+
+const configuredBroker = shareConfigurableBroker(['node.shards=1'])
+const keyFile = shared(async (scope) => {
   const file = join(await temporaryFolder(scope), 'psk.txt')
   await writeFile(file, `pump-1:${key}\n`)
-  const listeners = ['bind="127.0.0.1:0"', 'psk=true', 'filed.bind="127.0.0.1:0"', `filed.psk_file="${file}"`]
-  return startBrokerWithApi(scope, { set: listeners.map((setting) => `listeners.ssl.${setting}`) })
+  return file
 })
 
 test('a listener with `psk = true` and without a key file accepts stored keys', async () => {
   const broker = await sharedBroker()
-  const port = portOf(broker, 'ssl')
+  const port = await portOfListener(broker, 'ssl')
   assert.equal(await canConnect(port, 'pump-9', key), false)
   const body = { identity: 'pump-9', key }
   promised('create_auth_psk', await broker.request('/api/v4/auth_psk', { method: 'POST', body }))
@@ -51,16 +61,9 @@ test('a listener with `psk = true` and without a key file accepts stored keys', 
   promised('delete_auth_psk', await broker.request('/auth_psk/pump-9', { method: 'DELETE' }))
 })
 
-test('a key of a namespace is accepted only if the listener or the identity selects that namespace', async (t) => {
-  const set = [
-    'namespaces.enable=true',
-    'namespaces.username="${namespace}/*"',
-    'listeners.ssl.bind="127.0.0.1:0"',
-    'listeners.ssl.psk=true',
-    'node.shards=1',
-  ]
-  const broker = await startBrokerWithApi(t, { set })
-  const port = portOf(broker, 'ssl')
+test('a key of a namespace is accepted only if the listener or the identity selects that namespace', async () => {
+  const broker = await sharedBroker(['namespaces.enable=true', 'namespaces.username="${namespace}/*"'])
+  const port = await portOfListener(broker, 'ssl')
   const make = async (namespace: string, identity: string, secret: string): Promise<void> => {
     const body = { identity, key: secret }
     const path = `/api/v4/auth_psk?namespace=${namespace}`
@@ -91,11 +94,15 @@ test('a key of a namespace is accepted only if the listener or the identity sele
     [await canConnect(port, 'plant/pump', other), await canConnect(port, 'plant/pump', key)],
     [true, false],
   )
+  for (const identity of ['plant/pump', 'plant/valve']) {
+    const path = `/auth_psk/${encodeURIComponent(identity)}`
+    promised('delete_auth_psk', await broker.request(path, { method: 'DELETE' }))
+  }
 })
 
 test('a stored key is accepted at once, and replaces the key of the same identity in the file', async () => {
   const broker = await sharedBroker()
-  const port = portOf(broker, 'ssl', 'filed')
+  const port = await portOfListener(broker, 'ssl', 'filed')
   assert.deepEqual([await canConnect(port, 'pump-1', key), await canConnect(port, 'pump-2', key)], [true, false])
   const body = [
     { identity: 'pump-2', key },

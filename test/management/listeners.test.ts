@@ -5,8 +5,7 @@ import { test } from 'node:test'
 import { connectAsync } from 'mqtt'
 import { endpoints, shapeOf } from '../../src/contract/index.ts'
 import { eventually } from '../e2e/eventually.ts'
-import { portOf } from '../e2e/godwit-process.ts'
-import { type BrokerWithApi, startBrokerWithApi } from './api.ts'
+import { type BrokerWithApi, portOfListener, shareConfigurableBroker } from './api.ts'
 
 interface ListedListener {
   readonly protocol: string
@@ -45,15 +44,15 @@ async function waitForConnections(broker: BrokerWithApi, identifier: string, con
 
 const hasRefused = ({ shutdown_count }: ListedListener): boolean => Object.keys(shutdown_count).length > 0
 
-const twoShards = ['node.shards=2']
+const configuredBroker = shareConfigurableBroker(['node.shards=2', 'node.name="godwit@here"'])
 
-test('listeners are listed with the number of their connections on all shards', async (t) => {
+test('listeners are listed with the number of their connections on all shards', async () => {
   const ws = [
     'listeners.ws.bind="127.0.0.1:0/mqtt"',
     'listeners.ws.max_connections=7',
     'listeners.ws.access_rules=["deny all"]',
   ]
-  const broker = await startBrokerWithApi(t, { set: [...twoShards, ...ws] })
+  const broker = await configuredBroker(ws)
   const url = `mqtt://127.0.0.1:${broker.port}`
   const clients = await Promise.all(Array.from({ length: 9 }, () => connectAsync(url)))
   const tcp = await listenerOf(broker, 'mqtt:tcp:default')
@@ -63,14 +62,14 @@ test('listeners are listed with the number of their connections on all shards', 
   await clients[0]?.endAsync()
   await waitForConnections(broker, 'mqtt:tcp:default', 8)
   for (const client of clients.slice(1)) await client.endAsync()
-  const refused = createConnection(portOf(broker, 'ws'), '127.0.0.1')
+  const refused = createConnection(await portOfListener(broker, 'ws'), '127.0.0.1')
   await once(refused, 'close')
   const { max_conns, shutdown_count } = await waitUntil(broker, 'mqtt:ws:default', hasRefused)
   assert.deepEqual({ max_conns, shutdown_count }, { max_conns: 7, shutdown_count: { refused: 1 } })
 })
 
-test('the path of the node lists its listeners, and an unknown node is 404', async (t) => {
-  const broker = await startBrokerWithApi(t, { set: ['node.name="godwit@here"'] })
+test('the path of the node lists its listeners, and an unknown node is 404', async () => {
+  const broker = await configuredBroker()
   const known = await broker.request('/api/v4/nodes/godwit%40here/listeners')
   assert.equal(shapeOf(endpoints.list_node_listeners.reply).faultOf(known.json), undefined)
   assert.equal(known.json.data[0].identifier, 'mqtt:tcp:default')
@@ -85,11 +84,11 @@ test('the path of the node lists its listeners, and an unknown node is 404', asy
 
 test('a restart of a listener disconnects its clients with 0x8B, accepts new connections, and does not affect other listeners', async (t) => {
   const ws = ['listeners.ws.bind="127.0.0.1:0/mqtt"']
-  const broker = await startBrokerWithApi(t, { set: [...twoShards, ...ws] })
+  const broker = await configuredBroker(ws)
   const options = { protocolVersion: 5, reconnectPeriod: 0 } as const
   const url = `mqtt://127.0.0.1:${broker.port}`
   const leaving = await Promise.all(Array.from({ length: 6 }, () => connectAsync(url, options)))
-  const staying = await connectAsync(`ws://127.0.0.1:${portOf(broker, 'ws')}/mqtt`, options)
+  const staying = await connectAsync(`ws://127.0.0.1:${await portOfListener(broker, 'ws')}/mqtt`, options)
   t.after(() => staying.endAsync(true))
   let isStillOpen = true
   staying.on('close', () => (isStillOpen = false))
@@ -109,8 +108,8 @@ test('a restart of a listener disconnects its clients with 0x8B, accepts new con
   await again.endAsync()
 })
 
-test('a restart of an unknown listener is 404 with 108, and the error lists the existing listeners', async (t) => {
-  const broker = await startBrokerWithApi(t)
+test('a restart of an unknown listener is 404 with 108, and the error lists the existing listeners', async () => {
+  const broker = await configuredBroker()
   for (const identifier of ['mqtt:tcp:nobody', 'default', 'mqtt:tcp', '%00', '..%2f', 'mqtt:__proto__:default']) {
     const response = await broker.request(`/api/v4/listeners/${identifier}/restart`, { method: 'PUT' })
     assert.deepEqual([response.status, response.json.code], [404, 108], identifier)

@@ -4,15 +4,13 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { connect, connectAsync } from 'mqtt'
 import { eventually } from '../e2e/eventually.ts'
-import { temporaryFolder } from '../e2e/godwit-process.ts'
-import { administrator, type ApiResponse, startBrokerWithApi } from './api.ts'
+import { type ApiResponse, restartBroker, shareConfigurableBroker } from './api.ts'
 import { dataOf, get, keysOf, post, refused } from './configuration-requests.ts'
 
+const configuredBroker = shareConfigurableBroker(['node.shards=2', 'mqtt.keepalive_multiplier=1.25'])
+
 test('changed limits and log settings apply at once, and no client is disconnected', async (t) => {
-  const folder = await temporaryFolder(t)
-  const config = join(folder, 'my.conf')
-  await writeFile(config, 'node.shards = 2\n')
-  const broker = await startBrokerWithApi(t, { config })
+  const broker = await configuredBroker()
   const address = `mqtt://127.0.0.1:${broker.port}`
   const plain = { reconnectPeriod: 0 } as const
   const connectedClients = await Promise.all(
@@ -59,18 +57,15 @@ test('changed limits and log settings apply at once, and no client is disconnect
   assert.equal((await get(broker, '/configuration/log')).json.data.log.dir, dir)
 })
 
-test('a configuration with another security profile is written to the file, and none of its settings applies before the restart', async (t) => {
-  const folder = await temporaryFolder(t)
-  const config = join(folder, 'my.conf')
-  await writeFile(config, 'mqtt.max_mqueue_len = 5\n')
-  const broker = await startBrokerWithApi(t, { config, set: ['node.shards=1'] })
+test('a configuration with another security profile is written to the file, and none of its settings applies before the restart', async () => {
+  const broker = await configuredBroker(['mqtt.max_mqueue_len = 5\n'])
   const running = 'mqtt.max_mqueue_len = 5\nmqtt.retry_interval = 9s\n'
   const text = `${running}node.security_profile = legacy\nlog.level = error\n`
   const outcome = dataOf('update_config', await post(broker, '/config_update', text))
   assert.deepEqual(keysOf(outcome.changed), [])
   const waiting = ['log.level', 'mqtt.retry_interval', 'node.security_profile']
   assert.deepEqual(keysOf(outcome.needs_restart), waiting)
-  assert.equal(await readFile(config, 'utf8'), text)
+  assert.equal(await readFile(broker.configFile, 'utf8'), text)
   assert.equal((await broker.request('/api/v4/nodes')).json.data[0].security_profile, 'hardened')
   const one = { data: { mqtt: { max_mqueue_len: 6 } } }
   refused(await post(broker, '/configuration/mqtt', one), [400, 108], /node\.security_profile.*restart the broker/)
@@ -82,22 +77,17 @@ test('a configuration with another security profile is written to the file, and 
   const legacy = { data: { node: { security_profile: 'legacy' } } }
   const requested = dataOf('set_configuration_section', await post(broker, '/configuration/node', legacy))
   assert.deepEqual([requested.changed, keysOf(requested.needs_restart)], [[], ['node.security_profile']])
-  await post(broker, '/ctrl/restart', undefined)
-  const [, port] = await broker.process.until(/profile legacy[^]*management API +http:\/\/\S+:(\d+)\/api\/v4/)
-  const headers = { authorization: `Basic ${Buffer.from(administrator).toString('base64')}` }
-  const nodes = (await (await fetch(`http://127.0.0.1:${port}/api/v4/nodes`, { headers })).json()) as {
-    readonly data: readonly { readonly security_profile: string }[]
-  }
-  assert.equal(nodes.data[0]?.security_profile, 'legacy')
+  const restarted = await restartBroker(broker)
+  assert.equal((await restarted.request('/api/v4/nodes')).json.data[0].security_profile, 'legacy')
 })
 
-test('/configuration accepts the section names of NanoMQ, and in them only settings of /reload can be changed', async (t) => {
-  const set = [
+test('/configuration accepts the section names of NanoMQ, and in them only settings of /reload can be changed', async () => {
+  const settings = [
     'listeners.ws.bind="127.0.0.1:0/mqtt"',
     'system.parallel=7',
     'bridges.mqtt.far.server="mqtt-tcp://127.0.0.1:1"',
   ]
-  const broker = await startBrokerWithApi(t, { set })
+  const broker = await configuredBroker(settings)
   const section = async (name: string): Promise<Record<string, unknown>> =>
     dataOf('get_configuration_section', await get(broker, `/configuration/${name}`))[name]
   const basic = await section('basic')
@@ -121,65 +111,60 @@ test('/configuration accepts the section names of NanoMQ, and in them only setti
   refused(await post(broker, '/configuration/basic', { data: {} }), [400, 107], /data\.basic/)
 })
 
-test('a reload and a start warn about settings of the file that a change over the API or --set overrides', async (t) => {
-  const [folder, dataDirectory] = [await temporaryFolder(t), await temporaryFolder(t)]
-  const config = join(folder, 'my.conf')
-  await writeFile(config, 'mqtt.max_mqueue_len = 5\nauth.password.anna = first\n')
-  const set = ['mqtt.retry_interval=20s']
-  const broker = await startBrokerWithApi(t, { config, dataDirectory, set })
+test('a reload and a start warn about settings of the file that a change over the API or --set overrides', async () => {
+  const broker = await configuredBroker(['mqtt.max_mqueue_len = 5', 'auth.password.anna = first'])
   const section = { mqtt: { max_mqueue_len: 6 }, auth: { password: { anna: 'second' } } }
   dataOf('set_broker_configuration', await post(broker, '/configuration', { data: section }))
   const before = dataOf('reload_configuration', await post(broker, '/configuration_reload', undefined))
   assert.equal(before.warnings.filter((text: string) => text.includes('max_mqueue_len')).length, 1)
-  await writeFile(config, 'mqtt.max_mqueue_len = 7\nauth.password.anna = third\nmqtt.retry_interval = 40s\n')
+  const text = 'mqtt.max_mqueue_len = 7\nauth.password.anna = third\nmqtt.keepalive_multiplier = 1.75\n'
+  await writeFile(broker.configFile, text)
   const { changed, pinned, warnings } = dataOf(
     'reload_configuration',
     await post(broker, '/configuration_reload', undefined),
   )
-  assert.deepEqual([changed, pinned], [[], ['mqtt.retry_interval']])
+  assert.deepEqual([changed, pinned], [[], ['mqtt.keepalive_multiplier']])
   const overridden = warnings.filter((text: string) => text.includes('has priority over this file'))
   assert.equal(overridden.length, 2)
   assert.match(
     overridden[0] ?? '',
-    /my\.conf:1:\d+: mqtt\.max_mqueue_len: a change over the API has priority over this file: 6 instead of 7; /,
+    /godwit\.conf:1:\d+: mqtt\.max_mqueue_len: a change over the API has priority over this file: 6 instead of 7; /,
   )
   assert.match(
     overridden[1] ?? '',
-    /my\.conf:2:\d+: auth\.password\.anna: a change over the API has priority over this file; /,
+    /godwit\.conf:2:\d+: auth\.password\.anna: a change over the API has priority over this file; /,
   )
   assert.doesNotMatch(overridden.join(), /first|second|third/)
-  await broker.process.stop()
-  const again = await startBrokerWithApi(t, { config, dataDirectory, set })
-  await again.process.until(/mqtt\.max_mqueue_len.*a change over the API has priority over this file: 6 instead of 7/)
+  await restartBroker(broker)
+  await broker.process.until(
+    /"shutdown requested"[^]*mqtt\.max_mqueue_len.*a change over the API has priority over this file: 6 instead of 7/,
+  )
 })
 
-test('changes over the API to a bridge or listener are discarded when it is removed from the file', async (t) => {
-  const [folder, dataDirectory] = [await temporaryFolder(t), await temporaryFolder(t)]
-  const config = join(folder, 'my.conf')
+test('changes over the API to a bridge or listener are discarded when it is removed from the file', async () => {
   const things = `bridges.mqtt.far { server = "mqtt-tcp://127.0.0.1:1", enable = false }
     bridges.aws.iot { server = "127.0.0.1:1", enable = false }
     listeners.tcp.two.bind = "127.0.0.1:0"\n`
-  await writeFile(config, things)
-  const broker = await startBrokerWithApi(t, { config, dataDirectory })
+  const broker = await configuredBroker([things])
+  const { configFile } = broker
   const put = { method: 'PUT', body: { far: { server: 'mqtt-tcp://127.0.0.1:1', keepalive: 30 } } } as const
   assert.equal((await broker.request('/api/v4/bridges/far', put)).status, 200)
   const putAtAws = { method: 'PUT', body: { 'aws.iot': { server: '127.0.0.1:1', keepalive: 30 } } } as const
   assert.equal((await broker.request('/api/v4/bridges/aws.iot', putAtAws)).status, 200)
   const listeners = { tcp: { two: { max_connections: 5 } } }
   dataOf('set_configuration_section', await post(broker, '/configuration/listeners', { data: { listeners } }))
-  await writeFile(config, 'mqtt.max_mqueue_len = 6\n')
+  await writeFile(configFile, 'mqtt.max_mqueue_len = 6\n')
   const { warnings } = dataOf('reload_configuration', await post(broker, '/configuration_reload', undefined))
   assert.match(
     warnings.join('\n'),
     /bridges\.mqtt\.far: it is not in the file any more[^]*bridges\.aws\.iot: it is not[^]*listeners\.tcp\.two: it is not/,
   )
   assert.deepEqual((await get(broker, '/bridges')).json.data.bridge.nodes, [])
-  // The same applies if the file is changed while the broker is stopped.
-  await writeFile(config, things)
+  // The same applies if the file is changed between two starts.
+  await writeFile(configFile, things)
   dataOf('reload_configuration', await post(broker, '/configuration_reload', undefined))
   assert.equal((await broker.request('/api/v4/bridges/far', put)).status, 200)
-  await broker.process.stop()
-  await writeFile(config, 'mqtt.max_mqueue_len = 7\n')
-  const again = await startBrokerWithApi(t, { config, dataDirectory })
+  await writeFile(configFile, 'mqtt.max_mqueue_len = 7\n')
+  const again = await restartBroker(broker)
   assert.equal(dataOf('get_reload', await get(again, '/reload')).msq_len, 7)
 })

@@ -70,21 +70,32 @@ class SingleConnectionClient {
   }
 }
 
+interface BrokerOfFile {
+  readonly url: URL
+  readonly socket: string
+  /** The file at the start. */
+  readonly text: string
+}
+
 /** A broker whose API is configured only in its file, so that the API can change the settings. */
-async function startWithFile(t: Scope): Promise<{ readonly url: URL; readonly socket: string }> {
+async function startWithFile(t: Scope): Promise<BrokerOfFile> {
   const folder = await temporaryFolder(t)
   const [name, password] = administrator.split(':')
   const config = join(folder, 'my.conf')
-  await writeFile(config, `http_server { port = 0, username = ${name}, password = ${password} }`)
+  const text = `http_server { port = 0, username = ${name}, password = ${password} }`
+  await writeFile(config, text)
   const data = join(folder, 'data')
   const words = ['--config', config, '--data', data, '--set', 'listeners.tcp.bind="127.0.0.1:0"']
-  const godwit = runGodwit(t, ['start', ...words])
+  // With a setting of malloc, the broker does not execute itself again: see `fastStart` in test/e2e/godwit-process.ts.
+  const godwit = runGodwit(t, ['start', ...words], { ...process.env, MALLOC_ARENA_MAX: '4' })
   const [, url = ''] = await godwit.until(/management API +(http:\/\/127\.0\.0\.1:\d+)\/api\/v4/)
-  return { url: new URL(url), socket: join(data, 'ctl.sock') }
+  return { url: new URL(url), socket: join(data, 'ctl.sock'), text }
 }
 
+const sharedBroker = shared(startWithFile)
+
 test('changes of accounts and limits apply to the next request, also on open connections', async (t) => {
-  const { url, socket } = await startWithFile(t)
+  const { url, socket, text } = await sharedBroker()
   const [tcp, local] = [new SingleConnectionClient(t, url), new SingleConnectionClient(t, socket)]
   assert.equal((await local.request({ path: '/brokers' })).status, 200)
   const { status, json } = await tcp.change({ password: 'quite another one', max_body: '2KB', limit_conn: 1 })
@@ -103,10 +114,8 @@ test('changes of accounts and limits apply to the next request, also on open con
   assert.match(tooLarge.json.message, /too large/)
   assert.equal((await local.request({ path: '/brokers' })).status, 200)
   assert.equal(local.connections, 1, 'the control socket is not closed')
+  assert.equal((await local.request({ method: 'POST', path: '/config_update', body: text })).status, 200)
 })
-
-/** For tests that change only the address and the limits of the API. */
-const sharedBroker = shared(startWithFile)
 
 test('no request is refused while settings change, and an API with port 0 keeps its port', async (t) => {
   const { url } = await sharedBroker()

@@ -12,9 +12,7 @@ import { temporaryFolder } from '../e2e/godwit-process.ts'
 import { reservePort } from '../e2e/reserve-port.ts'
 import { Authority } from '../transports/certificates.ts'
 import { readExposition, type ReadFamily } from './exposition.ts'
-import { type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
-
-const named = { set: ['node.name="godwit@plant"', 'sys_topics.interval=0'] }
+import { type BrokerWithApi, restartBroker, shareConfigurableBroker } from './api.ts'
 
 function assertShape(schema: TSchema | 'text', value: unknown): void {
   assert.notEqual(schema, 'text')
@@ -37,7 +35,8 @@ function scrapeUntil(broker: BrokerWithApi, holds: (values: Map<string, number>)
   })
 }
 
-const sharedBroker = shareBrokerWithApi(named)
+const configuredBroker = shareConfigurableBroker(['node.name="godwit@plant"', 'sys_topics.interval=0'])
+const sharedBroker = (): Promise<BrokerWithApi> => configuredBroker(['node.shards=2'])
 
 test('/prometheus starts with the fifteen metrics whose names and order are fixed, each with type, help and value', async () => {
   const broker = await sharedBroker()
@@ -72,7 +71,7 @@ test('/prometheus starts with the fifteen metrics whose names and order are fixe
 })
 
 test('metrics count connections, sessions, subscribers, topics and messages of clients', async (t) => {
-  const broker = await startBrokerWithApi(t, { set: ['node.shards=1', 'sys_topics.interval=0'] })
+  const broker = await restartBroker(await configuredBroker(['node.shards=1']))
   const url = `mqtt://127.0.0.1:${broker.port}`
   const subscriber = await connectAsync(url, { clientId: 'reader', clean: false })
   t.after(() => subscriber.end(true))
@@ -91,6 +90,7 @@ test('metrics count connections, sessions, subscribers, topics and messages of c
   assert.ok((busy.get('svc_commit_seconds_count{shard="0"}') ?? 0) > 0, 'commits are counted')
   assert.ok((busy.get('svc_turn_seconds_bucket{shard="0",le="+Inf"}') ?? 0) > 0, 'turns are counted')
   await subscriber.unsubscribeAsync(['plant/#', 'plant/+/heat', '$share/crew/plant/#'])
+  await publisher.publishAsync('plant/1/heat', '', { qos: 1, retain: true })
   await publisher.endAsync()
   await subscriber.endAsync()
   const quiet = await scrapeUntil(broker, (values) => values.get('svc_connections_count') === 0)
@@ -100,6 +100,7 @@ test('metrics count connections, sessions, subscribers, topics and messages of c
     ),
     [0, 0, 0, 2, 2],
   )
+  await (await connectAsync(url, { clientId: 'reader' })).endAsync()
 })
 
 test('/metrics returns only processor and memory usage, without `code` and `data`', async () => {
@@ -113,7 +114,7 @@ test('/metrics returns only processor and memory usage, without `code` and `data
 })
 
 test('stats and metrics of the node are numbers by name, and an unknown node is 404', async () => {
-  const broker = await sharedBroker()
+  const broker = await restartBroker(await sharedBroker())
   const stats = await broker.request('/api/v4/stats')
   assertShape(metricEndpoints.get_stats.reply, stats.json)
   assert.equal(stats.json.data[0].node, 'godwit@plant')
@@ -163,10 +164,10 @@ test('a broker that uses all features has a value for each metric, in the text f
     'actions.http.away={connector=away}',
     'rule_engine.rules.r1={sql="SELECT * FROM \\"a\\"", actions=["http:away"]}',
   ]
-  const gateway = `gateway.coap.listeners.udp.default.bind=127.0.0.1:${await reservePort(t)}`
+  const gateway = `gateway.coap.listeners.udp.default.bind="127.0.0.1:${await reservePort(t)}"`
   const counted = 'topic_metrics=[{topic="counted"}]'
-  const set = [...listener, bridge, ...service, gateway, counted, 'auth.allow_anonymous=false']
-  const broker = await startBrokerWithApi(t, { set })
+  const settings = [...listener, bridge, ...service, gateway, counted, 'auth.allow_anonymous=false']
+  const broker = await configuredBroker(['node.shards=2', ...settings])
   await assert.rejects(connectAsync(`mqtt://127.0.0.1:${broker.port}`, { username: 'eve', password: 'x' }))
   let families = readExposition((await broker.request('/api/v4/prometheus')).text)
   // Bridges report their state once a second.

@@ -15,20 +15,23 @@ import {
   type ApiResponse,
   type RequestOptions,
   type BrokerWithApi,
+  restartBroker,
   shareBrokerWithApi,
-  startBrokerWithApi,
+  shareConfigurableBroker,
 } from './api.ts'
 
-const alone = ['namespaces.enable=true', 'namespaces.username="${namespace}/*"', 'node.shards=1']
-const set = [...alone, 'node.shards=3']
+const set = ['namespaces.enable=true', 'namespaces.username="${namespace}/*"', 'node.shards=3']
+const configuredBroker = shareConfigurableBroker(set)
 /** A broker with a listener whose clients are in the namespace `hall`. */
-const hallBroker = shareBrokerWithApi({ set: [...alone, 'listeners.tcp.namespace=hall'] })
+const hallBroker = (): Promise<BrokerWithApi> => configuredBroker(['listeners.tcp.namespace=hall'])
 const password = 'a long password'
 /** An administrator of the namespace `plant`. */
 const plantAdministrator = `plant-administrator:${password}`
 const viewer = `watcher:${password}`
 
+/** Creates both users unless another test has created them. */
 async function makeUsers(broker: BrokerWithApi): Promise<void> {
+  if ((await broker.request('/api/v4/brokers', { as: viewer })).status !== 401) return
   for (const [username, role] of [
     ['plant-administrator', 'ns:plant::administrator'],
     ['watcher', 'ns:plant::viewer'],
@@ -203,7 +206,7 @@ describe('the administrator of a namespace', () => {
   })
 
   test('manages credentials, rules and bans, which apply to clients of the namespace only', async (t) => {
-    const broker = await startBrokerWithApi(t, { set: [...alone, 'auth.acl.rules=[{permit=allow}]'] })
+    const broker = await configuredBroker(['auth.acl.rules=[{permit=allow}]'])
     await makeUsers(broker)
     const query = '/api/v4/explain?clientid=c&action=publish&topic=open'
     const { decision } = (await broker.request(query, { as: plantAdministrator })).json.data
@@ -237,8 +240,7 @@ describe('the administrator of a namespace', () => {
     await connect(t, broker, 'shop/c')
     await assertDone(broker.request('/api/v4/banned/clientid/c', { method: 'DELETE', as: plantAdministrator }))
     await connect(t, broker, 'plant/c')
-    await broker.process.stop()
-    const again = await startBrokerWithApi(t, { set: alone, dataDirectory: broker.dataDirectory })
+    const again = await restartBroker(broker)
     assert.deepEqual(await column(again, '/api/v4/auth_username', 'username'), ['plant/ann', 'shop/bob'])
     assert.deepEqual(await column(again, '/api/v4/acl/$all', 'topic'), ['closed'])
   })
@@ -454,19 +456,19 @@ describe('namespaces', () => {
   })
 
   test('have separate limits, which apply at once and after a restart', async (t) => {
-    const broker = await startBrokerWithApi(t, { set: [...set, 'namespaces.max_clients=2'] })
-    const path = '/api/v5/namespaces/plant'
+    const broker = await configuredBroker(['namespaces.max_clients=2'])
+    const path = '/api/v5/namespaces/mill'
     assert.equal((await broker.request(path)).status, 404)
     assert.equal((await broker.request(path, { method: 'PUT', body: {} })).status, 404)
-    await broker.request('/api/v5/namespaces', post({ namespace: 'plant' }, administrator))
-    const one = await connect(t, broker, 'plant/1')
-    await connect(t, broker, 'plant/2')
-    await assert.rejects(connect(t, broker, 'plant/3'), /Quota exceeded/)
+    await broker.request('/api/v5/namespaces', post({ namespace: 'mill' }, administrator))
+    const one = await connect(t, broker, 'mill/1')
+    await connect(t, broker, 'mill/2')
+    await assert.rejects(connect(t, broker, 'mill/3'), /Quota exceeded/)
     const limits = { max_clients: 3, max_retained_messages: 1, messages_rate: 'infinity' }
     const changed = await broker.request(path, { method: 'PUT', body: limits })
     assert.deepEqual([changed.status, changed.json.limits], [200, limits], changed.text)
-    await connect(t, broker, 'plant/3')
-    await assert.rejects(connect(t, broker, 'plant/4'), /Quota exceeded/)
+    await connect(t, broker, 'mill/3')
+    await assert.rejects(connect(t, broker, 'mill/4'), /Quota exceeded/)
     await connect(t, broker, 'shop/1')
     for (const topic of ['a', 'b']) await one.publishAsync(topic, 'x', { qos: 1, retain: true })
     const { clients, retained_messages: retained } = (await broker.request(path)).json
@@ -476,14 +478,14 @@ describe('namespaces', () => {
     for (const wrong of [0, -1, 1.5, 'many', true]) assert.equal((await limitClients(wrong)).status, 400, `${wrong}`)
     const usual = await limitClients(null)
     assert.deepEqual(usual.json.limits, { ...limits, max_clients: null })
-    assert.match(await ctlDone(broker, ['namespaces', 'show', 'plant']), /max_retained_messages\s+1\b/)
-    await ctlDone(broker, ['namespaces', 'limit', 'plant', '--max-clients', '1', '--messages-rate', 'default'])
-    await broker.process.stop()
-    const again = await startBrokerWithApi(t, { set, dataDirectory: broker.dataDirectory })
+    assert.match(await ctlDone(broker, ['namespaces', 'show', 'mill']), /max_retained_messages\s+1\b/)
+    await ctlDone(broker, ['namespaces', 'limit', 'mill', '--max-clients', '1', '--messages-rate', 'default'])
+    const again = await restartBroker(broker)
     assert.deepEqual((await again.request(path)).json.limits, { ...limits, max_clients: 1, messages_rate: null })
     assert.equal((await again.request(path)).json.retained_messages, 1)
-    await connect(t, again, 'plant/1')
-    await assert.rejects(connect(t, again, 'plant/2'), /Quota exceeded/)
+    await connect(t, again, 'mill/1')
+    await assert.rejects(connect(t, again, 'mill/2'), /Quota exceeded/)
+    await assertDone(again.request(path, { method: 'DELETE' }))
   })
 
   test('can be set by a listener, whatever client ID and user name a client sends', async (t) => {

@@ -2,12 +2,19 @@
 
 import assert from 'node:assert/strict'
 import { createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
-import { writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { runHere } from '../cli/run-here.ts'
-import { type Scope, temporaryFolder } from '../e2e/godwit-process.ts'
-import { administrator, type ApiResponse, type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
+import { type Scope, shared, temporaryFolder } from '../e2e/godwit-process.ts'
+import {
+  administrator,
+  type ApiResponse,
+  type BrokerWithApi,
+  restartBroker,
+  shareConfigurableBroker,
+  startBrokerWithApi,
+} from './api.ts'
 
 const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
 const publicPem = publicKey.export({ type: 'spki', format: 'pem' })
@@ -38,25 +45,25 @@ async function keyFile(folder: string, text: string | Buffer = publicPem): Promi
   return path
 }
 
+const configuredBroker = shareConfigurableBroker()
+
 test('a token of the issuer is accepted like names and passwords; any other token is 103, an expired one 116', async (t) => {
   const key = await keyFile(await temporaryFolder(t))
   const settings = [`http_server.jwt.public.keyfile="${key}"`, 'http_server.jwt.issuer="ours"']
-  const broker = await startBrokerWithApi(t, { set: settings })
+  const broker = await configuredBroker(settings)
   const good = { iss: 'ours', sub: 'ann', exp: nowSeconds() + 600 }
   assert.deepEqual(await requestWith(broker, `Bearer ${tokenOf(good)}`), [200, 0])
   assert.deepEqual(await requestWith(broker, `Bearer ${tokenOf({ ...good, exp: String(good.exp) })}`), [200, 0])
   assert.deepEqual(await requestWith(broker, `Basic ${Buffer.from(administrator).toString('base64')}`), [200, 0])
   assert.deepEqual(await requestWith(broker, `Bearer ${tokenOf({ ...good, exp: nowSeconds() - 60 })}`), [401, 116])
+  const otherKey = generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey
   const bad: Readonly<Record<string, string>> = {
     'without account': tokenOf(good, () => Buffer.of(), { alg: 'none' }),
     'signed with the public key': tokenOf(good, (text) => createHmac('sha256', publicPem).update(text).digest(), {
       alg: 'HS256',
     }),
-    'of another key': tokenOf(good, withKey(generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey)),
-    'ended and of another key': tokenOf(
-      { ...good, exp: 1 },
-      withKey(generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey),
-    ),
+    'of another key': tokenOf(good, withKey(otherKey)),
+    'ended and of another key': tokenOf({ ...good, exp: 1 }, withKey(otherKey)),
     'without an end': tokenOf({ iss: 'ours' }),
     'not begun': tokenOf({ ...good, nbf: nowSeconds() + 60 }),
     'of another issuer': tokenOf({ ...good, iss: 'theirs' }),
@@ -101,7 +108,7 @@ test('a token of the issuer is accepted like names and passwords; any other toke
 test('with auth_type jwt, the account of http_server is refused, and tokens, other accounts and API keys are accepted', async (t) => {
   const key = await keyFile(await temporaryFolder(t))
   const settings = ['http_server.auth_type=jwt', `http_server.jwt.public.keyfile="${key}"`]
-  const broker = await startBrokerWithApi(t, { set: settings })
+  const broker = await configuredBroker(settings)
   assert.equal((await broker.request('/api/v4/brokers')).status, 401)
   const authorization = `Bearer ${tokenOf({ exp: nowSeconds() + 600 })}`
   const app = { app_id: 'reports', secret: 'a secret of my own' }
@@ -116,26 +123,23 @@ test('with auth_type jwt, the account of http_server is refused, and tokens, oth
 })
 
 test('a login of the account of http_server ends when auth_type becomes jwt, and logins of other accounts continue', async (t) => {
-  const key = await keyFile(await temporaryFolder(t))
-  const broker = await startBrokerWithApi(t, { set: [`http_server.jwt.public.keyfile="${key}"`] })
+  const keySetting = `http_server.jwt.public.keyfile="${await keyFile(await temporaryFolder(t))}"`
+  const broker = await configuredBroker([keySetting])
   const send = (path: string, body: object): Promise<ApiResponse> => broker.request(path, { method: 'POST', body })
-  await send('/api/v4/users', { username: 'ann', password: 'correct-horse' })
+  await send('/api/v4/users', { username: 'lou', password: 'correct-horse' })
   const login = async (words: string): Promise<string> => {
     const [username, password] = words.split(':')
     return `Bearer ${(await send('/api/v5/login', { username, password })).json.token}`
   }
-  const [own, ann] = [await login(administrator), await login('ann:correct-horse')]
+  const [own, lou] = [await login(administrator), await login('lou:correct-horse')]
   assert.deepEqual(await requestWith(broker, own), [200, 0])
-  const changed = await send('/api/v4/configuration/http_server', { data: { http_server: { auth_type: 'jwt' } } })
-  assert.equal(changed.status, 200, changed.text)
+  await configuredBroker([keySetting, 'http_server.auth_type=jwt'])
   assert.deepEqual(await requestWith(broker, own), [401, 103])
-  assert.deepEqual(await requestWith(broker, ann), [200, 0])
+  assert.deepEqual(await requestWith(broker, lou), [200, 0])
 })
 
-const withKnownPassword = shareBrokerWithApi({ set: ['http_server.password=public'] })
-
 test('a token is refused if no key is configured', async () => {
-  const broker = await withKnownPassword()
+  const broker = await configuredBroker()
   assert.deepEqual(await requestWith(broker, `Bearer ${tokenOf({ exp: nowSeconds() + 600 })}`), [401, 104])
 })
 
@@ -143,8 +147,10 @@ test('a token is refused if no key is configured', async () => {
 async function failToStart(t: Scope, settings: readonly string[]): Promise<string> {
   const own = ['listeners.tcp.bind="127.0.0.1:0"', 'http_server.port=0', ...settings]
   const words = own.flatMap((setting) => ['--set', setting])
-  const { code, errors } = await runHere(['start', '--data', await temporaryFolder(t), ...words])
+  const dataDirectory = await temporaryFolder(t)
+  const { code, errors } = await runHere(['start', '--data', dataDirectory, ...words])
   assert.notEqual(code, 0)
+  assert.ok(!existsSync(join(dataDirectory, 'store')), 'the start fails before it serves clients')
   return errors
 }
 
@@ -164,8 +170,21 @@ test('a key file that is missing, has no key or has a private key prevents the s
   assert.match(await failToStart(t, ['http_server.auth_type=jwt']), /needs the key that tokens are checked with/)
 })
 
+/** A broker whose command line does not set the password. */
+const fileBroker = shared(async (scope) => {
+  const config = join(await temporaryFolder(scope), 'godwit.conf')
+  writeFileSync(config, 'http_server.password = public')
+  return { config, started: await startBrokerWithApi(scope, { config, generatesPassword: true }) }
+})
+
+async function restartWithFile(text: string): Promise<BrokerWithApi> {
+  const { config, started } = await fileBroker()
+  writeFileSync(config, text)
+  return restartBroker(started)
+}
+
 test('a well-known password causes a warning on loopback and is refused on other addresses', async (t) => {
-  const broker = await withKnownPassword()
+  const broker = await restartWithFile('http_server.password = public')
   await broker.process.until(/this is a well-known password/)
   assert.equal((await broker.request('/api/v4/brokers', { as: 'admin:public' })).status, 200)
   const change = { method: 'POST', body: { data: { msq_len: 5 } }, as: 'admin:public' } as const
@@ -176,14 +195,13 @@ test('a well-known password causes a warning on loopback and is refused on other
   assert.match(errors, /http_server\.password.*not opened to others/)
 })
 
-test('the legacy profile accepts the documented password until another one is set', async (t) => {
-  const settings = ['node.security_profile=legacy', 'http_server.ip_addr="127.0.0.1"', 'http_server.password=null']
-  const broker = await startBrokerWithApi(t, { set: settings })
+test('the legacy profile accepts the documented password until another one is set', async () => {
+  const broker = await restartWithFile('node.security_profile = legacy\nhttp_server.ip_addr = "127.0.0.1"\n')
   assert.equal((await broker.request('/api/v4/brokers', { as: 'admin:public' })).status, 200)
 })
 
 test('no_auth needs no account, is refused on other addresses than loopback, and does not serve pages of other sites', async (t) => {
-  const broker = await startBrokerWithApi(t, { set: ['http_server.auth_type=no_auth'] })
+  const broker = await configuredBroker(['http_server.auth_type=no_auth'])
   const statusWith = async (headers: Record<string, string>, method: 'GET' | 'POST' = 'GET'): Promise<number> =>
     (await broker.request('/api/v4/brokers', { as: null, headers, method })).status
   assert.equal(await statusWith({}), 200)

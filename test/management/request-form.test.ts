@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { describe, test } from 'node:test'
 import { hasTooManyParameters, maxQueryParameters, readQueryString } from '../../src/management/query-string.ts'
+import { testLength } from '../test-length.ts'
 import { administrator, type BrokerWithApi, shareBrokerWithApi } from './api.ts'
 import { sendBytes, statusIn } from './http.ts'
 
@@ -157,7 +158,9 @@ const attempts = 5
 /** The longest time that another request takes while these bytes are sent. */
 async function maxDelayMs(url: string, bytes: string): Promise<number> {
   const progress = { isSending: true }
-  const sending = Promise.all(Array.from({ length: 8 }, () => send(url, bytes, 4))).then(() => {
+  const sending = Promise.all(
+    Array.from({ length: 8 }, () => send(url, bytes, testLength({ daily: 2, long: 4 }))),
+  ).then(() => {
     progress.isSending = false
   })
   let worstMs = 0

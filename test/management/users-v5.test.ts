@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type ApiResponse, type RequestOptions, shareBrokerWithApi, startBrokerWithApi } from './api.ts'
+import { type ApiResponse, type RequestOptions, restartBroker, shareConfigurableBroker } from './api.ts'
 
 type Outcome = readonly [status: number, code: number, reason: string | undefined]
 
@@ -19,12 +19,12 @@ const put = (body: unknown, as?: string): RequestOptions => ({
 })
 
 /** Each test uses other user names. */
-const sharedBroker = shareBrokerWithApi({ set: ['node.shards=1'] })
+const sharedBroker = shareConfigurableBroker(['node.shards=1'])
 
 const plain = { backend: 'local', mfa: 'none', scopes: null, namespace: null }
 
-test('a user is created, changed, listed and deleted', async (t) => {
-  const broker = await startBrokerWithApi(t, { set: ['node.shards=1'] })
+test('a user is created, changed, listed and deleted', async () => {
+  const broker = await sharedBroker()
   const ann = { username: 'ann', password: 'a long password', description: 'of the night shift' }
   const made = await broker.request('/api/v5/users', post(ann))
   const record = { username: 'ann', role: 'administrator', description: 'of the night shift', ...plain }
@@ -37,8 +37,7 @@ test('a user is created, changed, listed and deleted', async (t) => {
     { username: 'admin', role: 'administrator', description: '', ...plain },
     { ...record, role: 'viewer' },
   ])
-  await broker.process.stop()
-  const again = await startBrokerWithApi(t, { dataDirectory: broker.dataDirectory, set: ['node.shards=1'] })
+  const again = await restartBroker(broker)
   assert.deepEqual((await again.request('/api/v5/users')).json.data, listed)
   assert.deepEqual(outcomeOf(await again.request('/api/v5/users/ann', { method: 'DELETE' })), [200, 0, undefined])
   for (const options of [put({ role: 'viewer' }), { method: 'DELETE' } as const])
@@ -121,25 +120,25 @@ test('a password change needs the old password', async () => {
   assert.equal((await broker.request('/api/v4/brokers', { as: 'pat:another password' })).status, 200)
 })
 
-test('password changes with a wrong old password are delayed increasingly, and do not delay other requests', async (t) => {
-  const broker = await startBrokerWithApi(t, { set: ['node.shards=1', 'http_server.limit_conn=1'] })
-  await broker.request('/api/v5/users', post({ username: 'ann', password: 'a long password' }))
+test('password changes with a wrong old password are delayed increasingly, and do not delay other requests', async () => {
+  const broker = await sharedBroker(['http_server.limit_conn=1'])
+  await broker.request('/api/v5/users', post({ username: 'gus', password: 'a long password' }))
   const guess = (path: string, method: 'POST' | 'PUT'): Promise<unknown> =>
     broker.request(path, { method, body: { old_pwd: 'not that one', new_pwd: 'another password' } })
   const startedAtMs = performance.now()
-  for (let number = 0; number < 3; number++) await guess('/api/v5/users/ann/change_pwd', 'POST')
-  for (let number = 0; number < 2; number++) await guess('/api/v4/change_pwd/ann', 'PUT')
+  for (let number = 0; number < 3; number++) await guess('/api/v5/users/gus/change_pwd', 'POST')
+  for (let number = 0; number < 2; number++) await guess('/api/v4/change_pwd/gus', 'PUT')
   assert.ok(performance.now() - startedAtMs >= 300, 'the fourth request is delayed by 100 ms, the fifth by 200 ms')
   // The delays of these requests add up to half a minute, which the test does not await. A successful login in between resets the delays:
   // eight guesses after it get their responses within 3.1 s, sixteen within 30 s. Therefore there are sixteen.
   let hasResponses = false
-  const waiting = Promise.all(Array.from({ length: 16 }, () => guess('/api/v5/users/ann/change_pwd', 'POST')))
+  const waiting = Promise.all(Array.from({ length: 16 }, () => guess('/api/v5/users/gus/change_pwd', 'POST')))
   waiting.then(
     () => (hasResponses = true),
     () => {},
   )
-  assert.equal((await broker.request('/api/v4/brokers', { as: 'ann:a long password' })).status, 200)
+  assert.equal((await broker.request('/api/v4/brokers', { as: 'gus:a long password' })).status, 200)
   const change = { old_pwd: 'a long password', new_pwd: 'another password' }
-  assert.equal((await broker.request('/api/v5/users/ann/change_pwd', post(change))).status, 200)
+  assert.equal((await broker.request('/api/v5/users/gus/change_pwd', post(change))).status, 200)
   assert.equal(hasResponses, false)
 })

@@ -262,6 +262,12 @@ function refusesOwn({ http }: GodwitConfig): boolean {
   return http.authType === 'jwt'
 }
 
+/** What prevents the API from starting, except addresses. The start checks it before it opens listeners for clients. */
+export async function problemOfManagement(config: GodwitConfig): Promise<Problem | undefined> {
+  const tokens = apiTokens(config)
+  return 'problem' in tokens ? tokens : problemOfExposure(config, { warn: () => {} })
+}
+
 /** Refuses to expose what must not be reachable from other machines. */
 export async function problemOfExposure(config: GodwitConfig, log: Pick<Logger, 'warn'>): Promise<Problem | undefined> {
   const { http } = config

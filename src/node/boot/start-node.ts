@@ -35,7 +35,7 @@ import {
 import { logTargetsOf, problemOfLog, logLevelOf } from '../observe/log-config.ts'
 import { NamespaceLimitsInForce } from '../records/namespace-limits.ts'
 import { settleNodeName } from '../data-dir/node-name.ts'
-import { type RunningManagement, startManagement } from './management.ts'
+import { problemOfManagement, type RunningManagement, startManagement } from './management.ts'
 import { ScheduledBackups } from '../backup/backup-schedule.ts'
 import { operationsOf } from '../api/all.ts'
 import type { NodeBackups } from '../api/backup.ts'
@@ -168,6 +168,8 @@ async function startOnLog(
   if ('problem' in gated) return gated
   const resolved = await resolveListeners(config)
   if ('problem' in resolved) return resolved
+  const unmanageable = await problemOfManagement(config)
+  if (unmanageable !== undefined) return unmanageable
   const listeners = await withoutMissingQuic(resolved.listeners, dependencies.log)
   const apiHosts = hostsOfApi(config)
   for (const warning of exposureWarnings(
