@@ -83,9 +83,10 @@ export async function restartBroker<Started extends Broker>(broker: Started): Pr
 /** Returns the broker with the ports of its last start, which `restartBroker` changes. */
 export async function withCurrentPorts<Started extends Broker>(broker: Started): Promise<Started & BrokerWithApi> {
   const starts = startsOf.get(broker.process) ?? 1
-  const [printed, url] = await broker.process.until(
-    new RegExp(`^(?:[^]*?management API +(http://127\\.0\\.0\\.1:\\d+)/api/v4){${starts}}`),
+  const [printed, apiPort] = await broker.process.until(
+    new RegExp(`^(?:[^]*?management API +http://\\S+:(\\d+)/api/v4){${starts}}`),
   )
+  const url = `http://127.0.0.1:${apiPort}`
   const ports = [...printed.matchAll(/listening +mqtt:\/\/127\.0\.0\.1:(\d+)\s/g)]
   return { ...broker, port: Number(ports.at(-1)?.[1]), url, request: requestsTo(url) }
 }

@@ -1,11 +1,12 @@
-// GET /explain, GET /dropped, GET /clients/:clientid/timeline and /queue: access decisions, dropped messages, events and queues of clients.
+// GET /explain, /dropped, /slow_subscriptions, /clients/:clientid/timeline and /queue: access decisions, dropped messages, slow clients, events
+// and queues of clients.
 
 import assert from 'node:assert/strict'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { connectAsync, type IClientOptions, type MqttClient } from 'mqtt'
-import { diagnosticsEndpoints, shapeOf, type TSchema } from '../../src/contract/index.ts'
+import { diagnosticsEndpoints, shapeOf, slowSubscriptionEndpoints, type TSchema } from '../../src/contract/index.ts'
 import { eventually } from '../e2e/eventually.ts'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
 import { type ApiResponse, type BrokerWithApi, restartBroker, shareConfigurableBroker } from './api.ts'
@@ -23,6 +24,40 @@ function assertReply(name: keyof typeof diagnosticsEndpoints, { status, json }: 
 }
 
 const configuredBroker = shareConfigurableBroker(['node.shards=2'])
+
+test('a client that acknowledges nothing is listed as slow with its oldest message, and other clients are not listed', async (t) => {
+  const broker = await configuredBroker()
+  const url = `mqtt://127.0.0.1:${broker.port}`
+  const slow = await connectAsync(url, { clientId: 'slow one' })
+  const quick = await connectAsync(url, { clientId: 'quick' })
+  t.after(() => slow.end(true))
+  t.after(() => quick.end(true))
+  slow.handleMessage = () => {} // Nothing is acknowledged.
+  for (const client of [slow, quick]) await client.subscribeAsync('plant/#', { qos: 1 })
+  await quick.publishAsync('plant/first', 'x', { qos: 1 })
+  await quick.publishAsync('plant/second', 'x', { qos: 1 })
+  await eventually(async () => {
+    const response = await broker.request(`/api/v4/slow_subscriptions?threshold=1`)
+    assert.equal(shapeOf(slowSubscriptionEndpoints.list_slow_subscriptions.reply).faultOf(response.json), undefined)
+    // The quick client is listed until its acknowledgements have arrived.
+    const [found, ...others] = response.json.data
+    assert.deepEqual([found?.clientid, found?.topic, found?.mqueue_len], ['slow one', 'plant/first', 2])
+    assert.deepEqual(others, [])
+  })
+  assert.deepEqual(
+    (await broker.request(`/api/v4/slow_subscriptions?threshold=86400000`)).json.data,
+    [],
+    'the delay is below this threshold',
+  )
+})
+
+test('an invalid threshold or limit is refused', async () => {
+  const broker = await configuredBroker()
+  for (const query of ['threshold=soon', 'threshold=-1', '_limit=0', '_limit=1001']) {
+    const { status, json } = await broker.request(`/api/v4/slow_subscriptions?${query}`)
+    assert.deepEqual([status, json.code], [400, 108], query)
+  }
+})
 
 const denying = ['auth.no_match=allow', 'auth.acl.rules=[{permit=deny,action=publish,topics=["shut/#"]}]']
 
@@ -69,6 +104,7 @@ describe('GET /clients/:clientid/queue', () => {
       (await queue('?_limit=3')).map(({ payload_bytes: bytes }) => bytes),
       [1, 2, 3],
     )
+    await (await connect(t, broker, { clientId: 'reader' })).endAsync()
   })
 
   test('is empty for a client that has acknowledged all messages, and 404 without a session', async (t) => {

@@ -1,18 +1,23 @@
+// Metrics of the broker, of its rules and topics, and their text format.
+
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
 import { readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { inspect } from 'node:util'
 import { connectAsync } from 'mqtt'
 import { metricEndpoints, metrics, shapeOf, type TSchema } from '../../src/contract/index.ts'
+import type { ActionMetrics, RuleMetrics } from '../../src/management/index.ts'
+import { escapeLabel, type MetricValue, writePrometheus } from '../../src/management/prometheus-text.ts'
+import { ruleMetricsOf } from '../../src/management/rule-metrics.ts'
 import { eventually } from '../e2e/eventually.ts'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
 import { reservePort } from '../e2e/reserve-port.ts'
 import { Authority } from '../transports/certificates.ts'
-import { readExposition, type ReadFamily } from './exposition.ts'
 import { type BrokerWithApi, restartBroker, shareConfigurableBroker } from './api.ts'
+import { readExposition, type ReadFamily } from './exposition.ts'
 
 function assertShape(schema: TSchema | 'text', value: unknown): void {
   assert.notEqual(schema, 'text')
@@ -35,11 +40,12 @@ function scrapeUntil(broker: BrokerWithApi, holds: (values: Map<string, number>)
   })
 }
 
-const configuredBroker = shareConfigurableBroker(['node.name="godwit@plant"', 'sys_topics.interval=0'])
-const sharedBroker = (): Promise<BrokerWithApi> => configuredBroker(['node.shards=2'])
+const brokerOf = shareConfigurableBroker(['node.name="godwit@plant"', 'sys_topics.interval=0'])
+const configuredBroker = (settings: readonly string[] = []): Promise<BrokerWithApi> =>
+  brokerOf(['node.shards=2', ...settings])
 
 test('/prometheus starts with the fifteen metrics whose names and order are fixed, each with type, help and value', async () => {
-  const broker = await sharedBroker()
+  const broker = await configuredBroker()
   const { status, headers, text } = await broker.request('/api/v4/prometheus')
   assert.equal(status, 200)
   assert.match(headers.get('content-type') ?? '', /^text\/plain/)
@@ -104,7 +110,7 @@ test('metrics count connections, sessions, subscribers, topics and messages of c
 })
 
 test('/metrics returns only processor and memory usage, without `code` and `data`', async () => {
-  const broker = await sharedBroker()
+  const broker = await configuredBroker()
   const { json } = await broker.request('/api/v4/metrics')
   assertShape(metricEndpoints.get_metrics.reply, json)
   assert.deepEqual(Object.keys(json), ['metrics', 'cpuinfo', 'memory'])
@@ -114,7 +120,7 @@ test('/metrics returns only processor and memory usage, without `code` and `data
 })
 
 test('stats and metrics of the node are numbers by name, and an unknown node is 404', async () => {
-  const broker = await restartBroker(await sharedBroker())
+  const broker = await restartBroker(await configuredBroker())
   const stats = await broker.request('/api/v4/stats')
   assertShape(metricEndpoints.get_stats.reply, stats.json)
   assert.equal(stats.json.data[0].node, 'godwit@plant')
@@ -140,7 +146,7 @@ test('stats and metrics of the node are numbers by name, and an unknown node is 
 })
 
 test('/status shows that the broker is ready, in two lines, without prefix and authentication', async () => {
-  const broker = await sharedBroker()
+  const broker = await configuredBroker()
   const { status, text, headers } = await broker.request('/status', { as: null })
   assert.equal(status, 200)
   assert.match(headers.get('content-type') ?? '', /^text\/plain/)
@@ -167,7 +173,7 @@ test('a broker that uses all features has a value for each metric, in the text f
   const gateway = `gateway.coap.listeners.udp.default.bind="127.0.0.1:${await reservePort(t)}"`
   const counted = 'topic_metrics=[{topic="counted"}]'
   const settings = [...listener, bridge, ...service, gateway, counted, 'auth.allow_anonymous=false']
-  const broker = await configuredBroker(['node.shards=2', ...settings])
+  const broker = await restartBroker(await configuredBroker(settings))
   await assert.rejects(connectAsync(`mqtt://127.0.0.1:${broker.port}`, { username: 'eve', password: 'x' }))
   let families = readExposition((await broker.request('/api/v4/prometheus')).text)
   // Bridges report their state once a second.
@@ -212,3 +218,136 @@ function unknownLabels(text: string, families: ReadonlyMap<string, ReadFamily>):
   ]
   return usedLabels.filter((name) => name !== '$value' && !known.has(name))
 }
+
+const counts = {
+  matched: 1,
+  rate: 0,
+  rateMax: 0,
+  rateLast5m: 0,
+  passed: 1,
+  exceptions: 2,
+  noResult: 3,
+  actionsTotal: 1,
+  actionsSuccess: 1,
+  actionsFailed: 0,
+  actionsDiscarded: 0,
+  functions: [],
+  lastError: '',
+} satisfies RuleMetrics
+
+const action = {
+  status: 'connected',
+  statusReason: '',
+  matched: 9,
+  success: 5,
+  failed: 1,
+  droppedQueueFull: 1,
+  droppedOther: 0,
+  rate: 0,
+  rateMax: 0,
+  rateLast5m: 0,
+  retried: 4,
+  queuing: 2,
+  inflight: 1,
+  deadLetters: 1,
+  oldestAgeMs: 2_500,
+  lastError: '',
+} satisfies ActionMetrics
+
+test('metrics of rules beyond the first thousand are added up, so that the output is limited', () => {
+  const rules = new Map(Array.from({ length: 1_500 }, (_, number) => [`r${number}`, counts]))
+  const found = ruleMetricsOf({ rules, actions: new Map(), connectors: new Map() })
+  const matched = found.godwit_rule_matched_total
+  assert.ok(Array.isArray(matched))
+  assert.equal(matched.length, 1_001)
+  assert.deepEqual(matched.at(-1), { labels: { rule: '(others)' }, value: 500 })
+  assert.ok(Array.isArray(found.godwit_rule_failed_total))
+  assert.deepEqual(found.godwit_rule_failed_total.slice(-2), [
+    { labels: { rule: '(others)', reason: 'exception' }, value: 1_000 },
+    { labels: { rule: '(others)', reason: 'no_result' }, value: 1_500 },
+  ])
+})
+
+test('a connector counts as connected if all of its actions are connected', () => {
+  const actions = new Map<string, ActionMetrics>([
+    ['http:a', action],
+    ['http:b', { ...action, status: 'disconnected' }],
+  ])
+  const connectors = new Map([
+    ['http:x', ['http:a']],
+    ['http:y', ['http:a', 'http:b']],
+  ])
+  const found = ruleMetricsOf({ rules: new Map(), actions, connectors })
+  assert.deepEqual(found.godwit_rule_connector_connected, [
+    { labels: { connector: 'http:x' }, value: 1 },
+    { labels: { connector: 'http:y' }, value: 0 },
+  ])
+  assert.deepEqual(found.godwit_rule_action_oldest_seconds, [
+    { labels: { action: 'http:a' }, value: 2.5 },
+    { labels: { action: 'http:b' }, value: 2.5 },
+  ])
+})
+
+test('rules of a broker are counted in its metrics', async (t) => {
+  const set = [
+    `rule_engine.rules.r1={sql="SELECT 1 AS x FROM \\"a\\"", actions=[{function=console}]}`,
+    `rule_engine.rules.r2={sql="SELECT payload.x FROM \\"a\\"", actions=[]}`,
+  ]
+  const broker = await configuredBroker(set)
+  const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'c' })
+  t.after(() => client.end(true))
+  await client.publishAsync('a', 'no JSON', { qos: 1 })
+  await eventually(async () => {
+    const { text } = await broker.request('/api/v4/prometheus')
+    assert.match(text, /^godwit_rule_matched_total\{rule="r1"\} 1$/m)
+    assert.match(text, /^godwit_rule_results_total\{rule="r1",result="success"\} 1$/m)
+    assert.match(text, /^godwit_rule_failed_total\{rule="r2",reason="exception"\} 1$/m)
+  })
+})
+
+test('registered topics have metrics by direction and QoS; other topics have none', async (t) => {
+  const set = ['topic_metrics=[{topic="a/\\"b\\""},{topic="lonely"}]']
+  const broker = await configuredBroker(set)
+  const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'c' })
+  t.after(() => client.end(true))
+  await client.subscribeAsync('a/"b"', { qos: 1 })
+  const delivered = new Promise((resolve) => client.once('message', resolve))
+  await client.publishAsync('a/"b"', '1', { qos: 1 })
+  await delivered
+  await client.publishAsync('lonely', '2', { qos: 2 })
+  await client.publishAsync('other', '3', { qos: 1 })
+  const expected = [
+    'godwit_topic_messages_total{topic="a/\\"b\\"",direction="in",qos="1"} 1',
+    'godwit_topic_messages_total{topic="a/\\"b\\"",direction="out",qos="1"} 1',
+    'godwit_topic_messages_total{topic="a/\\"b\\"",direction="in",qos="0"} 0',
+    'godwit_topic_messages_total{topic="lonely",direction="in",qos="2"} 1',
+    'godwit_topic_dropped_total{topic="lonely"} 1',
+  ]
+  let lines: ReadonlySet<string>
+  do lines = new Set((await broker.request('/api/v4/prometheus')).text.split('\n'))
+  while (!expected.every((line) => lines.has(line)))
+  assert.ok(![...lines].some((line) => line.startsWith('godwit_topic_') && line.includes('"other"')))
+  await broker.request('/api/v5/mqtt/topic_metrics', { method: 'PUT', body: { action: 'reset' } })
+  const { text } = await broker.request('/api/v4/prometheus')
+  assert.match(text, /^godwit_topic_dropped_total\{topic="lonely"\} 0$/m)
+})
+
+const nothing = Object.fromEntries(Object.keys(metrics).map((name) => [name, 0])) as Record<
+  keyof typeof metrics,
+  MetricValue
+>
+
+test('label values are escaped to one line, whatever they contain', () => {
+  assert.equal(escapeLabel('a"b\\c\nd\re'), 'a\\"b\\\\c\\nd\\\\re')
+  const text = writePrometheus({ ...nothing, svc_alarm_active: [{ labels: { name: 'x"} 1\nforged 2' }, value: 1 }] })
+  assert.ok(text.includes('svc_alarm_active{name="x\\"} 1\\nforged 2"} 1\n'))
+  assert.ok(!text.split('\n').includes('forged 2"} 1'))
+})
+
+test('a histogram has cumulative buckets, then the sum and the count', () => {
+  const value = { counts: [1, 2, ...Array.from({ length: 14 }, () => 0), 4], sumSeconds: 0.5, count: 7 }
+  const text = writePrometheus({ ...nothing, svc_turn_seconds: [{ labels: { shard: '0' }, value }] })
+  assert.ok(text.includes('svc_turn_seconds_bucket{shard="0",le="0.0001"} 1\n'))
+  assert.ok(text.includes('svc_turn_seconds_bucket{shard="0",le="0.00025"} 3\n'))
+  assert.ok(text.includes('svc_turn_seconds_sum{shard="0"} 0.5\nsvc_turn_seconds_count{shard="0"} 7\n'))
+})

@@ -39,6 +39,8 @@ function topicsOf(data: { topic: string }[]): string[] {
 
 async function startWithTwo(t: Scope): Promise<BrokerWithApi> {
   const broker = await startBrokerWithApi(t, { set: ['node.shards=3', 'node.name="here"'] })
+  const { json } = await broker.request('/api/v4/topic-tree')
+  assert.deepEqual(json, { code: 0, data: [[{ topic: '', cld_cnt: 0 }]] }, 'the topic tree without subscriptions')
   const ann = await connect(t, broker, 'ann')
   await ann.subscribeAsync({ 'a/b': { qos: 0 }, 'a/+': { qos: 1 }, '$share/g/a/b': { qos: 2 } })
   const bob = await connect(t, broker, 'bob')
@@ -109,13 +111,8 @@ test('an invalid or unknown query parameter of /subscriptions is refused with 10
   }
 })
 
-test('the topic tree is listed level by level from the root, with the subscribers of each level', async (t) => {
-  const broker = await startBrokerWithApi(t, { set: ['node.shards=2'] })
-  assert.deepEqual((await broker.request('/api/v4/topic-tree')).json, { code: 0, data: [[{ topic: '', cld_cnt: 0 }]] })
-  const ann = await connect(t, broker, 'ann')
-  await ann.subscribeAsync(['a/b', 'a', '$share/g/x'])
-  const bob = await connect(t, broker, 'bob')
-  await bob.subscribeAsync(['a/b'])
+test('the topic tree is listed level by level from the root, with the subscribers of each level', async () => {
+  const broker = await withTwo()
   const { json } = await broker.request('/api/v4/topic-tree')
   assert.equal(treeShape.faultOf(json), undefined)
   const levels: { topic: string; cld_cnt: number; clientid?: string[] }[][] = json.data
@@ -123,16 +120,27 @@ test('the topic tree is listed level by level from the root, with the subscriber
   assert.deepEqual(
     levels.map((level) => level.toSorted(byTopic)),
     [
-      [{ topic: '', cld_cnt: 2 }],
+      [{ topic: '', cld_cnt: 4 }],
       [
-        { topic: '$share', cld_cnt: 1 },
-        { topic: 'a', cld_cnt: 1, clientid: ['ann'] },
+        { topic: '#', cld_cnt: 0, clientid: ['bob'] },
+        { topic: '$share', cld_cnt: 2 },
+        { topic: 'a', cld_cnt: 2 },
+        { topic: 'x y', cld_cnt: 0, clientid: ['bob'] },
       ],
       [
+        { topic: '+', cld_cnt: 0, clientid: ['ann'] },
         { topic: 'b', cld_cnt: 0, clientid: ['ann', 'bob'] },
         { topic: 'g', cld_cnt: 1 },
+        { topic: 'h', cld_cnt: 1 },
       ],
-      [{ topic: 'x', cld_cnt: 0, clientid: ['ann'] }],
+      [
+        { topic: 'a', cld_cnt: 1 },
+        { topic: 'a', cld_cnt: 1 },
+      ],
+      [
+        { topic: 'b', cld_cnt: 0, clientid: ['ann'] },
+        { topic: 'b', cld_cnt: 0, clientid: ['bob'] },
+      ],
     ],
   )
 })
