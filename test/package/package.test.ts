@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { cp, mkdir } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -46,7 +46,7 @@ describe('the package', () => {
 
   before(async () => {
     writeFileSync(join(project, 'package.json'), JSON.stringify({ name: 'a-project', private: true, version: '1.0.0' }))
-    await run('npm', ['install', '--omit=dev', tarball], { cwd: project })
+    await run('npm', ['install', '--omit=dev', '--no-audit', '--no-fund', tarball], { cwd: project })
   })
   after(() => rmSync(project, { recursive: true, force: true }))
 
@@ -161,9 +161,10 @@ describe('the SBOM and the license texts of the package', () => {
  * a symbolic link to their folder would put the path of the checkout into the build.
  */
 async function copyCheckout(): Promise<void> {
-  const left = new Set(['.git', 'dist', 'node_modules'].map((name) => join(checkout, name)))
-  await cp(checkout, copy, { recursive: true, filter: (path) => !left.has(path) })
-  await mkdir(join(copy, 'node_modules'))
+  const left = new Set(['.git', 'dist', 'node_modules'])
+  const copied = readdirSync(checkout).filter((name) => !left.has(name))
+  await mkdir(join(copy, 'node_modules'), { recursive: true })
+  await run('cp', ['-a', ...copied.map((name) => join(checkout, name)), copy])
   const packages = readdirSync(join(checkout, 'node_modules')).filter((name) => name !== '.cache')
   const places = packages.map((name) => join(checkout, 'node_modules', name))
   // There are no links from one file system to another.
@@ -201,9 +202,10 @@ async function nodeOfMajor(major: number, project: string): Promise<string> {
   if (process.versions.node.startsWith(`${major}.`)) return process.execPath
   const folder = mkdtempSync(join(project, `node-${major}-`))
   const platform = `node-${process.platform}-${process.arch}`
-  writeFileSync(join(folder, 'package.json'), '{}')
-  await run('npm', ['install', '--no-save', `${platform}@${major}`], { cwd: folder })
-  return join(folder, 'node_modules', platform, 'bin', 'node')
+  // Takes two thirds of the time of an installation.
+  await run('npm', ['pack', `${platform}@${major}`], { cwd: folder })
+  await run('tar', ['-xzf', await tarballIn(folder), 'package/bin/node'], { cwd: folder })
+  return join(folder, 'package', 'bin', 'node')
 }
 
 /** Returns the MQTT port that the broker prints when it starts. */
