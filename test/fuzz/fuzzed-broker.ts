@@ -1,6 +1,6 @@
 // The broker that is fuzzed: the real program with a listener of each type.
 
-import { WatchedProcess, godwitProgram } from '../e2e/godwit-process.ts'
+import { brokerOptions, WatchedProcess, godwitProgram } from '../e2e/godwit-process.ts'
 import { fuzzSettings } from './fuzz-broker.ts'
 import type { FuzzPorts } from './fuzz-stream.ts'
 
@@ -11,7 +11,7 @@ export async function startFuzzedBroker(
 ): Promise<{ broker: WatchedProcess; ports: FuzzPorts }> {
   const listeners = ['listeners.tcp.bind="127.0.0.1:0"', 'listeners.ws.bind="127.0.0.1:0/mqtt"']
   const settings = [`node.shards=${shards}`, ...listeners, ...fuzzSettings].flatMap((setting) => ['--set', setting])
-  const words = [godwitProgram, 'start', '--data', dataDirectory, ...settings]
+  const words = [...brokerOptions, godwitProgram, 'start', '--data', dataDirectory, ...settings]
   const broker = new WatchedProcess(process.execPath, words, environment)
   const [, tcp] = await broker.until(/listening +mqtt:\/\/127\.0\.0\.1:(\d+)/)
   const [, ws] = await broker.until(/listening +ws:\/\/127\.0\.0\.1:(\d+)/)
