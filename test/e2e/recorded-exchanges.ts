@@ -8,7 +8,8 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { connectAsync } from 'mqtt'
-import { type Scope, startBroker } from './godwit-process.ts'
+import { type Scope } from './godwit-process.ts'
+import type { shareConfigurableBroker } from '../management/api.ts'
 import { reservePort } from './reserve-port.ts'
 
 /** One run of a client. */
@@ -94,30 +95,34 @@ class ReceivedMessages {
   }
 }
 
-/** `published`: the messages of the clients, as `topic payload`. `settings`: additional settings of the broker. */
+interface PlayedOn {
+  readonly configuredBroker: ReturnType<typeof shareConfigurableBroker>
+  /** Additional settings of the broker. */
+  readonly settings?: readonly string[]
+}
+
+/** `published`: the messages of the clients, as `topic payload`. */
 export async function playRecordings(
   t: Scope,
   name: string,
   published: readonly string[],
-  settings: readonly string[] = [],
+  { configuredBroker, settings = [] }: PlayedOn,
 ): Promise<void> {
   const gatewayPort = await reservePort(t)
   const predefined = '[{id=1,topic="sensors/temperature"},{id=2,topic="sensors/humidity"}]'
-  const { port } = await startBroker(t, {
-    set: [
-      `gateway.mqttsn.listeners.udp.default.bind=127.0.0.1:${gatewayPort}`,
-      `gateway.mqttsn.predefined=${predefined}`,
-      // A long interval, so that the gateway sends no datagram twice on a slow machine.
-      'gateway.mqttsn.retry_interval=10m',
-      'node.shards=2',
-      ...settings,
-    ],
-  })
-  const client = await connectAsync(`mqtt://127.0.0.1:${port}`)
+  const { port } = await configuredBroker([
+    `gateway.mqttsn.listeners.udp.default.bind="127.0.0.1:${gatewayPort}"`,
+    `gateway.mqttsn.predefined=${predefined}`,
+    // A long interval, so that the gateway sends no datagram twice on a slow machine.
+    'gateway.mqttsn.retry_interval=10m',
+    ...settings,
+  ])
+  const client = await connectAsync(`mqtt://127.0.0.1:${port}`, { protocolVersion: 5 })
   t.after(() => client.end(true))
   const received = new ReceivedMessages()
   client.on('message', (topic, payload) => received.add(`${topic} ${payload.toString()}`))
-  await client.subscribeAsync('#', { qos: 1 })
+  // Without retained messages of other recordings.
+  await client.subscribeAsync('#', { qos: 1, rh: 2 })
   const byMqtt: string[] = []
   const remaining: string[] = []
   for (const { command, steps } of await readRecordings(name)) {

@@ -1,15 +1,19 @@
-// Exchanges of Eclipse Paho with the gateway, recorded with a relay (`recorded/`) and replayed: its sample programs, and a client that uses
-// its packet library with wills, QoS 2 in both directions, REGISTER by the gateway, sleep and SEARCHGW. Debian and npm have neither of them.
+// Exchanges of mqtt-sn-tools and of Eclipse Paho with the gateway, recorded with a relay (`recorded/`) and replayed. Of Paho: its sample programs,
+// and a client that uses its packet library with wills, QoS 2 in both directions, REGISTER by the gateway, sleep and SEARCHGW. Debian and npm
+// have none of them.
 
 import { test } from 'node:test'
+import { shareConfigurableBroker } from '../management/api.ts'
 import { playRecordings } from './recorded-exchanges.ts'
 import { longTest } from '../test-length.ts'
+
+const configuredBroker = shareConfigurableBroker(['node.shards=2'])
 
 /** Messages of the client that uses the library. The deleted will is not published. */
 const published = ['levels/tank full', 'wills/lost gone']
 
 test('[F3] the packet library of Paho: the gateway sends the recorded responses', async (t) => {
-  await playRecordings(t, 'paho-mqtt-sn', published)
+  await playRecordings(t, 'paho-mqtt-sn', published, { configuredBroker })
 })
 
 const status = (
@@ -36,12 +40,34 @@ const ofSamples = [
 
 // Daily: the packet library of Paho, above.
 longTest('[F3] the sample programs of Paho: the gateway sends the recorded responses', async (t) => {
-  await playRecordings(t, 'paho-samples', ofSamples)
+  await playRecordings(t, 'paho-samples', ofSamples, { configuredBroker })
 })
 
 /** Messages of the client of MQTT-SN 2.0. */
 const ofVersion2 = ['two/one first', 'sensors/temperature second', 'two/kept kept', 'two/will gone']
 
 test('[2.0] the packet library of Paho for MQTT-SN 2.0: the gateway sends the recorded responses', async (t) => {
-  await playRecordings(t, 'paho-mqtt-sn-2', ofVersion2, ['gateway.mqttsn.protocol_2=true'])
+  await playRecordings(t, 'paho-mqtt-sn-2', ofVersion2, {
+    configuredBroker,
+    settings: ['gateway.mqttsn.protocol_2=true'],
+  })
+})
+
+/** Messages of the tools. */
+const ofTools = [
+  'sensors/1 21.5',
+  'sensors/1 22.5',
+  'ab short',
+  'sensors/temperature predefined',
+  'sensors/humidity without-session',
+  'cd short-without-session',
+  'sensors/kept kept',
+  `sensors/big ${'x'.repeat(248)}`,
+  'sensors/empty ',
+  'sensors/fe forwarded',
+  'sensors/s asleep',
+]
+
+test('[F3] mqtt-sn-tools f2ecdaa: the gateway sends the recorded responses', async (t) => {
+  await playRecordings(t, 'mqtt-sn-tools', ofTools, { configuredBroker })
 })
