@@ -1,5 +1,6 @@
 // A broker with a bridge, a remote broker, and a TCP proxy between them that can close or stall connections.
 
+import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
@@ -83,11 +84,14 @@ const sectionOf = (bridge: string): string => `bridges.mqtt.up {\nenable = true\
 
 export type Bridging = (bridge: string, settings?: readonly string[]) => Promise<BrokerWithApi>
 
-/** One broker for tests that do not change it over the API: the bridge `up` of each test replaces that of the previous test. */
-export function shareBridged(): Bridging {
-  const configuredBroker = shareConfigurableBroker(oneShard)
+/** One broker: the bridge `up` of each test replaces that of the previous test, and changes of it over the API. */
+export function shareBridged(set = oneShard): Bridging {
+  const configuredBroker = shareConfigurableBroker(set)
   return async (bridge, settings = []) => {
-    await configuredBroker()
+    const broker = await configuredBroker()
+    const body = { keys: ['bridges'] }
+    const { status, text } = await broker.request('/api/v4/configuration_unset', { method: 'POST', body })
+    assert.equal(status, 200, text)
     return configuredBroker([...settings, sectionOf(bridge)])
   }
 }

@@ -15,6 +15,8 @@ const names = { hostNames: ['localhost', '127.0.0.1'] }
 
 interface Remote {
   readonly broker: BrokerWithApi
+  /** Writes the files of the listener `swapped`. */
+  readonly writeSwapped: (of: Authority) => Promise<void>
   readonly path: (file: string) => string
 }
 
@@ -35,17 +37,25 @@ async function startRemote(scope: Scope): Promise<Remote> {
     'bridge-key.pem': bridge.key,
   }
   for (const [file, content] of Object.entries(files)) await writeFile(path(file), content)
+  const writeSwapped = async (of: Authority): Promise<void> => {
+    const { certificate, key } = of.issue('localhost', names)
+    await writeFile(path('swapped-cert.pem'), certificate)
+    await writeFile(path('swapped-key.pem'), key)
+  }
+  await writeSwapped(authority)
+  await writeFile(path('swapped-ca.pem'), authority.certificate)
   const pair = [`certfile="${path('cert.pem')}"`, `keyfile="${path('key.pem')}"`, `cacertfile="${path('ca.pem')}"`]
   const verified = ['verify_peer=true', 'fail_if_no_peer_cert=true']
   const set = [
     'node.shards=1',
     'listeners.ws.bind="127.0.0.1:0"',
+    `listeners.ssl.swapped={bind="127.0.0.1:0",certfile="${path('swapped-cert.pem')}",keyfile="${path('swapped-key.pem')}"}`,
     ...['ssl', 'wss', 'quic'].flatMap((kind) => [
       `listeners.${kind}.bind="127.0.0.1:0"`,
       ...[...pair, ...(kind === 'ssl' ? verified : [])].map((line) => `listeners.${kind}.${line}`),
     ]),
   ]
-  return { broker: await startBrokerWithApi(scope, { set }), path }
+  return { broker: await startBrokerWithApi(scope, { set }), path, writeSwapped }
 }
 
 const ways = [
@@ -129,33 +139,22 @@ test('a hybrid bridge without reachable QUIC servers connects over TCP and repor
 })
 
 test('certificates of a bridge change while it runs: its next connection uses the new ones', async (t) => {
-  const folder = await temporaryFolder(t)
-  const path = (file: string): string => join(folder, file)
-  const write = async (of: Authority): Promise<void> => {
-    const { certificate, key } = of.issue('localhost', names)
-    await writeFile(path('cert.pem'), certificate)
-    await writeFile(path('key.pem'), key)
-  }
-  await write(authority)
-  await writeFile(path('ca.pem'), authority.certificate)
-  const listener = ['bind="127.0.0.1:0"', `certfile="${path('cert.pem')}"`, `keyfile="${path('key.pem')}"`]
-  const set = ['node.shards=1', ...listener.map((line) => `listeners.ssl.${line}`)]
-  const there = await startBrokerWithApi(t, { set })
+  const { broker: there, path, writeSwapped } = await remote()
   const own = await bridged(
     `
-    server = "tls+mqtt-tcp://localhost:${portOf(there, 'ssl')}"
+    server = "tls+mqtt-tcp://localhost:${portOf(there, 'ssl', 'swapped')}"
     proto_ver = 5
     clientid = swapped
     backoff_max = 1s
     clean_start = false
-    ssl.cacertfile = "${path('ca.pem')}"
-    forwards = [{ local_topic = "up/#", remote_topic = "" }]`,
+    ssl.cacertfile = "${path('swapped-ca.pem')}"
+    forwards = [{ local_topic = "swapped/#", remote_topic = "" }]`,
   )
   await untilConnected(own)
   const successor = new Authority('The next authority')
-  await write(successor)
+  await writeSwapped(successor)
   there.process.child.kill('SIGHUP')
-  const received = await Listener.at(t, there.port, 'up/#')
+  const received = await Listener.at(t, there.port, 'swapped/#')
   // A change of the file does not affect the open connection, so the bridge must reconnect.
   for (;;) {
     await there.request('/api/v4/clients/swapped', { method: 'DELETE' })
@@ -163,8 +162,8 @@ test('certificates of a bridge change while it runs: its next connection uses th
     if (/TLS handshake failed/.test(status.last_error ?? '')) break
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
-  const texts = await publishNumbered(await client(t, own.port), 'up/waits', { qos: 2, from: 0, count: 10 })
-  await writeFile(path('ca.pem'), successor.certificate)
+  const texts = await publishNumbered(await client(t, own.port), 'swapped/waits', { qos: 2, from: 0, count: 10 })
+  await writeFile(path('swapped-ca.pem'), successor.certificate)
   await received.until(texts)
   assert.deepEqual(received.texts, texts)
 })

@@ -1,13 +1,16 @@
 // Bridges to a remote broker that loses its data, stalls, or refuses connections: acknowledged messages arrive.
 
 import assert from 'node:assert/strict'
-import { rm } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
-import { shareBrokerWithApi, startBrokerWithApi } from '../management/api.ts'
+import { type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from '../management/api.ts'
 import {
   bridgeOf,
   bridgeOver,
   client,
+  durable,
+  startAgain,
   withoutDuplicates,
   Listener,
   oneShard,
@@ -20,10 +23,13 @@ import {
   Wire,
 } from './bridge-stage.ts'
 import { eventually } from './eventually.ts'
+import { atEnd, temporaryFolder } from './godwit-process.ts'
+import { importNode } from '../node/built-node.ts'
 import { longTest } from '../test-length.ts'
 
-const bridged = shareBridged()
-const remoteBroker = shareBrokerWithApi({ set: oneShard })
+/** Denied addresses apply only after a restart. */
+const bridged = shareBridged([...oneShard, 'node.denied_addresses=[private]'])
+const remoteBroker = shareBrokerWithApi({ set: [...oneShard, 'auth.allow_anonymous=true'] })
 
 test('a bridge transfers messages in both directions, with topic, QoS and RETAIN flag of its rules', async (t) => {
   const { own, remote } = await pair(
@@ -126,10 +132,10 @@ test('bridge traffic needs an access rule for the bridge, and rules for all clie
   assert.equal(counters.dropped['refused-here'], 1)
 })
 
-test('a bridge to a denied address does not connect, reports why, and can be changed to another address', async (t) => {
+test('a bridge to a denied address does not connect, reports why, and can be changed to another address', async () => {
   const remote = await remoteBroker()
   const bridge = `server = "mqtt-tcp://10.255.255.1:1883"\nproto_ver = 5\nbackoff_max = 1s`
-  const own = await startBridged(t, bridge, { set: [...oneShard, 'node.denied_addresses=[private]'] })
+  const own = await bridged(bridge)
   await untilBridge(own, ({ last_error: why }) => /10\.255\.255\.1 is a denied address/.test(why ?? ''))
   const turned = await own.request('/api/v4/bridges/switch/up', {
     method: 'POST',
@@ -186,13 +192,14 @@ test('the keep alive detects a connection that fails silently, and messages in f
 })
 
 test('without valid credentials, messages stay queued and the reason is shown; with them, the messages are sent', async (t) => {
-  const remote = await startBrokerWithApi(t, { set: [...oneShard, 'auth.allow_anonymous=true'] })
+  const remote = await remoteBroker()
   const credential = { clientid: 'bridge-up', password: 'first' }
   const created = await remote.request('/api/v4/auth_clientid', { method: 'POST', body: credential })
   assert.equal(created.status, 200, created.text)
+  t.after(() => remote.request('/api/v4/auth_clientid/bridge-up', { method: 'DELETE' }))
   const wire = await Wire.to(t, remote.port)
   const more = 'clientid = bridge-up, username = bridge, password = first'
-  const own = await startBridged(t, bridgeOver(wire, more), { set: oneShard })
+  const own = await bridged(bridgeOver(wire, more))
   await untilConnected(own)
   const changed = { method: 'PUT', body: { password: 'second' } } as const
   assert.equal((await remote.request('/api/v4/auth_clientid/bridge-up', changed)).status, 200)
@@ -209,4 +216,208 @@ test('without valid credentials, messages stay queued and the reason is shown; w
   assert.ok(!put.text.includes('second'))
   await remoteListener.until(texts)
   assert.deepEqual(remoteListener.texts, texts)
+})
+
+test('the example of docs/BRIDGES.md behaves as described there', async (t) => {
+  const page = await readFile(new URL('../../docs/BRIDGES.md', import.meta.url), 'utf8')
+  const [, example = ''] = /```hocon\n(.*?)```/s.exec(page) ?? []
+  const remote = await remoteBroker()
+  const remoteListener = await Listener.at(t, remote.port, 'eu/#')
+  const dataDirectory = await temporaryFolder(t)
+  await writeFile(join(dataDirectory, 'godwit.conf'), example.replace('127.0.0.1:1884', `127.0.0.1:${remote.port}`))
+  const own = await startBrokerWithApi(t, { dataDirectory, set: oneShard })
+  const localListener = await Listener.at(t, own.port, 'do/#')
+  const publisher = await client(t, own.port)
+  await publisher.publishAsync('plant/7/state', 'running', { qos: 1 })
+  await remoteListener.until(['running'])
+  assert.equal(remoteListener.received[0]?.topic, 'eu/plant/7/state')
+  const commander = await client(t, remote.port)
+  await commander.publishAsync('commands/plant-7/stop', 'now', { qos: 2 })
+  await localListener.until(['now'])
+  assert.equal(localListener.received[0]?.topic, 'do/stop')
+})
+
+const put = (broker: Awaited<ReturnType<typeof startBrokerWithApi>>, node: object) =>
+  broker.request('/api/v4/bridges/up', { method: 'PUT', body: { up: node } })
+
+test('rules of a bridge change without a new connection, other settings reconnect without losing a message, and a refused change has no effect', async (t) => {
+  const { own, remote, wire } = await pair(t, '', { own: bridged, remote: remoteBroker })
+  const remoteListener = await Listener.at(t, remote.port, '#')
+  const publisher = await client(t, own.port)
+  const before = await bridgeOf(own)
+
+  const refused = await put(own, { ...before, forwards: [{ local_topic: 'a', remote_topic: 'b/+' }] })
+  assert.deepEqual([refused.status, refused.json.code], [400, 108])
+  assert.match(refused.json.message, /bridges\.mqtt\.up\.forwards\.0\.remote_topic has more \+/)
+  const missing = await put(own, {
+    ...before,
+    tls: { enable: true, cacertfile: join(own.dataDirectory, 'none', 'ca.pem') },
+  })
+  assert.deepEqual([missing.status, missing.json.code], [400, 108])
+  assert.match(missing.json.message, /cacertfile: cannot read \/.*\/none\/ca\.pem/)
+  assert.equal((await bridgeOf(own)).status.since, before.status.since)
+  await remoteListener.until(await publishNumbered(publisher, 'up/first', { qos: 1, from: 0, count: 3 }))
+
+  const body = { data: { subscription: [{ remote_topic: 'more/#', local_topic: '', qos: 1 }] } }
+  assert.equal((await own.request('/api/v4/bridges/sub/up', { method: 'POST', body })).status, 200)
+  const localListener = await Listener.at(t, own.port, 'more/#')
+  const commander = await client(t, remote.port)
+  for (let number = 0; localListener.received.length === 0; number += 1) {
+    await publishNumbered(commander, 'more/1', { qos: 1, from: number, count: 1 })
+  }
+  assert.equal((await bridgeOf(own)).status.counters.connects, 1, 'a change of rules needs no new connection')
+
+  const stream = publishNumbered(publisher, 'up/stream', { qos: 2, from: 0, count: 200 })
+  const other = await startBrokerWithApi(t, { set: oneShard })
+  const otherListener = await Listener.at(t, other.port, 'up/#')
+  wire.target = other.port
+  const changed = await put(own, { ...(await bridgeOf(own)), clean_start: true })
+  assert.equal(changed.status, 200, changed.text)
+  const texts = await stream
+  await untilBridge(own, ({ counters, spool_depth: depth }) => counters.connects === 2 && depth === 0)
+  // Each message arrives at one of the two brokers, once.
+  await eventually(() => {
+    const received = [...remoteListener.received, ...otherListener.received].filter(
+      ({ topic }) => topic === 'up/stream',
+    )
+    assert.deepEqual(received.map(({ text }) => text).toSorted(), texts.toSorted())
+  })
+})
+
+// Daily: both in memory in test/bridges/rules.test.ts.
+longTest('a disabled bridge has no connection, and a removed bridge leaves no session', async (t) => {
+  const { own, wire } = await pair(t)
+  const turn = (bridge_switch: boolean) =>
+    own.request('/api/v4/bridges/switch/up', { method: 'POST', body: { data: { bridge_switch } } })
+  assert.equal((await turn(false)).status, 200)
+  await untilBridge(own, ({ state }) => state === 'off')
+  while (wire.connections > 0) await new Promise((resolve) => setTimeout(resolve, 10))
+  assert.equal((await turn(true)).status, 200)
+  await untilConnected(own)
+  await own.process.stop()
+  await writeFile(join(own.dataDirectory, 'godwit.conf'), '')
+  await writeFile(join(own.dataDirectory, 'changed-settings.conf'), '')
+  const again = await startAgain(t, own, oneShard)
+  for (;;) {
+    const response = await again.request('/api/v4/clients')
+    if (!response.text.includes('$bridge/')) break
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+})
+
+// Daily: brokers with bridges are killed in test/e2e/bridges-killed.test.ts, shards with sessions fail in test/e2e/faults.test.ts.
+longTest('a shard that fails continues its bridge after its restart, with all queued messages', async (t) => {
+  const remote = await startBrokerWithApi(t, { set: oneShard })
+  const wire = await Wire.to(t, remote.port)
+  const { loadConfig } = await import('../../src/config/index.ts')
+  const { startNode } = await importNode()
+  const dataDir = await temporaryFolder(t)
+  const text = `bridges.mqtt.up {\nenable = true\n${bridgeOver(wire)}\n}\n`
+  const overrides = ['listeners.tcp.bind="127.0.0.1:0"', 'http_server.port=0', 'log.to=[file]', 'node.shards=1']
+  const loaded = loadConfig({ text, file: 'test.conf', overrides })
+  assert.ok('config' in loaded)
+  const { config, warnings } = loaded
+  const started = await startNode({
+    config: { ...config, node: { ...config.node, dataDir } },
+    warnings,
+    installation: { root: dataDir, isCheckout: true },
+    shardEntry: new URL('./crashing-shard.ts', import.meta.url),
+  })
+  assert.ok('node' in started, JSON.stringify(started))
+  const { node } = started
+  atEnd(t, () => node.stop())
+  const remoteListener = await Listener.at(t, remote.port, 'up/#')
+  const publisher = await client(t, node.listeners[0].port, { reconnectPeriod: 20, reconnectOnConnackError: true })
+  await remoteListener.until(await publishNumbered(publisher, 'up/before', { qos: 1, from: 0, count: 3 }))
+  wire.target = undefined
+  wire.cut()
+  const texts = await publishNumbered(publisher, 'up/exactly', { qos: 2, from: 0, count: 40 })
+  const isBack = new Promise<void>((resolve) => publisher.once('connect', () => resolve()))
+  await writeFile(join(dataDir, 'break-now'), '')
+  await isBack
+  await rm(join(dataDir, 'break-now'))
+  wire.target = remote.port
+  await remoteListener.until(texts)
+  const more = await publishNumbered(publisher, 'up/exactly', { qos: 2, from: 40, count: 5 })
+  await remoteListener.until(more)
+  assert.deepEqual(
+    remoteListener.texts.filter((each) => each.startsWith('up/exactly')),
+    [...texts, ...more],
+  )
+})
+
+// A transparent bridge of a broker with two shards: both shards have clients, one has the bridge.
+
+const twoShards = ['node.shards=2']
+
+/** The subscriptions of a client, as the broker lists them. */
+async function subscriptionsOf(broker: BrokerWithApi, clientId: string): Promise<readonly string[]> {
+  const { json } = await broker.request(`/api/v4/subscriptions/${clientId}`)
+  const rows = (json?.data ?? []) as readonly { topic: string; qos: number }[]
+  return rows.map(({ topic, qos }) => `${topic} ${qos}`).toSorted()
+}
+
+async function untilSubscribed(broker: BrokerWithApi, expected: readonly string[]): Promise<void> {
+  const isEqual = (found: readonly string[]): boolean => found.join() === expected.join()
+  while (!isEqual(await subscriptionsOf(broker, 'up'))) await new Promise((resolve) => setTimeout(resolve, 20))
+}
+
+test('clients of all shards receive messages of the remote broker once, also after a restart and after changes of the bridge', async (t) => {
+  const remote = await remoteBroker()
+  const dataDirectory = await temporaryFolder(t)
+  const bridge = `server = "mqtt-tcp://127.0.0.1:${remote.port}", proto_ver = 5, clientid = up, backoff_max = 1s
+    subscription = [{ remote_topic = "cmd/#", local_topic = "do/#", qos = 1 }]`
+  await writeFile(
+    join(dataDirectory, 'godwit.conf'),
+    `bridges.mqtt.up {\nenable = true, transparent = true, ${bridge}\n}\n`,
+  )
+  const own = await startBrokerWithApi(t, { dataDirectory, set: twoShards })
+  await untilConnected(own)
+  const clients = await Promise.all(
+    ['one', 'two', 'three', 'four'].map((clientId) => Listener.at(t, own.port, `plant/${clientId}/+`, { clientId })),
+  )
+  const stored = await client(t, own.port, durable)
+  await stored.subscribeAsync('stored', { qos: 1 })
+  await stored.endAsync()
+  const rules = ['cmd/# 1', 'plant/four/+ 2', 'plant/one/+ 2', 'plant/three/+ 2', 'plant/two/+ 2', 'stored 1']
+  await untilSubscribed(remote, rules)
+
+  const publisher = await client(t, remote.port)
+  for (const clientId of ['one', 'two', 'three', 'four'])
+    await publisher.publishAsync(`plant/${clientId}/x`, clientId, { qos: 1 })
+  await publisher.publishAsync('stored', 'kept for it', { qos: 1 })
+  for (const [index, clientId] of ['one', 'two', 'three', 'four'].entries()) await clients[index]?.until([clientId])
+  assert.deepEqual(
+    clients.map(({ texts }) => texts),
+    [['one'], ['two'], ['three'], ['four']],
+  )
+  const { status } = await bridgeOf(own)
+  assert.deepEqual([status.passed_on, status.not_passed_on], [5, 0])
+  const { text } = await own.request('/api/v4/prometheus')
+  assert.match(text, /^svc_bridge_filters_passed_on\{bridge="up"\} \d/m)
+
+  await untilBridge(own, ({ counters }) => counters.received >= 5)
+  await own.process.stop('SIGKILL')
+  const again = await startAgain(t, own, twoShards)
+  const archive = await Listener.at(t, again.port, 'stored', durable)
+  await archive.until(['kept for it'])
+
+  // The bridge becomes not transparent and transparent again, without a new connection.
+  await untilBridge(again, ({ state }) => state === 'connected')
+  const node = await bridgeOf(again)
+  assert.equal(node.transparent, true)
+  // This PUT writes defaults into the configuration, which is a change for which the bridge reconnects.
+  await again.request('/api/v4/bridges/up', { method: 'PUT', body: { up: node } })
+  const { connects } = (await untilConnected(again)).counters
+  const off = await again.request('/api/v4/bridges/up', {
+    method: 'PUT',
+    body: { up: { ...node, transparent: false } },
+  })
+  assert.equal(off.json.data.up.transparent, false)
+  await untilSubscribed(remote, ['cmd/# 1'])
+  await again.request('/api/v4/bridges/up', { method: 'PUT', body: { up: { ...node, transparent: true } } })
+  await untilSubscribed(remote, ['cmd/# 1', 'stored 2'])
+  assert.equal((await bridgeOf(again)).status.counters.connects, connects)
+  await publisher.publishAsync('stored', 'after', { qos: 1 })
+  await archive.until(['after'])
 })
