@@ -1,30 +1,32 @@
 // An attack on the whole program: a user authenticates with a valid password and uses the client ID of another user.
 
+/* oxlint-disable no-template-curly-in-string -- a placeholder of access rules */
+
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import mqtt, { type IClientOptions, type MqttClient } from 'mqtt'
 import { reasonCodes } from '../../src/protocol/index.ts'
-import { shareConfigurableBroker, startBrokerWithApi, type BrokerWithApi } from '../management/api.ts'
+import { shareConfigurableBroker, type BrokerWithApi } from '../management/api.ts'
 import { eventually } from './eventually.ts'
 import { nextMessage } from './transport-guarantees.ts'
 
-const victim = {
-  clientId: 'pump-7',
-  username: 'pump-7',
-  password: 'deep-water',
-  protocolVersion: 5,
-  clean: false,
-} as const
-const attacker = { clientId: 'pump-7', username: 'mallory', password: 'own-password', protocolVersion: 5 } as const
+const protocolVersion = 5 as const
 const expiry = { properties: { sessionExpiryInterval: 3_600 } }
 
-const settings = [
-  'auth.allow_anonymous=false',
-  'auth.password.pump-7=deep-water',
-  'auth.password.mallory=own-password',
-  'auth.password.plant=press',
-  'auth.acl.rules=[{ permit = allow, action = pubsub, topics = ["devices/${clientid}/#"] }, { permit = allow, username = plant, action = publish, topics = ["#"] }]',
-]
+/** Each test has another device, because sessions and bans remain. */
+function peopleOf(device: string) {
+  const victim = { clientId: device, username: device, password: 'deep-water', protocolVersion, clean: false }
+  const attacker = { clientId: device, username: `mallory of ${device}`, password: 'own-password', protocolVersion }
+  const settings = [
+    'auth.allow_anonymous=false',
+    `auth.password."${victim.username}"=deep-water`,
+    `auth.password."${attacker.username}"=own-password`,
+    'auth.password.plant=press',
+    'auth.acl.rules=[{ permit = allow, action = pubsub, topics = ["devices/${clientid}/#"] }, { permit = allow, username = plant, action = publish, topics = ["#"] }]',
+  ]
+  return { victim, attacker, settings }
+}
+
 const configuredBroker = shareConfigurableBroker(['node.shards=2'])
 
 async function connected(t: TestContext, { port }: BrokerWithApi, options: IClientOptions): Promise<MqttClient> {
@@ -46,7 +48,8 @@ async function outcome(t: TestContext, broker: BrokerWithApi, options: IClientOp
 
 test('a user with the client ID of another user cannot get its connection or queue, or cause a ban of it', async (t) => {
   const banning = 'flapping_detect={ enable = true, max_count = 3 }'
-  const broker = await startBrokerWithApi(t, { set: ['node.shards=2', ...settings, banning] })
+  const { victim, attacker, settings } = peopleOf('pump-7')
+  const broker = await configuredBroker([...settings, banning])
   const device = await connected(t, broker, { ...victim, ...expiry })
   await device.subscribeAsync('devices/pump-7/#', { qos: 1 })
   const outcomes: unknown[] = []
@@ -82,21 +85,23 @@ test('a user with the client ID of another user cannot get its connection or que
 })
 
 test('an administrator gives a client ID to another user by ending the session', async (t) => {
+  const { victim, attacker, settings } = peopleOf('pump-8')
   const broker = await configuredBroker(settings)
   const device = await connected(t, broker, { ...victim, ...expiry })
   await device.endAsync()
   assert.equal(await outcome(t, broker, attacker), reasonCodes.clientIdentifierNotValid)
   assert.equal(
-    (await broker.request('/api/v4/clients/pump-7', { method: 'DELETE' })).json.code,
+    (await broker.request('/api/v4/clients/pump-8', { method: 'DELETE' })).json.code,
     112,
     'the client is not connected',
   )
-  const ended = await broker.request('/api/v4/clients/pump-7?session=true', { method: 'DELETE' })
+  const ended = await broker.request('/api/v4/clients/pump-8?session=true', { method: 'DELETE' })
   assert.deepEqual([ended.status, ended.json.code], [200, 0])
   assert.equal(await outcome(t, broker, attacker), 'in')
 })
 
 test('with auth.client_id_binding = none, a client can use the client ID of each other user', async (t) => {
+  const { victim, attacker, settings } = peopleOf('pump-9')
   const broker = await configuredBroker([...settings, 'auth.client_id_binding=none'])
   await connected(t, broker, { ...victim, ...expiry })
   assert.equal(await outcome(t, broker, attacker), 'in')

@@ -5,11 +5,12 @@
 import assert from 'node:assert/strict'
 import { copyFileSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { test, type TestContext } from 'node:test'
+import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import mqtt from 'mqtt'
 import { type BrokerWithApi, startBrokerWithApi } from '../management/api.ts'
 import { eventually } from './eventually.ts'
+import { type Scope, shared } from './godwit-process.ts'
 import { HttpService } from './http-service.ts'
 import { longTest } from '../test-length.ts'
 
@@ -23,9 +24,12 @@ async function post(
   return broker.request(`/api/v5/${path}`, { method: 'POST', body })
 }
 
+const sharedFrom = shared(startWithNamespaces)
+const sharedTo = shared(startWithNamespaces)
+
 test('rules, connectors, actions and settings of topics are in archives: export, preview, import', async (t) => {
   const service = await HttpService.start(t)
-  const from = await startBrokerWithApi(t, { set: ['node.shards=1'] })
+  const from = await sharedFrom()
   const url = `http://127.0.0.1:${service.port}`
   const headers = { authorization: 'Bearer hidden' }
   assert.equal((await post(from, 'connectors', { type: 'http', name: 'local', url, headers })).status, 201)
@@ -39,9 +43,8 @@ test('rules, connectors, actions and settings of topics are in archives: export,
   assert.equal((await from.request('/api/v5/mqtt/topic_rewrite', { method: 'PUT', body: rewrite })).status, 200)
   assert.equal((await post(from, 'mqtt/topic_metrics', { topic: 'in/x' })).status, 200)
   const { filename } = (await post(from, 'data/export', {})).json
-  await from.process.stop()
 
-  const to = await startBrokerWithApi(t, { set: ['node.shards=1'] })
+  const to = await sharedTo()
   const folder = join(to.dataDirectory, 'backup')
   mkdirSync(folder, { recursive: true })
   copyFileSync(join(from.dataDirectory, 'backup', filename), join(folder, filename))
@@ -68,7 +71,7 @@ const password = 'a long password'
 const namespaced = ['node.shards=1', 'namespaces.enable=true', 'namespaces.username="${namespace}/*"']
 
 /** A broker with administrators of two namespaces. */
-async function startWithNamespaces(t: TestContext): Promise<BrokerWithApi> {
+async function startWithNamespaces(t: Scope): Promise<BrokerWithApi> {
   const broker = await startBrokerWithApi(t, { set: namespaced })
   for (const namespace of ['plant', 'shop']) {
     const body = { username: `${namespace}-admin`, password, role: `ns:${namespace}::administrator` }
@@ -191,8 +194,8 @@ longTest(
   },
 )
 
-test('settings that name files of the machine are imported into a namespace only by a global administrator', async (t) => {
-  const from = await startWithNamespaces(t)
+test('settings that name files of the machine are imported into a namespace only by a global administrator', async () => {
+  const from = await sharedFrom()
   const log = { type: 'disk_log', name: 'log', filepath: 'plant.log' }
   assert.equal((await post(from, 'connectors?namespace=plant', log)).status, 201)
   const { filename } = (await from.request('/api/v5/data/export', { method: 'POST', body: {}, as: plant })).json
@@ -203,7 +206,7 @@ test('settings that name files of the machine are imported into a namespace only
       ...(as !== undefined && { as }),
     })
   assert.equal((await importData(from, plant)).status, 200, 'unchanged here')
-  const to = await startWithNamespaces(t)
+  const to = await sharedTo()
   copyArchive(from, to, filename)
   const refused = await importData(to, plant)
   assert.deepEqual([refused.status, refused.json.reason], [403, 'FORBIDDEN'], refused.text)

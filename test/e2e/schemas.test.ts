@@ -1,4 +1,4 @@
-// The schema registry of a running broker: over the API, in rules, after a restart, in archives.
+// The schema registry of a running broker: over the API, in rules, in archives. A restart is tested in stops.test.ts.
 
 /* oxlint-disable no-template-curly-in-string -- templates of rules */
 
@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { suite, test, type TestContext } from 'node:test'
 import mqtt from 'mqtt'
 import { type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from '../management/api.ts'
+import { shared } from './godwit-process.ts'
 
 const proto = 'syntax = "proto3";\nmessage Reading { string id = 1; int64 value = 2; }'
 const longer = 'syntax = "proto3";\nmessage Reading { string id = 1; int64 value = 2; string unit = 3; }'
@@ -36,11 +37,11 @@ function republish(topic: string): object {
   return { function: 'republish', args: { topic, payload: '${.}', qos: 0 } }
 }
 
-const shared = shareBrokerWithApi({ set: ['node.shards=2'] })
+const sharedBroker = shareBrokerWithApi({ set: ['node.shards=2'] })
 
 suite('the schema registry over the API', () => {
   test('adds, shows, changes and deletes schemas, with the statuses of EMQX', async () => {
-    const broker = await shared()
+    const broker = await sharedBroker()
     const request = requesterOf(broker)
     const body = { name: 'crud', type: 'avro', source: '"long"', description: 'a number' }
     const added = await request('POST', 'schema_registry', body)
@@ -63,7 +64,7 @@ suite('the schema registry over the API', () => {
   })
 
   test('refuses an invalid schema with the position of the error, and keeps the old schema', async () => {
-    const broker = await shared()
+    const broker = await sharedBroker()
     const request = requesterOf(broker)
     const faults: readonly (readonly [type: string, source: string, fault: RegExp])[] = [
       ['protobuf', 'syntax = "proto3";\nmessage A { int32 a 1; }', /source: line 2, column 21: expected \\?"=/],
@@ -95,7 +96,7 @@ suite('the schema registry over the API', () => {
   })
 
   test('a rule warns about a missing schema, and uses the schema after it is added and after each change', async (t) => {
-    const broker = await shared()
+    const broker = await sharedBroker()
     const request = requesterOf(broker)
     const sql = `SELECT schema_decode('device', payload, 'Reading') AS r FROM "in/device"`
     const made = await request('POST', 'rules', { id: 'device', sql, actions: [republish('out/device')] })
@@ -142,22 +143,24 @@ suite('the schema registry over the API', () => {
   })
 })
 
-test('schemas survive a restart, and are restored from an archive on another broker', async (t) => {
-  const from = await startBrokerWithApi(t, { set: ['node.shards=1'] })
+/** Options of the command line. */
+function pinnedSchema(type: string, source: string): string[] {
+  return [`schema_registry.schemas.good.type=${type}`, `schema_registry.schemas.good.source=${JSON.stringify(source)}`]
+}
+
+const brokerWithPinnedSchema = shared((scope) =>
+  startBrokerWithApi(scope, { set: ['node.shards=1', ...pinnedSchema('json', '{}')] }),
+)
+
+test('schemas are restored from an archive on another broker', async (t) => {
+  const from = await brokerWithPinnedSchema()
   const request = requesterOf(from)
   const body = { name: 'archived', type: 'protobuf', source: longer, description: '' }
   assert.equal((await request('POST', 'schema_registry', body)).status, 201)
   const sql = `SELECT schema_decode('archived', payload, 'Reading') AS r FROM "archived/#"`
   assert.equal((await request('POST', 'rules', { id: 'archived', sql, actions: [republish('unpacked')] })).status, 201)
   const { filename } = (await request('POST', 'data/export', {})).json
-  await from.process.stop()
-
-  const restarted = await startBrokerWithApi(t, { dataDirectory: from.dataDirectory, set: ['node.shards=1'] })
-  assert.deepEqual((await restarted.request(path)).json, [body])
-  assert.match(await publishThrough(t, restarted, 'archived/a', 'unpacked'), /"value":9007199254740993/)
-  await restarted.process.stop()
-
-  const to = await shared()
+  const to = await sharedBroker()
   const folder = join(to.dataDirectory, 'backup')
   mkdirSync(folder, { recursive: true })
   copyFileSync(join(from.dataDirectory, 'backup', filename), join(folder, filename))
@@ -167,13 +170,8 @@ test('schemas survive a restart, and are restored from an archive on another bro
   assert.match(await publishThrough(t, to, 'archived/a', 'unpacked'), /"unit":"C"/)
 })
 
-/** Options of the command line. */
-function pinnedSchema(type: string, source: string): string[] {
-  return [`schema_registry.schemas.good.type=${type}`, `schema_registry.schemas.good.source=${JSON.stringify(source)}`]
-}
-
 test('a configuration with an invalid schema is refused with the key and the position', async (t) => {
-  const broker = await startBrokerWithApi(t, { set: ['node.shards=1', ...pinnedSchema('json', '{}')] })
+  const broker = await brokerWithPinnedSchema()
   assert.equal((await broker.request(`${path}/good`)).json.type, 'json')
   // A schema of the command line cannot be changed over the API.
   const pinned = await requesterOf(broker)('PUT', 'schema_registry/good', { type: 'json', source: 'true' })

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { MqttClient } from 'mqtt'
-import { shared, startBroker } from './godwit-process.ts'
+import { shareConfigurableBroker } from '../management/api.ts'
 import { connected } from './mqtt-client.ts'
 
 /** Resolves with the payloads by topic when all topics have been received. */
@@ -18,13 +18,12 @@ function collect(client: MqttClient, topics: readonly string[]): Promise<Map<str
 }
 
 const node = '$SYS/brokers/godwit@plant'
-const named = ['node.name="godwit@plant"', 'node.shards=3']
-
-/** A broker that publishes no periodic $SYS messages. */
-const sharedBroker = shared((scope) => startBroker(scope, { set: [...named, 'sys_topics.interval=0'] }))
+const configuredBroker = shareConfigurableBroker(['node.name="godwit@plant"', 'node.shards=3'])
+/** Without periodic $SYS messages. */
+const notPeriodic = ['sys_topics.interval=0']
 
 test('version, time and statistics of the node are published below $SYS/brokers to subscribers on all shards', async (t) => {
-  const broker = await startBroker(t, { set: [...named, 'sys_topics.interval=1s'] })
+  const broker = await configuredBroker(['sys_topics.interval=1s'])
   const topics = ['version', 'uptime', 'datetime', 'sysdescr', 'stats/connections/count', 'metrics/messages/received']
   for (let number = 0; number < 6; number++) {
     const client = await connected(t, broker, { clientId: `curious-${number}` })
@@ -40,7 +39,7 @@ test('version, time and statistics of the node are published below $SYS/brokers 
 })
 
 test('connections and disconnections of clients are published, and not retained', async (t) => {
-  const broker = await sharedBroker()
+  const broker = await configuredBroker(notPeriodic)
   const watcher = await connected(t, broker, { clientId: 'watcher' })
   const topics = ['connected', 'disconnected'].map((what) => `${node}/clients/guest/${what}`)
   const both = collect(watcher, topics)
@@ -70,7 +69,7 @@ test('connections and disconnections of clients are published, and not retained'
 })
 
 test('client IDs with characters that are invalid in topics are percent-encoded', async (t) => {
-  const broker = await sharedBroker()
+  const broker = await configuredBroker(notPeriodic)
   const watcher = await connected(t, broker, { clientId: 'watcher' })
   const topics = ['a%2Fb', '%2B', '%23', '100%'].map((level) => `${node}/clients/${level}/connected`)
   const all = collect(watcher, topics)
