@@ -14,6 +14,9 @@ const folder = fileURLToPath(new URL('../../examples/', import.meta.url))
 type Environment = Readonly<Record<string, string>>
 type Prepare = (t: TestContext) => Promise<Environment>
 
+/** The configuration of an example is used as it is otherwise. */
+const fewShards = ['node.shards=1', 'http_server.password="a-password-for-tests"']
+
 const urlOf = ({ port }: Broker): string => `mqtt://127.0.0.1:${port}`
 
 /** One broker for the examples that need no settings: each has topics of its own, and client IDs of its own or none. */
@@ -25,7 +28,9 @@ async function withoutSettings(): Promise<Environment> {
 }
 
 async function withAccessRules(t: TestContext): Promise<Environment> {
-  return { MQTT_URL: urlOf(await startBroker(t, { config: join(folder, 'acl-per-device', 'godwit.conf') })) }
+  return {
+    MQTT_URL: urlOf(await startBroker(t, { config: join(folder, 'acl-per-device', 'godwit.conf'), set: fewShards })),
+  }
 }
 
 /** The broker resolves file names in its working directory, which is not the directory of the example here. */
@@ -36,13 +41,13 @@ async function withCertificates(t: TestContext): Promise<Environment> {
   const config = join(example, 'godwit.conf')
   const files = { cacertfile: 'ca.pem', certfile: 'server.pem', keyfile: 'server.key' }
   const set = Object.entries(files).map(([key, name]) => `listeners.ssl.${key}="${join(certificates, name)}"`)
-  const broker = await startBroker(t, { config, set: ['listeners.ssl.bind="127.0.0.1:0"', ...set] })
+  const broker = await startBroker(t, { config, set: [...fewShards, 'listeners.ssl.bind="127.0.0.1:0"', ...set] })
   return { MQTTS_URL: `mqtts://127.0.0.1:${portOf(broker, 'ssl')}`, CERTIFICATES: certificates }
 }
 
 async function withTwoBrokers(t: TestContext): Promise<Environment> {
   const central = await sharedBroker()
-  const set = [`bridges.mqtt.central.server="mqtt-tcp://127.0.0.1:${central.port}"`]
+  const set = [...fewShards, `bridges.mqtt.central.server="mqtt-tcp://127.0.0.1:${central.port}"`]
   const site = await startBroker(t, { config: join(folder, 'bridge', 'godwit.conf'), set })
   return { MQTT_URL: urlOf(site), REMOTE_URL: urlOf(central) }
 }

@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { LatencyHistogram } from '../../src/probes/latency-histogram.ts'
 import { type CommandRun, runHere } from '../cli/run-here.ts'
-import { shared, startBroker, temporaryFolder } from '../e2e/godwit-process.ts'
+import { temporaryFolder } from '../e2e/godwit-process.ts'
+import { shareConfigurableBroker } from '../management/api.ts'
 import { reservePort } from '../e2e/reserve-port.ts'
 import { Authority } from '../transports/certificates.ts'
 
@@ -25,12 +26,12 @@ test('percentiles are within 3 % of what was measured', () => {
   assert.equal(new LatencyHistogram().percentileMs(0.99), 0)
 })
 
-const sharedBroker = shared((scope) => startBroker(scope, { set: ['node.shards=1'] }))
+const configuredBroker = shareConfigurableBroker(['node.shards=1'])
 
 const bench = (words: readonly string[]): Promise<CommandRun> => runHere(['bench', ...words])
 
 test('each scenario measures what a broker acknowledges, delivers and accepts', async () => {
-  const broker = await sharedBroker()
+  const broker = await configuredBroker()
   const url = ['--url', `mqtt://127.0.0.1:${broker.port}`, '--seconds', '1', '--clients', '3', '--json']
   for (const words of [
     ['publish', '--qos', '2'],
@@ -50,7 +51,7 @@ test('each scenario measures what a broker acknowledges, delivers and accepts', 
 })
 
 test('the bench prints a line for each second, and reports a broker that it cannot reach', async () => {
-  const broker = await sharedBroker()
+  const broker = await configuredBroker()
   const { output } = await bench([
     'publish',
     '--url',
@@ -76,10 +77,15 @@ test('an unreachable broker is reported with the reason and the remedy', async (
   await writeFile(join(folder, 'cert.pem'), certificate)
   await writeFile(join(folder, 'key.pem'), key)
   const files = `certfile = "${folder}/cert.pem", keyfile = "${folder}/key.pem"`
-  const broker = await startBroker(t, {
-    set: [`listeners.ssl.plant={ bind = "127.0.0.1:0", ${files} }`, 'auth.allow_anonymous=false', 'node.shards=1'],
-  })
-  const [, tlsPort = ''] = await broker.process.until(/listening +mqtts:\/\/127\.0\.0\.1:(\d+)\s/)
+  const broker = await configuredBroker([
+    `listeners.ssl.plant={ bind = "127.0.0.1:0", ${files} }`,
+    'auth.allow_anonymous=false',
+  ])
+  const { listeners } = (await broker.request('/api/v4/listeners')).json.data[0]
+  const { listen_on: address } = listeners.find(
+    ({ identifier }: { readonly identifier: string }) => identifier === 'mqtt:ssl:plant',
+  )
+  const [, tlsPort] = address.split(':')
   const unused = await reservePort(t)
   const cases = [
     [`mqtts://localhost:${tlsPort}`, [], /not signed by a trusted authority: name its authority in --ca FILE$/],
