@@ -40,7 +40,7 @@ export async function startInTest(
 ): Promise<NodeInTest> {
   const own = folder ?? (await temporaryFolder(t))
   const ports = ['listeners.tcp.bind="127.0.0.1:0"', 'http_server.enable=false']
-  const overrides = [...ports, 'log.to=[file]', 'log.level=warn', 'node.shards=2', ...set]
+  const overrides = [...ports, 'log.to=[file]', 'log.level=warn', 'node.shards=1', ...set]
   const read = readConfiguration({
     file: undefined,
     dataDirectory: own,

@@ -9,8 +9,10 @@ import { backupPath, client, contentsOf, fileOf, fillBook, operator, startInTest
 const everything = { tableSets: undefined, rootKeys: undefined }
 const byName = (filename: string) => ({ filename, isDryRun: false, allowsProfileMismatch: false, parts: undefined })
 
+const twoShards = { set: ['node.shards=2'] }
+
 test('an archive that is exported under load is imported into another broker, which exports the same archive', async (t) => {
-  const first = await startInTest(t)
+  const first = await startInTest(t, twoShards)
   await fillBook(first.node)
   await mkdir(join(first.folder, 'certs'))
   await writeFile(join(first.folder, 'certs', 'acl.conf'), '{deny, all, subscribe, ["forbidden/#"]}.\n')
@@ -43,7 +45,7 @@ test('an archive that is exported under load is imported into another broker, wh
   clearInterval(traffic)
   assert.match(made.filename, /^godwit-export-\d{4}-\d\d-\d\d-\d\d-\d\d-\d\d\.\d{3}\.tar\.gz$/)
 
-  const second = await startInTest(t)
+  const second = await startInTest(t, twoShards)
   await mkdir(join(second.folder, 'backup'))
   await copyFile(backupPath(first, made.filename), backupPath(second, made.filename))
   const imported = await second.node.backup.import(operator, byName(made.filename))
