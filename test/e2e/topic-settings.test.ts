@@ -64,6 +64,8 @@ suite('topics of clients', () => {
       ['for/c2 1'],
       'the client has no user name',
     )
+    // SUBACK shows that all shards know the subscriptions of this client: the API may publish on another one.
+    await client.subscribeAsync('another', { qos: 1 })
     await broker.request('/api/v4/mqtt/publish', {
       method: 'POST',
       body: { topic: 'for/c2', payload: 'hello', qos: 1 },
