@@ -21,6 +21,8 @@ export interface CrashScenarioOptions {
   /** Further `KEY=VALUE` settings. */
   readonly set?: readonly string[]
   readonly environment?: NodeJS.ProcessEnv
+  /** Options of Node for the broker. */
+  readonly nodeOptions?: readonly string[]
   /** Maximum time until each client has finished; default: 30 s. */
   readonly timeoutMs?: number
   /** Called after each kill, before the next start: removes what a power cut loses. */
@@ -178,9 +180,9 @@ class CrashScenario {
   }
 
   #spawn(): ChildProcess {
-    const { dataDirectory, set = [], environment } = this.#options
+    const { dataDirectory, set = [], environment, nodeOptions = [] } = this.#options
     const settings = ['listeners.tcp.bind="127.0.0.1:0"', 'log.level=error', ...set].flatMap((one) => ['--set', one])
-    const child = spawn(process.execPath, [program, 'start', '--data', dataDirectory, ...settings], {
+    const child = spawn(process.execPath, [...nodeOptions, program, 'start', '--data', dataDirectory, ...settings], {
       env: { ...process.env, ...environment },
     })
     this.#output = ''

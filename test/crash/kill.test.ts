@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { fastStart } from '../e2e/godwit-process.ts'
+import { brokerOptions, fastStart } from '../e2e/godwit-process.ts'
 import { runCrashScenario } from './crash-scenario.ts'
 import { longTest, testLength } from '../test-length.ts'
 
@@ -29,7 +29,14 @@ async function crashRepeatedly(
   t.diagnostic(`seed ${seed}; another with GODWIT_CRASH_SEED, more crashes with npm run crash`)
   const set = [`node.shards=${shards}`, 'http_server.password="a-password-for-tests"']
   const environment = { ...process.env, ...fastStart }
-  const { faults, acknowledged } = await runCrashScenario({ seed, rounds, dataDirectory, set, environment })
+  const { faults, acknowledged } = await runCrashScenario({
+    seed,
+    rounds,
+    dataDirectory,
+    set,
+    environment,
+    nodeOptions: brokerOptions,
+  })
   assert.deepEqual(faults, [])
   assert.ok(acknowledged > leastPerRound * rounds, `${acknowledged} messages are too few for a result`)
 }
