@@ -92,7 +92,12 @@ for (const version of versions) {
         retain: qos === 2,
       })),
     )
-    assert.equal((await actionView(broker, `mqtt:${version}`)).status, 'connected')
+    // A shard that got no message may still be connecting.
+    await until(
+      broker,
+      `mqtt:${version}`,
+      async () => (await actionView(broker, `mqtt:${version}`)).status === 'connected',
+    )
   })
 }
 
