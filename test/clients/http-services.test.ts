@@ -277,7 +277,7 @@ async function keysIn(port: number, bucket: string): Promise<readonly string[]> 
 }
 
 const sharedS3 = shared(async (scope) => {
-  const server = await s3Server(scope, ['plant', 'csv', 'json_lines'])
+  const server = await s3Server(scope, ['plant', 'csv', 'json-lines'])
   await server.start()
   return server
 })
@@ -315,11 +315,12 @@ const containers = [
 for (const [type, columns, first] of casesOf<(typeof containers)[number]>(containers, 'csv')) {
   test(`many results are one object of ${type}, and none is lost when the broker is killed before it is written`, async (t) => {
     const action = `s3:${type}`
+    const bucket = type.replace('_', '-')
     const server = await sharedS3()
     await server.kill()
     const set = [
       connector(server.port),
-      `actions.s3.${type}={connector=store,parameters={mode=aggregated,bucket=${type},key="\${action}/\${sequence}.\${container.type}",container={type=${type},${columns}},aggregation={time_interval=500ms,max_records=1000}},${options}}`,
+      `actions.s3.${type}={connector=store,parameters={mode=aggregated,bucket=${bucket},key="\${action}/\${sequence}.\${container.type}",container={type=${type},${columns}},aggregation={time_interval=500ms,max_records=1000}},${options}}`,
       ruleTo(action),
     ]
     const { broker, client } = await startOwn(t, set)
@@ -329,9 +330,9 @@ for (const [type, columns, first] of casesOf<(typeof containers)[number]>(contai
     const again = await startOwn(t, set, broker.dataDirectory)
     await publishAll(again.client, 100, 200)
     const texts = async () => {
-      const keys = await keysIn(server.port, type)
+      const keys = await keysIn(server.port, bucket)
       return Promise.all(
-        keys.map((key) => get(server.port, `/${type}/${key.split('/').map(encodeURIComponent).join('/')}`)),
+        keys.map((key) => get(server.port, `/${bucket}/${key.split('/').map(encodeURIComponent).join('/')}`)),
       )
     }
     const numbers = async () => {
@@ -342,7 +343,7 @@ for (const [type, columns, first] of casesOf<(typeof containers)[number]>(contai
     const objects = await texts()
     assert.ok(objects.length < 50, `${objects.length} objects`)
     for (const text of objects) assert.ok(text.startsWith(first) && text.endsWith('\n'), text.slice(0, 100))
-    const [key] = await keysIn(server.port, type)
+    const [key] = await keysIn(server.port, bucket)
     assert.match(key, new RegExp(`^${action}/\\d-[0-9a-z]+-\\d+\\.${type}$`))
     await until(again.broker, action, async () => (await actionView(again.broker, action)).status === 'connected')
   })
