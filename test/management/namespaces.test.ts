@@ -21,7 +21,7 @@ import {
 } from './api.ts'
 
 const set = ['namespaces.enable=true', 'namespaces.username="${namespace}/*"', 'node.shards=3']
-const configuredBroker = shareConfigurableBroker(set)
+const configuredBroker = shareConfigurableBroker([...set, 'node.shards=2'])
 /** A broker with a listener whose clients are in the namespace `hall`. */
 const hallBroker = (): Promise<BrokerWithApi> => configuredBroker(['listeners.tcp.namespace=hall'])
 const password = 'a long password'

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { runHere } from '../cli/run-here.ts'
@@ -14,6 +14,7 @@ import {
   restartBroker,
   shareConfigurableBroker,
   startBrokerWithApi,
+  withCurrentPorts,
 } from './api.ts'
 
 const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
@@ -177,14 +178,15 @@ const fileBroker = shared(async (scope) => {
   return { config, started: await startBrokerWithApi(scope, { config, generatesPassword: true }) }
 })
 
-async function restartWithFile(text: string): Promise<BrokerWithApi> {
+async function brokerWithFile(text: string): Promise<BrokerWithApi> {
   const { config, started } = await fileBroker()
+  if (readFileSync(config, 'utf8') === text) return withCurrentPorts(started)
   writeFileSync(config, text)
   return restartBroker(started)
 }
 
 test('a well-known password causes a warning on loopback and is refused on other addresses', async (t) => {
-  const broker = await restartWithFile('http_server.password = public')
+  const broker = await brokerWithFile('http_server.password = public')
   await broker.process.until(/this is a well-known password/)
   assert.equal((await broker.request('/api/v4/brokers', { as: 'admin:public' })).status, 200)
   const change = { method: 'POST', body: { data: { msq_len: 5 } }, as: 'admin:public' } as const
@@ -196,7 +198,7 @@ test('a well-known password causes a warning on loopback and is refused on other
 })
 
 test('the legacy profile accepts the documented password until another one is set', async () => {
-  const broker = await restartWithFile('node.security_profile = legacy\nhttp_server.ip_addr = "127.0.0.1"\n')
+  const broker = await brokerWithFile('node.security_profile = legacy\nhttp_server.ip_addr = "127.0.0.1"\n')
   assert.equal((await broker.request('/api/v4/brokers', { as: 'admin:public' })).status, 200)
 })
 

@@ -4,8 +4,11 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { describe, test } from 'node:test'
+import { describe, suite, test } from 'node:test'
+import { jsonFaultOf } from '../../src/management/json-fault.ts'
 import { hasTooManyParameters, maxQueryParameters, readQueryString } from '../../src/management/query-string.ts'
+import { RequestLimiter } from '../../src/management/request-limiter.ts'
+import { fc } from '../properties.ts'
 import { testLength } from '../test-length.ts'
 import { administrator, type BrokerWithApi, shareBrokerWithApi } from './api.ts'
 import { requestOverSocket, sendBytes, statusIn } from './http.ts'
@@ -263,3 +266,89 @@ async function responseTo({ url }: BrokerWithApi, bytes: string): Promise<{ head
   const [head = '', ...body] = text.split('\r\n\r\n')
   return { head, body: body.join('') }
 }
+
+test('the first requests run, the next wait in order, and further ones are refused', async () => {
+  const gate = new RequestLimiter(2, 2)
+  const [first, second, third, fourth, fifth] = Array.from({ length: 5 }, () => gate.enter())
+  const order: string[] = []
+  void third?.admitted.then((mayGoOn) => order.push(`third ${mayGoOn}`))
+  void fourth?.admitted.then((mayGoOn) => order.push(`fourth ${mayGoOn}`))
+  assert.deepEqual(await Promise.all([first?.admitted, second?.admitted, fifth?.admitted]), [true, true, false])
+  assert.deepEqual(order, [])
+  second?.release()
+  second?.release()
+  assert.equal(await third?.admitted, true)
+  assert.deepEqual(order, ['third true'], 'releasing a slot twice releases one slot')
+  fifth?.release()
+  first?.release()
+  assert.equal(await fourth?.admitted, true)
+})
+
+test('a request that ends while it waits does not count', async () => {
+  const gate = new RequestLimiter(1, 2)
+  const [first, second, third] = Array.from({ length: 3 }, () => gate.enter())
+  second?.release()
+  first?.release()
+  assert.equal(await third?.admitted, true)
+  third?.release()
+  assert.equal(await gate.enter().admitted, true)
+})
+
+test('if the limit grows, waiting requests start; if it shrinks, no running request is ended', async () => {
+  const gate = new RequestLimiter(1, 4)
+  const [first, second, third, fourth] = Array.from({ length: 4 }, () => gate.enter())
+  gate.change(3)
+  assert.deepEqual(await Promise.all([first?.admitted, second?.admitted, third?.admitted]), [true, true, true])
+  gate.change(1)
+  let hasStarted = false
+  void fourth?.admitted.then(() => (hasStarted = true))
+  first?.release()
+  second?.release()
+  await Promise.resolve()
+  assert.equal(hasStarted, false)
+  third?.release()
+  assert.equal(await fourth?.admitted, true)
+})
+
+suite('the error for text that is not JSON names the field with the error', () => {
+  const cases: readonly (readonly [string, string, number])[] = [
+    ['', '', 1],
+    ['nonsense', '', 1],
+    ['{"topic":"a","qos":one}', 'qos', 1],
+    ['{"topic":"a","payload":"x",,"qos":1}', 'payload', 1],
+    ['{"topic":"a" "qos":1}', 'topic', 1],
+    ['{"topic"}', 'topic', 1],
+    ['{\n  "topic": "a",\n  "payload": "unfinished\n}', 'payload', 3],
+    ['{"data":{"items":[{"qos":1},{"qos":01}]}}', 'data.items.1.qos', 1],
+    ['[1,2,', '2', 1],
+    ['[[],{},[3,x]]', '2.1', 1],
+    ['{"a":{"b":"\\q"}}', 'a.b', 1],
+    ['{"a":"\\u12"}', 'a', 1],
+    ['{"a":1}}', '', 1],
+    ['{"a":1}\n\n{"b":2}', '', 3],
+    ["{'a':1}", '', 1],
+    ['{"a":NaN}', 'a', 1],
+    ['{"a":tru}', 'a', 1],
+  ]
+  for (const [text, path, line] of cases) {
+    test(JSON.stringify(text), () => assert.deepEqual(jsonFaultOf(text), { path, line }))
+  }
+})
+
+test('complete JSON has no error, and truncated JSON has an error in the line where it was truncated', () => {
+  fc.assert(
+    fc.property(fc.json({ maxDepth: 5 }), fc.nat(), (text, cut) => {
+      const spread = JSON.stringify(JSON.parse(text), undefined, 1)
+      const lines = spread.split('\n').length
+      assert.deepEqual(jsonFaultOf(spread), { path: '', line: lines })
+      const at = cut % spread.length
+      const broken = `${spread.slice(0, at)}\u0001`
+      assert.ok(jsonFaultOf(broken).line <= broken.split('\n').length)
+    }),
+  )
+})
+
+test('deeply nested or long text takes linear time and does not overflow the stack', () => {
+  assert.equal(jsonFaultOf('['.repeat(1_000_000)).path.length, 200)
+  assert.deepEqual(jsonFaultOf(`{"a":"${'x'.repeat(1_000_000)}`), { path: 'a', line: 1 })
+})
