@@ -81,8 +81,8 @@ const services: readonly Job[] = [
   testJob('fuzz', ['fuzz'], { filesAtOnce: 2 }),
   testJob('package', ['package'], { timeoutMs: 600_000, isCompiledOnce: false }),
   testJob('power', ['power'], { filesAtOnce: 2 }),
-  // After `programs`: five files at once would take twice as long.
-  testJob('dashboard', ['dashboard'], { filesAtOnce: 2 }),
+  // One process, because a browser and `playwright-core` take longer to start than most of these tests.
+  sharedJob('dashboard', ['dashboard']),
   testJob('clients', ['clients'], { filesAtOnce: 3 }),
 ]
 

@@ -2,30 +2,24 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { connectAsync, type MqttClient } from 'mqtt'
 import type { Page } from 'playwright-core'
-import { shared as shareStarted } from '../e2e/godwit-process.ts'
-import { reservePort } from '../e2e/reserve-port.ts'
-import { type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from '../management/api.ts'
+import type { BrokerWithApi } from '../management/api.ts'
+import { add, deleteAfter, emptyBroker } from './brokers.ts'
 import { assertQuiet, openAt } from './browser.ts'
 
 async function done(page: Page, what: RegExp | string): Promise<void> {
   await page.getByRole('status').getByText(what).waitFor()
 }
 
+async function client(t: { after(end: () => unknown): void }, clientId: string): Promise<MqttClient> {
+  const { port } = await emptyBroker()
+  const connected = await connectAsync({ port, clientId, reconnectPeriod: 0, clean: false, protocolVersion: 5 })
+  t.after(() => connected.endAsync(true))
+  return connected
+}
+
 describe('actions of an administrator in the page change the broker', () => {
-  // One test stops a listener and starts it again.
-  const shared = shareStarted(async (scope) =>
-    startBrokerWithApi(scope, { set: [`listeners.tcp.bind="127.0.0.1:${await reservePort(scope)}"`] }),
-  )
-
-  async function client(t: { after(end: () => unknown): void }, clientId: string): Promise<MqttClient> {
-    const { port } = await shared()
-    const connected = await connectAsync({ port, clientId, reconnectPeriod: 0, clean: false, protocolVersion: 5 })
-    t.after(() => connected.endAsync(true))
-    return connected
-  }
-
   test('a client is found by a search of the server, opened, and disconnected after a confirmation', async (t) => {
-    const broker = await shared()
+    const broker = await emptyBroker()
     const sensor = await client(t, 'sensor-1')
     await client(t, 'other-2')
     const opened = await openAt(t, broker, '#/clients')
@@ -50,7 +44,7 @@ describe('actions of an administrator in the page change the broker', () => {
   })
 
   test('a subscription is added and removed for a client', async (t) => {
-    const broker = await shared()
+    const broker = await emptyBroker()
     await client(t, 'reader')
     const { page } = await openAt(t, broker, '#/clients/reader?tab=subscriptions')
     await page.getByLabel('Topic filter').fill('plant/#')
@@ -65,7 +59,7 @@ describe('actions of an administrator in the page change the broker', () => {
   })
 
   test('users, rules and bans are added and deleted', async (t) => {
-    const broker = await shared()
+    const broker = await emptyBroker()
     const { page } = await openAt(t, broker, '#/access')
     await page.getByRole('button', { name: 'Add', exact: true }).click()
     const dialog = page.getByRole('dialog', { name: 'Add user' })
@@ -104,11 +98,12 @@ describe('actions of an administrator in the page change the broker', () => {
     await ban.getByLabel('Who').fill('flooder')
     await ban.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('table', { name: 'Bans' }).getByText('flooder').waitFor()
+    deleteAfter(t, broker, ['/api/v4/acl/username/bob/topic/secret%2F%23', '/api/v4/banned/clientid/flooder'])
     assert.equal((await broker.request('/api/v4/banned')).json.data[0].who, 'flooder')
   })
 
   test('a retained message is shown and deleted', async (t) => {
-    const broker = await shared()
+    const broker = await emptyBroker()
     const publisher = await client(t, 'publisher')
     await publisher.publishAsync('keep/this', '{"degrees": 21}', { retain: true, qos: 1 })
     const { page } = await openAt(t, broker, '#/retained?search=keep/%23')
@@ -125,7 +120,8 @@ describe('actions of an administrator in the page change the broker', () => {
   })
 
   test('a setting is changed after a review, and a configuration text is checked before it is applied', async (t) => {
-    const broker = await shared()
+    const broker = await emptyBroker()
+    t.after(() => add(broker, '/api/v4/configuration/', { data: { mqtt: { max_awaiting_rel: 1_024 } } }))
     const { page } = await openAt(t, broker, '#/configuration')
     await page.getByRole('searchbox', { name: 'Search settings' }).fill('mqtt.max_awaiting_rel')
     const field = page.getByLabel('mqtt.max_awaiting_rel', { exact: true })
@@ -151,7 +147,7 @@ describe('actions of an administrator in the page change the broker', () => {
   })
 
   test('a listener is stopped and started', async (t) => {
-    const broker = await shared()
+    const broker = await emptyBroker()
     const { page } = await openAt(t, broker, '#/listeners')
     // Other listeners are always running, so only the row of this one is checked.
     const row = page
@@ -169,7 +165,7 @@ describe('actions of an administrator in the page change the broker', () => {
   })
 
   test('accounts and API keys: the secret is shown once, and works', async (t) => {
-    const broker = await shared()
+    const broker = await emptyBroker()
     const { page } = await openAt(t, broker, '#/accounts?tab=keys')
     await page.getByRole('button', { name: 'Add API key' }).click()
     const dialog = page.getByRole('dialog', { name: 'Add API key' })
@@ -179,17 +175,16 @@ describe('actions of an administrator in the page change the broker', () => {
     await shown.waitFor()
     const texts = await shown.locator('bdi').allTextContents()
     const [key = '', secret = ''] = texts
+    deleteAfter(t, broker, [`/api/v4/apps/${key}`])
     assert.equal((await broker.request('/api/v4/clients', { as: `${key}:${secret}` })).status, 200)
     await shown.getByRole('button', { name: 'Close' }).click()
     await page.getByRole('table', { name: 'API keys' }).getByText('reporter').waitFor()
   })
 
   test('a viewer sees the lists, and no controls for changes', async (t) => {
-    const broker: BrokerWithApi = await shared()
-    await broker.request('/api/v5/users', {
-      method: 'POST',
-      body: { username: 'viewer', password: 'a-viewers-password', role: 'viewer' },
-    })
+    const broker = await emptyBroker()
+    await add(broker, '/api/v5/users', { username: 'viewer', password: 'a-viewers-password', role: 'viewer' })
+    deleteAfter(t, broker, ['/api/v5/users/viewer', '/api/v4/retained/viewed%2F1'])
     const viewed = await client(t, 'viewed')
     await viewed.subscribeAsync('viewed/#')
     await viewed.publishAsync('viewed/1', 'x', { retain: true, qos: 1 })
@@ -269,23 +264,26 @@ test('names from clients are shown as text, whatever they contain', async (t) =>
 
 const hostileId = '<img src=x onerror=alert(1)>/../#?%00'
 
-/** The broker of the tests below, which have their own clients, topics and rules. */
-const sharedAmongLists = shareBrokerWithApi()
-
 async function connectHostile(t: { after(end: () => unknown): void }): Promise<BrokerWithApi> {
-  const broker = await sharedAmongLists()
+  const broker = await emptyBroker()
   const hostile = await connectAsync({ port: broker.port, clientId: hostileId, reconnectPeriod: 0 })
   t.after(() => hostile.endAsync(true))
   await hostile.subscribeAsync('a/</td><script>alert(1)</script>/+')
+  deleteAfter(t, broker, [`/api/v4/retained/${encodeURIComponent('hostile/\u202egnp.exe')}`])
   await hostile.publishAsync('hostile/\u202egnp.exe', '<b onclick="alert(1)">\u202eclick</b>', { retain: true, qos: 1 })
   return broker
 }
 
 test('retained messages are shown in pages, and shared subscriptions are found by a search of the server', async (t) => {
-  const broker = await sharedAmongLists()
+  const broker = await emptyBroker()
   const client = await connectAsync({ port: broker.port, clientId: 'gardener' })
   t.after(() => client.endAsync(true))
   for (let bed = 0; bed < 30; bed++) await client.publishAsync(`garden/${bed}`, 'wet', { qos: 1, retain: true })
+  deleteAfter(
+    t,
+    broker,
+    Array.from({ length: 30 }, (_, bed) => `/api/v4/retained/garden%2F${bed}`),
+  )
   await client.subscribeAsync([...Array.from({ length: 30 }, (_, number) => `plain/${number}`), '$share/g/last'])
   const opened = await openAt(t, broker, '#/retained?search=garden%2F%23')
   const { page } = opened
@@ -310,7 +308,7 @@ test('retained messages are shown in pages, and shared subscriptions are found b
 })
 
 test('a list of access rules is shown in pages', async (t) => {
-  const broker = await sharedAmongLists()
+  const broker = await emptyBroker()
   const rules = Array.from({ length: 60 }, (_, number) => ({
     username: `user-${String(number).padStart(2, '0')}`,
     topic: 'a/#',
@@ -318,6 +316,11 @@ test('a list of access rules is shown in pages', async (t) => {
     access: 'allow',
   }))
   assert.equal((await broker.request('/api/v4/acl', { method: 'POST', body: rules })).status, 200)
+  deleteAfter(
+    t,
+    broker,
+    rules.map(({ username }) => `/api/v4/acl/username/${username}/topic/a%2F%23`),
+  )
   const opened = await openAt(t, broker, '#/access?tab=rules')
   const { page } = opened
   const table = page.getByRole('table', { name: 'Rules' })

@@ -3,12 +3,12 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { describe, test } from 'node:test'
 import type { Page, Request } from 'playwright-core'
-import { shared, type Scope } from '../e2e/godwit-process.ts'
-import { type BrokerWithApi, shareBrokerWithApi, startBrokerWithApi } from '../management/api.ts'
+import type { Scope } from '../e2e/godwit-process.ts'
+import type { BrokerWithApi } from '../management/api.ts'
 import { oneIn } from '../test-length.ts'
+import { emptyBroker, filledBroker } from './brokers.ts'
 import { assertQuiet, openAt, type OpenPage } from './browser.ts'
 import { allDialogs, allRoutes, dialogsOfRows } from './routes.ts'
-import { fillBroker, settingsOfSample } from './sample-data.ts'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
@@ -116,15 +116,8 @@ async function goTo(page: Page, { route, heading }: { readonly route: string; re
 }
 
 describe('axe finds no violation', () => {
-  const broker = shareBrokerWithApi()
-  const filledBroker = shared(async (scope) => {
-    const filled = await startBrokerWithApi(scope, { set: settingsOfSample })
-    await fillBroker(scope, filled)
-    return filled
-  })
-
   test('on any page, light and dark', async (t) => {
-    const opened = await openWithAxe(t, await broker())
+    const opened = await openWithAxe(t, await emptyBroker())
     const { page } = opened
     for (const each of oneIn(9, allRoutes)) {
       await goTo(page, each)
@@ -134,7 +127,7 @@ describe('axe finds no violation', () => {
   })
 
   test('in any dialog, light and dark, and at phone width none scrolls horizontally', async (t) => {
-    const opened = await openWithAxe(t, await broker(), 320)
+    const opened = await openWithAxe(t, await emptyBroker(), 320)
     const { page } = opened
     const dialog = page.locator(openDialog)
     for (const { route, button } of oneIn(9, allDialogs)) {
@@ -170,7 +163,7 @@ describe('axe finds no violation', () => {
   })
 
   test('at phone width no page scrolls horizontally', async (t) => {
-    const { page } = await openAt(t, await broker(), plainRoute.route, { width: 320 })
+    const { page } = await openAt(t, await emptyBroker(), plainRoute.route, { width: 320 })
     for (const each of oneIn(3, allRoutes)) {
       await goTo(page, each)
       const isWide = await page.evaluate(

@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { shareBrokerWithApi } from '../management/api.ts'
+import { deleteAfter, emptyBroker, namespacedBroker, planter } from './brokers.ts'
 import { assertQuiet, openAt } from './browser.ts'
 
 describe('Backup and Restore', () => {
-  const shared = shareBrokerWithApi()
-
   test('creates, restores after a confirmation whose checkbox is cleared each time, and deletes', async (t) => {
-    const broker = await shared()
+    const broker = await emptyBroker()
     await broker.request('/api/v4/auth_username', {
       method: 'POST',
       body: { username: 'kept', password: 'kept-password' },
@@ -20,6 +18,7 @@ describe('Backup and Restore', () => {
     const titles = await table.getByRole('columnheader').allTextContents()
     assert.deepEqual(titles.slice(0, 4), ['File name', 'Node name', 'Created at', 'File size'])
     await broker.request('/api/v4/auth_username/kept', { method: 'DELETE' })
+    deleteAfter(t, broker, ['/api/v4/auth_username/kept'])
 
     const restore = page.getByRole('button', { name: /^Restore / })
     const dialog = page.getByRole('alertdialog', { name: 'Restore backup' })
@@ -49,7 +48,7 @@ describe('Backup and Restore', () => {
   })
 
   test('lists the newest archive first; a restore sends the selected options, and its dialog stays open with a refusal', async (t) => {
-    const broker = await shared()
+    const broker = await emptyBroker()
     for (let time = 0; time < 2; time++) await broker.request('/api/v5/data/export', { method: 'POST', body: {} })
     const { page } = await openAt(t, broker, '#/backup')
     const names = page.getByRole('table', { name: 'Backup files', exact: true }).locator('tbody td:first-child')
@@ -77,7 +76,7 @@ describe('Backup and Restore', () => {
   })
 
   test('a refused upload shows the message of the broker', async (t) => {
-    const { page } = await openAt(t, await shared(), '#/backup')
+    const { page } = await openAt(t, await emptyBroker(), '#/backup')
     const file = { name: 'nothing.tar.gz', mimeType: 'application/gzip', buffer: Buffer.from('no archive') }
     await page.getByLabel('File to upload').setInputFiles(file)
     await page
@@ -87,8 +86,7 @@ describe('Backup and Restore', () => {
   })
 
   test('Create is disabled while a namespace is selected, and for administrators of a namespace', async (t) => {
-    const broker = await shared()
-    await broker.request('/api/v5/namespaces', { method: 'POST', body: { namespace: 'plant' } })
+    const broker = await namespacedBroker()
     const { page } = await openAt(t, broker, '#/backup')
     const create = page.getByRole('button', { name: 'Create', exact: true })
     const choice = page.getByRole('main').getByRole('combobox', { name: 'Namespace' })
@@ -103,11 +101,7 @@ describe('Backup and Restore', () => {
     await page.getByRole('button', { name: 'Create', exact: true, disabled: false }).waitFor()
     assert.equal(await create.isEnabled(), true)
 
-    await broker.request('/api/v5/users', {
-      method: 'POST',
-      body: { username: 'planter', password: 'a-planters-password', role: 'administrator', namespace: 'plant' },
-    })
-    const own = await openAt(t, broker, '#/backup', { as: 'planter:a-planters-password' })
+    const own = await openAt(t, broker, '#/backup', { as: planter })
     await own.page.getByRole('main').getByText('Namespace plant').waitFor()
     assert.equal(await own.page.getByRole('main').getByRole('combobox', { name: 'Namespace' }).count(), 0)
     assert.equal(await own.page.getByRole('button', { name: 'Create', exact: true }).isDisabled(), true)

@@ -10,10 +10,9 @@ import { connectAsync } from 'mqtt'
 import type { Page } from 'playwright-core'
 import { writeCsv } from '../../dashboard/src/state/export.ts'
 import type { Scope } from '../e2e/godwit-process.ts'
-import { type BrokerWithApi, shareBrokerWithApi } from '../management/api.ts'
+import type { BrokerWithApi } from '../management/api.ts'
+import { emptyBroker } from './brokers.ts'
 import { assertQuiet, openAt } from './browser.ts'
-
-const shared = shareBrokerWithApi()
 
 /** Removes the prefix, and keeps the Host header. */
 async function proxyBelow(t: Scope, broker: BrokerWithApi, prefix: string): Promise<string> {
@@ -35,7 +34,7 @@ async function proxyBelow(t: Scope, broker: BrokerWithApi, prefix: string): Prom
 }
 
 test('the page works below a path prefix that a proxy removes', async (t) => {
-  const broker = await shared()
+  const broker = await emptyBroker()
   const url = await proxyBelow(t, broker, '/plant/mqtt')
   const opened = await openAt(t, { ...broker, url }, '#/listeners')
   await opened.page.getByRole('table', { name: 'Listeners', exact: true }).getByText('mqtt:tcp:default').waitFor()
@@ -54,13 +53,13 @@ test('[RFC4180] exported cells are quoted, and no cell is read as a formula', ()
 const rowOf = (page: Page, name: string) => page.getByRole('link', { name, exact: true })
 
 async function connect(t: Scope, clientId: string): Promise<void> {
-  const client = await connectAsync({ port: (await shared()).port, clientId, reconnectPeriod: 0 })
+  const client = await connectAsync({ port: (await emptyBroker()).port, clientId, reconnectPeriod: 0 })
   t.after(() => client.endAsync(true))
 }
 
 describe('lists', () => {
   test('do not change while they are paused, and then continue', async (t) => {
-    const opened = await openAt(t, await shared(), '#/clients?search=live')
+    const opened = await openAt(t, await emptyBroker(), '#/clients?search=live', { isNew: true })
     const { page } = opened
     await page.clock.install()
     await page.reload()
@@ -83,7 +82,7 @@ describe('lists', () => {
   test('are exported with their filter', async (t) => {
     await connect(t, '=export-1')
     await connect(t, 'other')
-    const { page } = await openAt(t, await shared(), '#/clients?search=export')
+    const { page } = await openAt(t, await emptyBroker(), '#/clients?search=export')
     await rowOf(page, '=export-1').waitFor()
     const saved = page.waitForEvent('download')
     await page.getByRole('button', { name: 'Export CSV', exact: true }).click()
@@ -96,7 +95,7 @@ describe('lists', () => {
 
   test('show times in the selected time zone, with the ISO time as the title', async (t) => {
     await connect(t, 'timed')
-    const { page } = await openAt(t, await shared(), '#/clients?search=timed')
+    const { page } = await openAt(t, await emptyBroker(), '#/clients?search=timed')
     const time = page
       .getByRole('row')
       .filter({ has: rowOf(page, 'timed') })
@@ -112,7 +111,7 @@ describe('lists', () => {
 
   test('keep filter and page after reload, back and forward', async (t) => {
     await connect(t, 'kept-1')
-    const { page } = await openAt(t, await shared(), '#/clients')
+    const { page } = await openAt(t, await emptyBroker(), '#/clients')
     await page.getByRole('searchbox', { name: 'Search clients', exact: true }).fill('kept')
     await page.waitForURL(/search=kept/)
     await rowOf(page, 'kept-1').click()

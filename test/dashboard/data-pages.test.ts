@@ -3,14 +3,12 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { connectAsync } from 'mqtt'
-import { shareBrokerWithApi } from '../management/api.ts'
+import { add, deleteAfter, emptyBroker } from './brokers.ts'
 import { assertQuiet, openAt } from './browser.ts'
 
 describe('the data pages', () => {
-  const shared = shareBrokerWithApi()
-
   test('a delayed message is shown with its payload and deleted', async (t) => {
-    const broker = await shared()
+    const broker = await emptyBroker()
     const client = await connectAsync({ port: broker.port, clientId: 'planner' })
     t.after(() => client.endAsync(true))
     await client.publishAsync('$delayed/3600/plant/start', '{"pump": 7}', { qos: 1 })
@@ -30,7 +28,7 @@ describe('the data pages', () => {
   })
 
   test('a topic metric is added, reset and deleted', async (t) => {
-    const broker = await shared()
+    const broker = await emptyBroker()
     const opened = await openAt(t, broker, '#/topic-metrics')
     const { page } = opened
     await page.getByText('No topics whose messages are counted.', { exact: true }).waitFor()
@@ -58,7 +56,7 @@ describe('the data pages', () => {
   })
 
   test('a schema is added after its error is corrected, then changed and deleted', async (t) => {
-    const broker = await shared()
+    const broker = await emptyBroker()
     const opened = await openAt(t, broker, '#/schemas')
     const { page } = opened
     await page.getByRole('button', { name: 'Add schema', exact: true }).click()
@@ -84,14 +82,11 @@ describe('the data pages', () => {
   })
 
   test('a source is listed, turned off and deleted', async (t) => {
-    const broker = await shared()
-    const send = async (path: string, body: unknown): Promise<void> => {
-      const { status, text } = await broker.request(path, { method: 'POST', body })
-      assert.equal(status, 201, text)
-    }
-    await send('/api/v5/connectors', { type: 'mqtt', name: 'far', server: '127.0.0.1:1' })
+    const broker = await emptyBroker()
+    await add(broker, '/api/v5/connectors', { type: 'mqtt', name: 'far', server: '127.0.0.1:1' })
+    deleteAfter(t, broker, ['/api/v5/connectors/mqtt:far'])
     const parameters = { topic: 'far/#', qos: 1 }
-    await send('/api/v5/sources', { type: 'mqtt', name: 'incoming', connector: 'far', parameters })
+    await add(broker, '/api/v5/sources', { type: 'mqtt', name: 'incoming', connector: 'far', parameters })
     const opened = await openAt(t, broker, '#/rules?tab=sources')
     const { page } = opened
     const isOn = page.getByRole('switch', { name: 'Enabled mqtt:incoming', exact: true })
@@ -112,9 +107,9 @@ describe('the data pages', () => {
   })
 
   test('a viewer sees the pages, and no controls for changes', async (t) => {
-    const broker = await shared()
-    const body = { username: 'looker', password: 'a-lookers-password', role: 'viewer' }
-    assert.equal((await broker.request('/api/v5/users', { method: 'POST', body })).status, 200)
+    const broker = await emptyBroker()
+    await add(broker, '/api/v5/users', { username: 'looker', password: 'a-lookers-password', role: 'viewer' })
+    deleteAfter(t, broker, ['/api/v5/users/looker'])
     const { page } = await openAt(t, broker, '#/delayed', { as: 'looker:a-lookers-password' })
     for (const [route, table] of [
       ['#/delayed', 'Delayed messages'],

@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { shared } from '../e2e/godwit-process.ts'
-import { startBrokerWithApi } from '../management/api.ts'
+import { filledBroker } from './brokers.ts'
 import { assertQuiet, openAt } from './browser.ts'
 import { allRoutes } from './routes.ts'
 import { oneIn } from '../test-length.ts'
-import { fillBroker, settingsOfSample } from './sample-data.ts'
 
 interface Walk {
   /** Elements that the keyboard must reach, and elements that it reached. */
@@ -49,12 +47,6 @@ async function beginWalk(page: Page, place: string): Promise<number> {
     return wanted.size + 8 * root.querySelectorAll('input[type=datetime-local]').length
   }, place)
 }
-
-const filledBroker = shared(async (scope) => {
-  const broker = await startBrokerWithApi(scope, { set: settingsOfSample })
-  await fillBroker(scope, broker)
-  return broker
-})
 
 const routes = oneIn(3, allRoutes)
 

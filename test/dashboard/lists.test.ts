@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { describe, test } from 'node:test'
 import type { Page, Route } from 'playwright-core'
-import { shareBrokerWithApi } from '../management/api.ts'
+import { add, deleteAfter, emptyBroker } from './brokers.ts'
 import { openAt } from './browser.ts'
 
 interface Listed {
@@ -40,23 +40,21 @@ async function showTab(page: Page, isShown: boolean): Promise<void> {
   )
 }
 
+/** Opens the page of clients with a stopped clock; the test sends the responses of the API. */
+async function openClients(t: Parameters<typeof openAt>[0]) {
+  const state = { clients: [listed('b'), listed('c')], requests: [] as (string | undefined)[] }
+  const { page } = await openAt(t, await emptyBroker(), '#/about', { isNew: true })
+  await page.clock.install()
+  await page.route('**/api/v4/clients?**', (route) => {
+    state.requests.push(route.request().headers()['x-godwit-idle'])
+    return fulfil(route, clientPage(state.clients))
+  })
+  await page.evaluate(() => (location.hash = '#/clients'))
+  await link(page, 'c').waitFor()
+  return { page, state }
+}
+
 describe('a list', () => {
-  const broker = shareBrokerWithApi()
-
-  /** Opens the page of clients with a stopped clock; the test sends the responses of the API. */
-  async function openClients(t: Parameters<typeof openAt>[0]) {
-    const state = { clients: [listed('b'), listed('c')], requests: [] as (string | undefined)[] }
-    const { page } = await openAt(t, await broker(), '#/about')
-    await page.clock.install()
-    await page.route('**/api/v4/clients?**', (route) => {
-      state.requests.push(route.request().headers()['x-godwit-idle'])
-      return fulfil(route, clientPage(state.clients))
-    })
-    await page.evaluate(() => (location.hash = '#/clients'))
-    await link(page, 'c').waitFor()
-    return { page, state }
-  }
-
   test('is reloaded every five seconds, without extending the login, and not while the tab is hidden', async (t) => {
     const { page, state } = await openClients(t)
     assert.deepEqual(state.requests, [undefined], 'the first time is an act of the user')
@@ -195,15 +193,14 @@ describe('a list', () => {
 
   test('with numbered pages is exported with all pages', async (t) => {
     const names = Array.from({ length: 30 }, (_, number) => `user-${String(number).padStart(2, '0')}`)
-    const started = await broker()
-    for (const username of names) {
-      const { status } = await started.request('/api/v4/auth_username', {
-        method: 'POST',
-        body: { username, password: 'a-secret' },
-      })
-      assert.equal(status, 200)
-    }
-    const { page } = await openAt(t, started, '#/access')
+    const broker = await emptyBroker()
+    for (const username of names) await add(broker, '/api/v4/auth_username', { username, password: 'a-secret' })
+    deleteAfter(
+      t,
+      broker,
+      names.map((username) => `/api/v4/auth_username/${username}`),
+    )
+    const { page } = await openAt(t, broker, '#/access')
     const shown = page.getByRole('table', { name: 'Users', exact: true }).locator('tbody tr')
     await shown.nth(24).waitFor()
     assert.equal(await shown.count(), 25)

@@ -5,27 +5,17 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { shared } from '../e2e/godwit-process.ts'
-import { type BrokerWithApi, startBrokerWithApi } from '../management/api.ts'
+import type { BrokerWithApi } from '../management/api.ts'
+import { add, namespacedBroker, planter as as } from './brokers.ts'
 import { assertQuiet, openAt } from './browser.ts'
 
-const as = 'planter:a-planters-password'
-
-const broker = shared(async (t): Promise<BrokerWithApi> => {
-  const started = await startBrokerWithApi(t, { set: ['namespaces.enable=true'] })
-  const add = async (path: string, body: object, who?: string): Promise<void> => {
-    const { status, text } = await started.request(path, {
-      method: 'POST',
-      body,
-      ...(who === undefined ? {} : { as: who }),
-    })
-    assert.ok(status < 300, `${path}: ${text}`)
-  }
-  await add('/api/v5/users', { username: 'planter', password: as.slice(8), role: 'ns:plant::administrator' })
+const broker = shared(async (): Promise<BrokerWithApi> => {
+  const started = await namespacedBroker()
   const connector = { type: 'http', url: 'http://127.0.0.1:1', headers: { authorization: 'a-secret-word' } }
-  await add('/api/v5/connectors', { ...connector, name: 'of-plant' }, as)
-  await add('/api/v5/connectors', { ...connector, name: 'of-broker' })
+  await add(started, '/api/v5/connectors', { ...connector, name: 'of-plant' }, as)
+  await add(started, '/api/v5/connectors', { ...connector, name: 'of-broker' })
   const parameters = { path: '/', method: 'post', body: '${payload}' }
-  await add('/api/v5/actions', { type: 'http', name: 'post', connector: 'of-plant', parameters }, as)
+  await add(started, '/api/v5/actions', { type: 'http', name: 'post', connector: 'of-plant', parameters }, as)
   return started
 })
 

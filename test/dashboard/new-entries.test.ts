@@ -7,7 +7,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { settingProblems } from '../../dashboard/src/pages/setting-problems.ts'
 import { settingValue } from '../../dashboard/src/pages/setting-values.ts'
-import { shareBrokerWithApi, startBrokerWithApi } from '../management/api.ts'
+import { add, deleteAfter, emptyBroker, namespacedBroker, planter as as } from './brokers.ts'
 import { assertQuiet, openAt } from './browser.ts'
 
 const field = (dialog: Locator, key: string): Locator => dialog.getByLabel(key, { exact: true })
@@ -19,9 +19,6 @@ async function problemAt(dialog: Locator, key: string): Promise<string> {
   assert.equal(await marked.getAttribute('aria-invalid'), 'true')
   return (await dialog.locator(`[id="${id}"]`).textContent()) ?? ''
 }
-
-/** The page of the broker's administrator. Only the first test checks existing entries. */
-const startShared = shareBrokerWithApi()
 
 test('a connector and an action are added in fields; a refusal is shown at its field; a test stores nothing', async (t) => {
   const stored = Promise.withResolvers<string>()
@@ -37,7 +34,7 @@ test('a connector and an action are added in fields; a refusal is shown at its f
   await once(service, 'listening')
   t.after(() => service.close())
   const { port } = service.address() as AddressInfo
-  const broker = await startShared()
+  const broker = await emptyBroker()
   const opened = await openAt(t, broker, '#/rules?tab=services')
   const { page } = opened
   await page.getByRole('button', { name: 'Add connector', exact: true }).click()
@@ -62,6 +59,7 @@ test('a connector and an action are added in fields; a refusal is shown at its f
   await field(connector, 'description').fill('of the plant')
   await button(connector, 'Save').click()
   await connector.waitFor({ state: 'detached' })
+  deleteAfter(t, broker, ['/api/v5/rules/all', '/api/v5/actions/http:post', '/api/v5/connectors/http:web'])
   const { json } = await broker.request('/api/v5/connectors/http:web')
   assert.deepEqual([json.url, json.description], [`http://127.0.0.1:${port}`, 'of the plant'])
 
@@ -84,9 +82,10 @@ test('a connector and an action are added in fields; a refusal is shown at its f
 })
 
 test('a source of another type is added in fields, and the JSON view has the values of the fields', async (t) => {
-  const broker = await startShared()
+  const broker = await emptyBroker()
   const connector = { type: 'mqtt', name: 'plant', server: '127.0.0.1:1', enable: false }
-  assert.equal((await broker.request('/api/v5/connectors', { method: 'POST', body: connector })).status, 201)
+  await add(broker, '/api/v5/connectors', connector)
+  deleteAfter(t, broker, ['/api/v5/sources/mqtt:incoming', '/api/v5/connectors/mqtt:plant'])
   const opened = await openAt(t, broker, '#/rules?tab=sources')
   const { page } = opened
   await page.getByRole('button', { name: 'Add source', exact: true }).click()
@@ -113,41 +112,38 @@ test('a source of another type is added in fields, and the JSON view has the val
 })
 
 test('an administrator of a namespace adds a connector and an action in fields, without fields for files', async (t) => {
-  const broker = await startBrokerWithApi(t, { set: ['namespaces.enable=true'] })
-  const account = { username: 'planter', password: 'a-planters-password', role: 'ns:plant::administrator' }
-  assert.equal((await broker.request('/api/v5/users', { method: 'POST', body: account })).status, 200)
-  const as = 'planter:a-planters-password'
+  const broker = await namespacedBroker()
   const opened = await openAt(t, broker, '#/rules?tab=services', { as })
   const { page } = opened
   await page.getByRole('button', { name: 'Add connector', exact: true }).click()
   const connector = page.getByRole('dialog', { name: 'Add connector', exact: true })
   await field(connector, 'Type').selectOption('http')
   assert.equal(await field(connector, 'Type').locator('option[value="disk_log"]').count(), 0)
-  await field(connector, 'Name').fill('web')
+  await field(connector, 'Name').fill('cloud')
   await connector.getByText('More settings', { exact: true }).click()
   await field(connector, 'ssl.enable').waitFor()
   assert.equal(await field(connector, 'ssl.certfile').count(), 0)
   await field(connector, 'url').fill('nonsense')
   await button(connector, 'Save').click()
-  await connector.getByText(/connectors\.http\.web\.url/).waitFor()
-  assert.match(await problemAt(connector, 'url'), /connectors\.http\.web\.url/)
+  await connector.getByText(/connectors\.http\.cloud\.url/).waitFor()
+  assert.match(await problemAt(connector, 'url'), /connectors\.http\.cloud\.url/)
   await field(connector, 'url').fill('http://127.0.0.1:1')
   await button(connector, 'Save').click()
   await connector.waitFor({ state: 'detached' })
   await page.getByRole('button', { name: 'Add action', exact: true }).click()
   const action = page.getByRole('dialog', { name: 'Add action', exact: true })
   await field(action, 'Type').selectOption('http')
-  await field(action, 'Name').fill('post')
-  await field(action, 'connector').selectOption('web')
+  await field(action, 'Name').fill('upload')
+  await field(action, 'connector').selectOption('cloud')
   await button(action, 'Save').click()
   await action.waitFor({ state: 'detached' })
-  const own = (await broker.request('/api/v5/actions/http:post', { as })).json
-  assert.deepEqual([own.connector, (await broker.request('/api/v5/actions')).json], ['web', []])
+  const own = (await broker.request('/api/v5/actions/http:upload', { as })).json
+  assert.deepEqual([own.connector, (await broker.request('/api/v5/actions')).json], ['cloud', []])
   assertQuiet(opened)
 })
 
 test('a listener is added to a gateway, which then runs', async (t) => {
-  const broker = await startShared()
+  const broker = await emptyBroker()
   const opened = await openAt(t, broker, '#/gateways')
   const { page } = opened
   const row = page.getByRole('row', { name: /stomp/ })
@@ -164,6 +160,7 @@ test('a listener is added to a gateway, which then runs', async (t) => {
   await field(dialog, 'max_connections').fill('7')
   await button(dialog, 'Save').click()
   await row.getByText('Running').waitFor()
+  deleteAfter(t, broker, ['/api/v5/gateways/stomp/listeners/stomp:tcp:floor'])
   const [listener] = (await broker.request('/api/v5/gateways/stomp/listeners')).json
   assert.deepEqual([listener.id, listener.max_connections, listener.running], ['stomp:tcp:floor', 7, true])
   assertQuiet(opened)

@@ -2,19 +2,17 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { connectAsync } from 'mqtt'
 import type { Request } from 'playwright-core'
-import { shareBrokerWithApi } from '../management/api.ts'
-import { assertQuiet, openAt, openPage, signIn } from './browser.ts'
+import { emptyBroker } from './brokers.ts'
+import { assertQuiet, openAt, openNewTab, openPage, signIn } from './browser.ts'
 import { allRoutes } from './routes.ts'
-
-const broker = shareBrokerWithApi()
 
 describe('the overview', () => {
   test('shows connections, sessions and subscriptions as they change', async (t) => {
-    const opened = await openAt(t, await broker(), '#/overview')
+    const opened = await openAt(t, await emptyBroker(), '#/overview')
     const { page } = opened
     const connections = page.getByRole('group', { name: 'Connections', exact: true })
     await connections.getByText('0', { exact: true }).waitFor()
-    const client = await connectAsync({ port: (await broker()).port, clientId: 'overview-client' })
+    const client = await connectAsync({ port: (await emptyBroker()).port, clientId: 'overview-client' })
     t.after(() => client.endAsync(true))
     await client.subscribeAsync('overview/#')
     await connections.getByText('1', { exact: true }).waitFor()
@@ -24,7 +22,7 @@ describe('the overview', () => {
   })
 
   test('the first tab stop skips the navigation', async (t) => {
-    const { page } = await openAt(t, await broker(), '#/overview')
+    const { page } = await openAt(t, await emptyBroker(), '#/overview')
     await page.reload()
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
     await page.keyboard.press('Tab')
@@ -33,7 +31,8 @@ describe('the overview', () => {
   })
 
   test('the first load, from the sign-in to the first page, is at most 80 KB', async (t) => {
-    const { page } = await openAt(t, await broker(), '#/overview')
+    const { page } = await openPage(t, await emptyBroker(), { route: '#/overview', isNew: true })
+    await signIn(page)
     await page.getByRole('img', { name: /^Messages per second/ }).waitFor()
     const bytes = await page.evaluate(() => {
       const entries = [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
@@ -53,13 +52,8 @@ const maxFirstLoadBytes = 80 * 1_024
 const maxPageBytes = 50 * 1_024
 
 test('the first load is at most 80 KB, and each page adds at most 50 KB', async (t) => {
-  const { url } = await broker()
-  const warm = await openPage(t, await broker())
-  // A new browser has an empty cache.
-  const context = await warm.context.browser()?.newContext()
-  assert.ok(context !== undefined)
-  t.after(() => context.close())
-  const page = await context.newPage()
+  const { url } = await emptyBroker()
+  const { page } = await openNewTab(t)
   const loading = new Set<Request>()
   const loaded: Request[] = []
   /** Bytes of the files of the page since the last call, compressed as received. */

@@ -4,14 +4,11 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { connectAsync } from 'mqtt'
-import { shareBrokerWithApi } from '../management/api.ts'
+import { deleteAfter, emptyBroker } from './brokers.ts'
 import { assertQuiet, openAt } from './browser.ts'
 
-/** The first test removes its entries; the later tests check their own entries only. */
-const startShared = shareBrokerWithApi()
-
 test('a rule is tested, added, disabled, edited and deleted', async (t) => {
-  const broker = await startShared()
+  const broker = await emptyBroker()
   const opened = await openAt(t, broker, '#/rules')
   const { page } = opened
   await page.getByText('No rules.').waitFor()
@@ -55,7 +52,7 @@ test('a rule is tested, added, disabled, edited and deleted', async (t) => {
 })
 
 test('SQL of an EMQX 3 rule is converted', async (t) => {
-  const broker = await startShared()
+  const broker = await emptyBroker()
   const { page } = await openAt(t, broker, '#/rules')
   await page.getByRole('button', { name: 'Convert old rule SQL' }).click()
   const dialog = page.getByRole('dialog', { name: 'Convert old rule SQL' })
@@ -86,12 +83,13 @@ test('a connector and an action are added, and dead letters are sent again', asy
   await once(service, 'listening')
   t.after(() => service.close())
   const { port } = service.address() as AddressInfo
-  const broker = await startShared()
+  const broker = await emptyBroker()
   const opened = await openAt(t, broker, '#/rules?tab=services')
   const { page } = opened
   await page.getByRole('button', { name: 'Add connector' }).click()
   const connector = page.getByRole('dialog', { name: 'Add connector' })
   const url = `http://127.0.0.1:${port}`
+  deleteAfter(t, broker, ['/api/v5/rules/all', '/api/v5/actions/http:post', '/api/v5/connectors/http:web'])
   await connector.getByLabel('Type', { exact: true }).selectOption('http')
   await connector.getByLabel('Name', { exact: true }).fill('web')
   await connector.getByLabel('url', { exact: true }).fill(url)
@@ -132,13 +130,14 @@ test('a connector and an action are added, and dead letters are sent again', asy
 })
 
 test('connectors and actions are edited in fields of their settings; a secret stays if it is not entered again', async (t) => {
-  const broker = await startShared()
+  const broker = await emptyBroker()
   const add = (what: string, body: object) => broker.request(`/api/v5/${what}`, { method: 'POST', body })
   const connector = { type: 'redis', name: 'cache', server: '127.0.0.1:6379', password: 'a-secret-word' }
   assert.equal((await add('connectors', connector)).status, 201)
   const parameters = { command_template: ['SET', 'last', '${payload}'] }
   const action = await add('actions', { type: 'redis', name: 'keep', connector: 'cache', parameters })
   assert.equal(action.status, 201, action.text)
+  deleteAfter(t, broker, ['/api/v5/actions/redis:keep', '/api/v5/connectors/redis:cache'])
   const opened = await openAt(t, broker, '#/rules?tab=services')
   const { page } = opened
   const edit = async (name: string, key: string, value: string): Promise<void> => {
@@ -173,7 +172,8 @@ test('connectors and actions are edited in fields of their settings; a secret st
 })
 
 test('a gateway is configured, disabled and enabled', async (t) => {
-  const broker = await startShared()
+  const broker = await emptyBroker()
+  t.after(() => broker.request('/api/v5/gateways/stomp', { method: 'PUT', body: {} }))
   const opened = await openAt(t, broker, '#/gateways')
   const { page } = opened
   const table = page.getByRole('table', { name: 'Gateways' })

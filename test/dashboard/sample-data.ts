@@ -19,8 +19,8 @@ const publishMs = 200
 
 type Send = (method: 'POST' | 'PUT', path: string, body: unknown) => Promise<void>
 
-/** Adds at least one entry for every page; devices publish until the end of the scope. */
-export async function fillBroker(scope: Scope, broker: BrokerWithApi): Promise<void> {
+/** Adds at least one entry for every page. Devices publish once to each topic, or with `isLive` until the end of the scope. */
+export async function fillBroker(scope: Scope, broker: BrokerWithApi, { isLive = false } = {}): Promise<void> {
   const send: Send = async (method, path, body) => {
     const { status, text } = await broker.request(path, { method, body })
     if (status >= 300) throw new Error(`${path}: ${text}`)
@@ -49,7 +49,7 @@ export async function fillBroker(scope: Scope, broker: BrokerWithApi): Promise<v
   }
   await send('POST', '/api/v4/trace', { name: 'hall-1', type: 'topic', topic: 'plant/hall-1/#' })
   await send('POST', '/api/v5/data/export', {})
-  await publishAlways(scope, broker)
+  await connectDevices(scope, broker, isLive)
 }
 
 const parametersOf = (path: string) => ({ path, method: 'post', body: '${payload}' })
@@ -79,8 +79,7 @@ async function fillServices(scope: Scope, send: Send): Promise<void> {
   })
 }
 
-/** Devices that publish until the end of the scope. */
-async function publishAlways(scope: Scope, broker: BrokerWithApi): Promise<void> {
+async function connectDevices(scope: Scope, broker: BrokerWithApi, isLive: boolean): Promise<void> {
   const connect = (clientId: string, username: string): Promise<MqttClient> =>
     connectAsync({ port: broker.port, clientId, username, password: 'a-secret-word' })
   const pumps = await Promise.all(Array.from({ length: 30 }, (_, number) => connect(`pump-${number}`, 'gateway')))
@@ -96,11 +95,14 @@ async function publishAlways(scope: Scope, broker: BrokerWithApi): Promise<void>
   for (const [number, pump] of pumps.slice(0, 4).entries()) {
     await pump.publishAsync(`$delayed/${(number + 1) * 3_600}/plant/hall-${number}/start`, '{"speed": 3}', { qos: 1 })
   }
-  let turn = 0
-  const timer = setInterval(() => {
-    turn += 1
+  const publish = async (turn: number): Promise<void> => {
     const degrees = 20 + Math.round(20 * Math.sin(turn / 40)) / 10
-    pumps[turn % pumps.length]?.publish(`plant/hall-${turn % 3}/degrees`, JSON.stringify({ degrees }), { qos: 1 })
-  }, publishMs)
+    const topic = `plant/hall-${turn % 3}/degrees`
+    await pumps[turn % pumps.length]?.publishAsync(topic, JSON.stringify({ degrees }), { qos: 1 })
+  }
+  for (let turn = 0; turn < 3; turn++) await publish(turn)
+  if (!isLive) return
+  let turn = 3
+  const timer = setInterval(() => void publish(turn++), publishMs)
   scope.after(() => clearInterval(timer))
 }

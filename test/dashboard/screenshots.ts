@@ -29,7 +29,7 @@ try {
 async function takeAll(): Promise<void> {
   await mkdir(folder, { recursive: true })
   const broker = await startBrokerWithApi(scope, { set: settingsOfSample })
-  await fillBroker(scope, broker)
+  await fillBroker(scope, broker, { isLive: true })
   await new Promise((resolve) => setTimeout(resolve, warmUpMs))
   const browser = await chromium.launch({
     executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',

@@ -1,22 +1,13 @@
 import assert from 'node:assert/strict'
-import { request } from 'node:http'
-import { writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { request as openRequest } from 'node:http'
 import { describe, test } from 'node:test'
-import { temporaryFolder } from '../e2e/godwit-process.ts'
-import {
-  administrator,
-  type ApiResponse,
-  type RequestOptions,
-  shareBrokerWithApi,
-  startBrokerWithApi,
-} from '../management/api.ts'
+import { administrator, type ApiResponse, type RequestOptions, startBrokerWithApi } from '../management/api.ts'
+import { changeSettings, emptyBroker } from './brokers.ts'
+
+const request = async (path: string, options: RequestOptions = {}): Promise<ApiResponse> =>
+  (await emptyBroker()).request(path, { as: null, ...options })
 
 describe('the dashboard over HTTP', () => {
-  const broker = shareBrokerWithApi()
-  const request = async (path: string, options: RequestOptions = {}): Promise<ApiResponse> =>
-    (await broker()).request(path, { as: null, ...options })
-
   test('needs no sign-in, and its policy allows its own scripts only', async () => {
     const page = await request('/dashboard/')
     assert.equal(page.status, 200)
@@ -61,7 +52,7 @@ describe('the dashboard over HTTP', () => {
   })
 
   test('a browser at the root is redirected to it, and other programs are not', async () => {
-    const { url } = await broker()
+    const { url } = await emptyBroker()
     assert.deepEqual(await redirectOf(`${url}/`, 'text/html,*/*'), { status: 302, location: 'dashboard/' })
     assert.deepEqual(await redirectOf(`${url}/dashboard`, '*/*'), { status: 302, location: 'dashboard/' })
     assert.deepEqual(await redirectOf(`${url}/`, 'application/json'), { status: 401, location: undefined })
@@ -83,9 +74,8 @@ describe('the dashboard over HTTP', () => {
 })
 
 test('with `dashboard.enable = false` no file of the dashboard is served', async (t) => {
-  const file = join(await temporaryFolder(t), 'godwit.conf')
-  await writeFile(file, 'dashboard.enable = false\n')
-  const broker = await startBrokerWithApi(t, { config: file })
+  const broker = await emptyBroker()
+  await changeSettings(t, broker, { dashboard: { enable: false } }, { dashboard: { enable: true, allow_origins: [] } })
   for (const path of ['/dashboard/', '/dashboard', '/dashboard/assets/a.js']) {
     const { status, json } = await broker.request(path, { as: null })
     assert.deepEqual([status, json.code], [404, 102])
@@ -109,7 +99,7 @@ function redirectOf(
   accept: string,
 ): Promise<{ status: number | undefined; location: string | undefined }> {
   return new Promise((resolve, reject) => {
-    request(url, { headers: { accept } }, (response) => {
+    openRequest(url, { headers: { accept } }, (response) => {
       response.resume()
       resolve({ status: response.statusCode, location: response.headers.location })
     })

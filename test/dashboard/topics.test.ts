@@ -2,16 +2,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { connectAsync } from 'mqtt'
 import type { Locator } from 'playwright-core'
-import { shareBrokerWithApi } from '../management/api.ts'
+import { deleteAfter, emptyBroker } from './brokers.ts'
 import { assertQuiet, openAt } from './browser.ts'
 
-const startShared = shareBrokerWithApi()
-
 test('the topic explorer shows messages as a tree that arrow keys navigate, and publishes', async (t) => {
-  const broker = await startShared()
+  const broker = await emptyBroker()
   const client = await connectAsync({ port: broker.port, clientId: 'meter' })
   t.after(() => client.endAsync(true))
   await client.publishAsync('plant/hall/<b>1', '{"degrees": 20}', { retain: true, qos: 1 })
+  deleteAfter(t, broker, [`/api/v4/retained/${encodeURIComponent('plant/hall/<b>1')}`])
   const opened = await openAt(t, broker, '#/topics?filter=plant/%23')
   const { page } = opened
   await page.getByRole('button', { name: 'Start', exact: true }).click()
@@ -78,7 +77,7 @@ function lineOf({ topic, payload, clientid }: Sent): string {
 }
 
 test('the explorer keeps 20,000 levels and 100 messages, shows how much it omitted, and lists the most active publishers', async (t) => {
-  const opened = await openAt(t, await startShared(), '#/topics')
+  const opened = await openAt(t, await emptyBroker(), '#/topics')
   const { page } = opened
   const topics = Array.from({ length: maxLevels + 5 }, (_, number) => ({
     topic: `t${number}`,

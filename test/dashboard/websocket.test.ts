@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { connectAsync } from 'mqtt'
-import { startBrokerWithApi } from '../management/api.ts'
+import { add, changeSettings, deleteAfter, emptyBroker } from './brokers.ts'
 import { assertQuiet, openAt } from './browser.ts'
 
 test('the WebSocket client connects with its own credentials, subscribes, publishes and shows refusals', async (t) => {
-  const broker = await startBrokerWithApi(t, { set: ['auth.allow_anonymous=false', 'node.shards=2'] })
-  await broker.request('/api/v4/auth_username', {
-    method: 'POST',
-    body: { username: 'anna', password: 'a-secret-word' },
-  })
+  const broker = await emptyBroker()
+  await changeSettings(t, broker, { auth: { allow_anonymous: false } }, { auth: { allow_anonymous: true } })
+  await add(broker, '/api/v4/auth_username', { username: 'anna', password: 'a-secret-word' })
+  deleteAfter(t, broker, ['/api/v4/auth_username/anna'])
   const opened = await openAt(t, broker, '#/websocket')
   const { page } = opened
   await page.getByLabel('Client identifier').fill('page-1')

@@ -3,24 +3,25 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { connectAsync } from 'mqtt'
-import { shared as shareStarted } from '../e2e/godwit-process.ts'
-import { startBrokerWithApi } from '../management/api.ts'
+import type { Scope } from '../e2e/godwit-process.ts'
+import type { BrokerWithApi } from '../management/api.ts'
+import { add, changeSettings, deleteAfter, emptyBroker } from './brokers.ts'
 import { assertQuiet, openAt } from './browser.ts'
 
-describe('the dashboard shows', () => {
-  const shared = shareStarted((scope) =>
-    startBrokerWithApi(scope, {
-      set: [
-        'bridges.mqtt.b1.enable=true',
-        'bridges.mqtt.b1.server="mqtt-tcp://127.0.0.1:1"',
-        'bridges.mqtt.b1.forwards=[{local_topic="a/#"}]',
-        'auth.acl.rules=[{ permit = deny, clientid = "thief", action = publish, topics = ["safe/#"] }]',
-      ],
-    }),
-  )
+/** A broker that denies publications of the client `thief` to `safe/#`. */
+async function denyThief(t: Scope): Promise<BrokerWithApi> {
+  const broker = await emptyBroker()
+  const rule = { permit: 'deny', clientid: 'thief', action: 'publish', topics: ['safe/#'] }
+  await changeSettings(t, broker, { auth: { acl: { rules: [rule] } } }, { auth: { acl: { rules: [] } } })
+  return broker
+}
 
+describe('the dashboard shows', () => {
   test('clients without internal sessions, unless these are selected', async (t) => {
-    const broker = await shared()
+    const broker = await emptyBroker()
+    const bridge = { enable: true, server: 'mqtt-tcp://127.0.0.1:1', forwards: [{ local_topic: 'a/#' }] }
+    await add(broker, '/api/v4/configuration/', { data: { bridges: { mqtt: { b1: bridge } } } })
+    deleteAfter(t, broker, ['/api/v4/bridges/b1'])
     const client = await connectAsync({ port: broker.port, clientId: 'pump-1' })
     t.after(() => client.endAsync(true))
     const opened = await openAt(t, broker, '#/clients')
@@ -43,7 +44,7 @@ describe('the dashboard shows', () => {
   })
 
   test('why a message did not arrive: the decision, its rule and the query', async (t) => {
-    const broker = await shared()
+    const broker = await denyThief(t)
     const { page } = await openAt(t, broker, '#/access?tab=explain')
     await page.getByRole('textbox', { name: 'Client identifier', exact: true }).fill('thief')
     await page.getByRole('textbox', { name: 'Topic', exact: true }).fill('safe/door')
@@ -55,7 +56,7 @@ describe('the dashboard shows', () => {
   })
 
   test('why a message was dropped, after one click on a link in its row', async (t) => {
-    const broker = await shared()
+    const broker = await denyThief(t)
     const thief = await connectAsync({ port: broker.port, clientId: 'thief', protocolVersion: 5 })
     t.after(() => thief.endAsync(true))
     await assert.rejects(thief.publishAsync('safe/door', 'open', { qos: 1 }))
@@ -69,16 +70,19 @@ describe('the dashboard shows', () => {
   })
 
   test('the changes of last night, in the time zone of the browser', async (t) => {
-    const broker = await shared()
-    await broker.request('/api/v4/auth_username', {
-      method: 'POST',
-      body: { username: 'kept', password: 'a-secret-word' },
-    })
+    const broker = await emptyBroker()
+    await add(broker, '/api/v4/auth_username', { username: 'changed-last-night', password: 'a-secret-word' })
+    deleteAfter(t, broker, ['/api/v4/auth_username/changed-last-night'])
     const { page } = await openAt(t, broker, '#/audit')
-    const row = page.getByRole('row').filter({ hasText: 'create_auth_username' })
+    // The first row is the newest.
+    const row = page.getByRole('row').filter({ hasText: 'create_auth_username' }).first()
     await row.getByText('POST /api/v4/auth_username', { exact: true }).waitFor()
     await row.getByRole('button', { name: 'Show create_auth_username', exact: true }).click()
-    await page.getByRole('dialog').getByRole('region', { name: 'Request', exact: true }).getByText('"kept"').waitFor()
+    await page
+      .getByRole('dialog')
+      .getByRole('region', { name: 'Request', exact: true })
+      .getByText('"changed-last-night"')
+      .waitFor()
     await page.keyboard.press('Escape')
     await page.getByRole('button', { name: 'Account', exact: true }).click()
     await page.getByRole('combobox', { name: 'Time zone', exact: true }).selectOption('UTC')
@@ -94,7 +98,7 @@ describe('the dashboard shows', () => {
     await page.getByRole('button', { name: 'Last 24 hours', exact: true }).click()
     const since = Number(new URL((await again).url()).searchParams.get('since'))
     assert.ok(Math.abs(Date.now() - 86_400_000 - since) < 600_000, String(since))
-    await row.first().waitFor()
+    await row.waitFor()
     const outcome = page.waitForRequest(/outcome=refused/)
     await page.getByRole('combobox', { name: 'Outcome', exact: true }).selectOption('refused')
     await outcome
