@@ -78,11 +78,12 @@ const modules: Readonly<Record<string, readonly string[]>> = {
 
 /** They need Debian's clients and services, a browser, a compiler, or a second installation. */
 const services: readonly Job[] = [
+  // One process, because a browser and `playwright-core` take longer to start than most of these tests. It often waits for the browser, so it
+  // begins first: at the end, one processor would have nothing to do.
+  sharedJob('dashboard', ['dashboard']),
   testJob('fuzz', ['fuzz'], { filesAtOnce: 2 }),
   testJob('package', ['package'], { timeoutMs: 600_000, isCompiledOnce: false }),
   testJob('power', ['power'], { filesAtOnce: 2 }),
-  // One process, because a browser and `playwright-core` take longer to start than most of these tests.
-  sharedJob('dashboard', ['dashboard']),
   testJob('clients', ['clients'], { filesAtOnce: 3 }),
 ]
 
