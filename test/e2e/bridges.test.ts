@@ -23,8 +23,7 @@ import {
   Wire,
 } from './bridge-stage.ts'
 import { eventually } from './eventually.ts'
-import { atEnd, temporaryFolder } from './godwit-process.ts'
-import { importNode } from '../node/built-node.ts'
+import { temporaryFolder } from './godwit-process.ts'
 import { longTest } from '../test-length.ts'
 
 /** Denied addresses apply only after a restart. */
@@ -309,23 +308,10 @@ longTest('a disabled bridge has no connection, and a removed bridge leaves no se
 longTest('a shard that fails continues its bridge after its restart, with all queued messages', async (t) => {
   const remote = await startBrokerWithApi(t, { set: oneShard })
   const wire = await Wire.to(t, remote.port)
-  const { loadConfig } = await import('../../src/config/index.ts')
-  const { startNode } = await importNode()
-  const dataDir = await temporaryFolder(t)
+  // Only the long run loads a node.
+  const { startNodeWithFaults } = await import('./node-with-faults.ts')
   const text = `bridges.mqtt.up {\nenable = true\n${bridgeOver(wire)}\n}\n`
-  const overrides = ['listeners.tcp.bind="127.0.0.1:0"', 'http_server.port=0', 'log.to=[file]', 'node.shards=1']
-  const loaded = loadConfig({ text, file: 'test.conf', overrides })
-  assert.ok('config' in loaded)
-  const { config, warnings } = loaded
-  const started = await startNode({
-    config: { ...config, node: { ...config.node, dataDir } },
-    warnings,
-    installation: { root: dataDir, isCheckout: true },
-    shardEntry: new URL('./crashing-shard.ts', import.meta.url),
-  })
-  assert.ok('node' in started, JSON.stringify(started))
-  const { node } = started
-  atEnd(t, () => node.stop())
+  const node = await startNodeWithFaults(t, './crashing-shard.ts', { text, set: ['node.shards=1'] })
   const remoteListener = await Listener.at(t, remote.port, 'up/#')
   const publisher = await client(t, node.listeners[0].port, { reconnectPeriod: 20, reconnectOnConnackError: true })
   await remoteListener.until(await publishNumbered(publisher, 'up/before', { qos: 1, from: 0, count: 3 }))
@@ -333,9 +319,9 @@ longTest('a shard that fails continues its bridge after its restart, with all qu
   wire.cut()
   const texts = await publishNumbered(publisher, 'up/exactly', { qos: 2, from: 0, count: 40 })
   const isBack = new Promise<void>((resolve) => publisher.once('connect', () => resolve()))
-  await writeFile(join(dataDir, 'break-now'), '')
+  await writeFile(join(node.dataDirectory, 'break-now'), '')
   await isBack
-  await rm(join(dataDir, 'break-now'))
+  await rm(join(node.dataDirectory, 'break-now'))
   wire.target = remote.port
   await remoteListener.until(texts)
   const more = await publishNumbered(publisher, 'up/exactly', { qos: 2, from: 40, count: 5 })

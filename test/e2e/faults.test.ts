@@ -6,42 +6,12 @@ import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import mqtt, { type MqttClient } from 'mqtt'
-import { loadConfig } from '../../src/config/index.ts'
-import type { NodeOptions, RunningNode } from '../../src/node/index.ts'
-import { importNode } from '../node/built-node.ts'
+import type { RunningNode } from '../../src/node/index.ts'
 import { Authority } from '../transports/certificates.ts'
 import { eventually } from './eventually.ts'
 import { type BrokerWithApi, shareConfigurableBroker } from '../management/api.ts'
-import { atEnd, startBroker, temporaryFolder, WatchedProcess } from './godwit-process.ts'
-
-const { startNode } = await importNode()
-
-const common = [
-  'listeners.tcp.bind="127.0.0.1:0"',
-  'http_server={enable=false,password="a-password-for-tests"}',
-  'log.to=[file]',
-]
-
-async function startNodeWithFaults(
-  t: TestContext,
-  entry: string | undefined = './crashing-shard.ts',
-  { dataDirectory, set = [], ...options }: Partial<NodeOptions> & { dataDirectory?: string; set?: string[] } = {},
-): Promise<RunningNode> {
-  const dataDir = dataDirectory ?? (await temporaryFolder(t))
-  const loaded = loadConfig({ overrides: [...common, ...set] })
-  assert.ok('config' in loaded)
-  const { config, warnings } = loaded
-  const started = await startNode({
-    config: { ...config, node: { ...config.node, dataDir } },
-    warnings,
-    installation: { root: dataDir, isCheckout: true },
-    shardEntry: new URL(entry, import.meta.url),
-    ...options,
-  })
-  assert.ok('node' in started, JSON.stringify(started))
-  atEnd(t, () => started.node.stop())
-  return started.node
-}
+import { startNodeWithFaults } from './node-with-faults.ts'
+import { startBroker, temporaryFolder, WatchedProcess } from './godwit-process.ts'
 
 /** Resolves when the log file contains all patterns. */
 async function logged({ dataDirectory }: RunningNode, ...patterns: readonly RegExp[]): Promise<void> {

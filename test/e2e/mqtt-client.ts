@@ -18,3 +18,14 @@ export async function connected(
   t.after(() => client.end(true))
   return client
 }
+
+/** Resolves with all received payloads as soon as there are `count`. */
+export function receivePayloads(client: MqttClient, count: number): Promise<string[]> {
+  const seen: string[] = []
+  return new Promise((resolve) => {
+    client.on('message', (_, payload) => {
+      seen.push(String(payload))
+      if (seen.length === count) resolve(seen)
+    })
+  })
+}

@@ -2,12 +2,12 @@
 
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import mqtt, { type IConnackPacket, type IDisconnectPacket, type MqttClient } from 'mqtt'
+import mqtt, { type IConnackPacket, type IDisconnectPacket } from 'mqtt'
 import { shareConfigurableBroker } from '../management/api.ts'
 import { longTest } from '../test-length.ts'
 import { eventually } from './eventually.ts'
 import { type Broker, startBroker } from './godwit-process.ts'
-import { connected } from './mqtt-client.ts'
+import { connected, receivePayloads } from './mqtt-client.ts'
 import { payloadOf } from './restarts/messages.ts'
 import { happening } from './transport-guarantees.ts'
 
@@ -112,17 +112,6 @@ test('a client gets its persistent session and queued messages, whatever shard a
   }
 })
 
-/** Resolves with all received payloads as soon as there are `count`. */
-function payloads(client: MqttClient, count: number): Promise<string[]> {
-  const seen: string[] = []
-  return new Promise((resolve) => {
-    client.on('message', (_, payload) => {
-      seen.push(String(payload))
-      if (seen.length === count) resolve(seen)
-    })
-  })
-}
-
 async function restart(t: TestContext, broker: Broker, shards: number, signal: NodeJS.Signals): Promise<Broker> {
   await broker.process.stop(signal)
   return startBroker(t, { dataDirectory: broker.dataDirectory, set: [`node.shards=${shards}`] })
@@ -155,7 +144,7 @@ longTest(
       // After each restart, one of the clients reconnects; the others stay disconnected.
       await receivesQueued(t, broker, clientIds[round], waiting)
       const late = await connected(t, broker, { clientId: `late-${round}` })
-      const retained = payloads(late, 1)
+      const retained = receivePayloads(late, 1)
       await late.subscribeAsync('all/+', { qos: 1 })
       assert.deepEqual(await retained, [`to all ${round}`])
       await late.endAsync()
@@ -172,7 +161,7 @@ async function receivesQueued(t: TestContext, { port }: Broker, clientId: string
     ...durable,
   })
   t.after(() => client.end(true))
-  assert.deepEqual(await payloads(client, expected.length), expected, clientId)
+  assert.deepEqual(await receivePayloads(client, expected.length), expected, clientId)
   await client.endAsync()
 }
 
@@ -182,7 +171,7 @@ test('clients on all shards receive messages of each other at each QoS, in order
     Array.from({ length: 9 }, (_, number) => connected(t, broker, { clientId: `client-${number}` })),
   )
   const perClient = 30
-  const steadyPayloads = clients.map((client) => payloads(client, clients.length * perClient))
+  const steadyPayloads = clients.map((client) => receivePayloads(client, clients.length * perClient))
   for (const client of clients) await client.subscribeAsync('talk/#', { qos: 2 })
   for (let number = 0; number < perClient; number++) {
     const qos = (number % 3) as 0 | 1 | 2
@@ -262,7 +251,7 @@ longTest(
       ...durable,
     })
     t.after(() => steady.end(true))
-    const steadyPayloads = payloads(steady, jobs.length)
+    const steadyPayloads = receivePayloads(steady, jobs.length)
     for (const clientId of brief) await (await connected(t, broker, { clientId, clean: true })).endAsync()
     assert.deepEqual((await steadyPayloads).toSorted(), jobs.toSorted())
   },

@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test'
 import mqtt, { type IClientOptions, type IConnackPacket, type IDisconnectPacket, type MqttClient } from 'mqtt'
 import type { BrokerWithApi } from '../../management/api.ts'
 import type { Broker } from '../godwit-process.ts'
-import { connected } from '../mqtt-client.ts'
+import { connected, receivePayloads } from '../mqtt-client.ts'
 import { happening } from '../transport-guarantees.ts'
 import type { Survives } from './share-restart.ts'
 
@@ -131,27 +131,16 @@ export function sessionsSurviveWithOtherShards(survives: Survives, signal: 'SIGT
       async after(t, broker) {
         for (const clientId of clientIds) {
           const { client } = connecting(t, broker, { clientId, ...persistent })
-          assert.deepEqual(await payloads(client, 2), ['to all', `to ${clientId}`], clientId)
+          assert.deepEqual(await receivePayloads(client, 2), ['to all', `to ${clientId}`], clientId)
           await client.endAsync()
         }
         const late = await connected(t, broker, { clientId: 'late' })
-        const kept = payloads(late, 1)
+        const kept = receivePayloads(late, 1)
         await late.subscribeAsync('all/+', { qos: 1 })
         assert.deepEqual(await kept, ['to all'])
       },
     }),
   )
-}
-
-/** Resolves with all received payloads as soon as there are `count`. */
-function payloads(client: MqttClient, count: number): Promise<string[]> {
-  const seen: string[] = []
-  return new Promise((resolve) => {
-    client.on('message', (_, payload) => {
-      seen.push(String(payload))
-      if (seen.length === count) resolve(seen)
-    })
-  })
 }
 
 const wills = 12
