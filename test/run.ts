@@ -27,12 +27,15 @@ if (jobs.some(({ hasTests }) => hasTests)) {
     NODE_COMPILE_CACHE: compileCacheFolder,
   })
 }
-const failed: string[] = []
+/** The names of the jobs that failed, with the list of failed tests, or the end of the output if there is none. */
+const failed = new Map<string, string>()
 const waiting = jobs.filter(({ isAlone }) => isAlone !== true)
 await Promise.all(Array.from({ length: jobsAtOnce }, () => runAll(waiting)))
 await runAll(jobs.filter(({ isAlone }) => isAlone === true))
-if (failed.length > 0) console.log(`failed: ${failed.join(', ')}`)
-process.exitCode = failed.length === 0 ? 0 : 1
+// Again at the end, because the whole output has thousands of lines.
+for (const [name, failures] of failed) console.log(`== failures of ${name}\n${failures}`)
+if (failed.size > 0) console.log(`failed: ${[...failed.keys()].join(', ')}`)
+process.exitCode = failed.size === 0 ? 0 : 1
 
 async function runAll(queue: Job[]): Promise<void> {
   for (let job = queue.shift(); job !== undefined; job = queue.shift()) await run(job)
@@ -51,10 +54,20 @@ async function run({ name, command, environment, hasTests }: Job): Promise<void>
   const [code] = await once(child, 'close')
   const text = Buffer.concat(output).toString()
   const isPassed = code === 0 && (!hasTests || /^ℹ pass [1-9]/m.test(text))
-  if (!isPassed) failed.push(name)
+  if (!isPassed) failed.set(name, failuresIn(text))
   const seconds = ((performance.now() - startedAtMs) / 1_000).toFixed(0)
   process.stdout.write(text)
   console.log(`== ${name} ${isPassed ? 'passed' : 'FAILED'} after ${seconds} s`)
+}
+
+/** At most 200 lines of a job's output: Node's test runner lists the failed tests at its end. Its counts are left out, as `.ci/run` adds them. */
+function failuresIn(output: string): string {
+  const lines = output
+    .trimEnd()
+    .split('\n')
+    .filter((line) => !line.startsWith('ℹ '))
+  const start = lines.findIndex((line) => line.startsWith('✖ failing tests:'))
+  return (start === -1 ? lines.slice(-200) : lines.slice(start, start + 200)).join('\n')
 }
 
 function prepare(program: string, options: readonly string[], environment: NodeJS.ProcessEnv = {}): void {
