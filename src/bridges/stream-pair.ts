@@ -45,6 +45,7 @@ class PairedStream implements ByteStream {
   readonly remoteAddress: string
   readonly remotePort: number
   readonly gatewayClient: GatewayClientTraits | undefined
+  onGatewayClientChange: (() => void) | undefined = undefined
   readonly credentials: StreamCredentials | undefined
   onData: (chunk: Buffer) => void = ignore
   onClose: (error?: Error) => void = ignore

@@ -71,6 +71,8 @@ export interface MqttConnection {
   /** Stops reading from the broker until `resume`: it sees a slow client. */
   pause(): void
   resume(): void
+  /** The properties of the client for lists have changed. The session may belong to another shard, which has a copy of them. */
+  noteClientChanged(): void
   /** Sends a last packet, if any, and closes. No callback follows. */
   end(goodbye: ControlPacket | undefined): void
 }

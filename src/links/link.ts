@@ -9,7 +9,7 @@
 
 import type { Message, PeerSender, PeerMessage, PeerNumber } from '../core/index.ts'
 import { assert, failedAssertion, type TopicTable } from '../protocol/index.ts'
-import type { ByteStream } from '../transports/index.ts'
+import type { ByteStream, GatewayClientTraits } from '../transports/index.ts'
 import type { LinkPort } from './link-port.ts'
 import {
   PartialRetainedResponse,
@@ -25,7 +25,7 @@ import { PublishReader } from './publish-reader.ts'
 import { PublishWriter } from './publish-writer.ts'
 import { recordKinds } from './record-kinds.ts'
 import { RelayAcceptor, type RelayAcceptorLink } from './relay-acceptor.ts'
-import { RelayedStream, type RelayedStreamLink, type RelayOrigin } from './relayed-stream.ts'
+import { copyOf, RelayedStream, type RelayedStreamLink, type RelayOrigin } from './relayed-stream.ts'
 
 /** Sent to a peer and not handled by it: beyond this, connections that feed the link are paused. */
 export const congestedFromBytes = 4_194_304
@@ -135,7 +135,8 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
   relay(stream: ByteStream, listener: number, begun: readonly Buffer[]): void {
     const relay = (this.#lastRelay = (this.#lastRelay + 1) >>> 0)
     const { remoteAddress, remotePort, credentials } = stream
-    const origin: RelayOrigin = { listener, remoteAddress, remotePort, credentials }
+    const gatewayClient = stream.gatewayClient === undefined ? undefined : copyOf(stream.gatewayClient)
+    const origin: RelayOrigin = { listener, remoteAddress, remotePort, credentials, gatewayClient }
     this.#beginRecord()
     writeClone(this.#writer, recordKinds.relayOpen, { relay, origin })
     const begunBytes = begun.reduce((sum, chunk) => sum + chunk.length, 0)
@@ -194,6 +195,12 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
     if (!this.#relayedSockets.delete(relay) || this.#isOver) return
     this.#beginRecord()
     writeClone(this.#writer, recordKinds.relayClosed, { relay, error: error?.message })
+  }
+
+  relayedClientChanged(relay: number, gatewayClient: GatewayClientTraits): void {
+    if (!this.#relayedSockets.has(relay) || this.#isOver) return
+    this.#beginRecord()
+    writeClone(this.#writer, recordKinds.relayedClient, { relay, gatewayClient: copyOf(gatewayClient) })
   }
 
   waitForSpace(acceptor: RelayAcceptor): void {
@@ -255,6 +262,8 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
         return this.#openRelayed(readClone(reader) as { relay: number; origin: RelayOrigin })
       case recordKinds.relayClosed:
         return this.#closeRelayed(readClone(reader) as { relay: number; error: string | undefined })
+      case recordKinds.relayedClient:
+        return this.#changeRelayed(readClone(reader) as { relay: number; gatewayClient: GatewayClientTraits })
       case recordKinds.relayData:
         return this.#streamOf(reader.uint32()).receive(reader.rest())
       case recordKinds.relaySent:
@@ -299,6 +308,10 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
     const stream = new RelayedStream(this, relay, origin)
     this.#streams.set(relay, stream)
     this.#dependencies.noteRelayed(this, stream, origin)
+  }
+
+  #changeRelayed({ relay, gatewayClient }: { relay: number; gatewayClient: GatewayClientTraits }): void {
+    this.#streamOf(relay).noteGatewayClient(gatewayClient)
   }
 
   #closeRelayed({ relay, error }: { relay: number; error: string | undefined }): void {

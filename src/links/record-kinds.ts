@@ -21,6 +21,8 @@ export const recordKinds = {
   relayData: 11,
   relaySent: 12,
   relayClosed: 13,
+  /** The changed properties of a gateway client, as a structured clone. */
+  relayedClient: 14,
   /** From the shard with the session to the shard with the socket. */
   relayWrite: 20,
   relayCredit: 21,

@@ -1,7 +1,7 @@
 // A socket of this shard whose client has its session on another shard: bytes are forwarded unchanged in both directions. See
 // relayed-stream.ts for the messages.
 
-import type { ByteStream } from '../transports/index.ts'
+import type { ByteStream, GatewayClientTraits } from '../transports/index.ts'
 import { linkBufferBytes } from './link-buffer-writer.ts'
 import { relayWindowBytes, unconfirmedBytes } from './relayed-stream.ts'
 
@@ -11,6 +11,7 @@ export interface RelayAcceptorLink {
   relayData(relay: number, chunk: Buffer): boolean
   relaySent(relay: number, bytes: number): void
   relayClosed(relay: number, error: Error | undefined): void
+  relayedClientChanged(relay: number, gatewayClient: GatewayClientTraits): void
   /** Calls `resume` when the link is not congested any more. */
   waitForSpace(acceptor: RelayAcceptor): void
 }
@@ -44,6 +45,9 @@ export class RelayAcceptor {
     this.#sent = () => this.#noteSent()
     stream.onData = (chunk) => this.#forward(chunk)
     stream.onClose = (error) => link.relayClosed(relay, error)
+    const { gatewayClient } = stream
+    if (gatewayClient !== undefined)
+      stream.onGatewayClientChange = () => link.relayedClientChanged(relay, gatewayClient)
   }
 
   write(bytes: Buffer): void {

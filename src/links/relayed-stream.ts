@@ -7,9 +7,10 @@
 //        |<---- write --------------------------------|   completes at once, up to `unconfirmedBytes`
 //        |----- sent n ------------------------------>|   for many writes together
 //        |<---- end or destroy -----------------------|
+//        |----- changed properties of the client ---->|   only if it uses a gateway
 //        |----- closed: the last message ------------>|
 
-import type { ByteStream, StreamCredentials } from '../transports/index.ts'
+import type { ByteStream, GatewayClientTraits, StreamCredentials } from '../transports/index.ts'
 
 /** Maximum unread bytes of one client at the shard of its session; then reading from its socket pauses. */
 export const relayWindowBytes = 131_072
@@ -36,6 +37,17 @@ export interface RelayOrigin {
   readonly remoteAddress: string
   readonly remotePort: number
   readonly credentials: StreamCredentials | undefined
+  readonly gatewayClient: GatewayClientTraits | undefined
+}
+
+/** Returns a copy that can be sent to another thread. */
+export function copyOf({
+  isSleeping,
+  protocolVersion,
+  endpointName,
+  lifetimeSeconds,
+}: GatewayClientTraits): GatewayClientTraits {
+  return { isSleeping, protocolVersion, endpointName, lifetimeSeconds }
 }
 
 const ignore = (): void => {}
@@ -44,6 +56,8 @@ export class RelayedStream implements ByteStream {
   readonly remoteAddress: string
   readonly remotePort: number
   readonly credentials: StreamCredentials | undefined
+  /** A copy of the gateway's, which `noteGatewayClient` updates. */
+  readonly gatewayClient: GatewayClientTraits | undefined
   onData: (chunk: Buffer) => void
   onClose: (error?: Error) => void
   readonly #home: RelayedStreamLink
@@ -63,6 +77,7 @@ export class RelayedStream implements ByteStream {
     this.remoteAddress = origin.remoteAddress
     this.remotePort = origin.remotePort
     this.credentials = origin.credentials
+    this.gatewayClient = origin.gatewayClient
     this.onData = ignore
     this.onClose = ignore
     this.#home = home
@@ -116,6 +131,10 @@ export class RelayedStream implements ByteStream {
   noteSent(bytes: number): void {
     this.#unsentBytes -= bytes
     if (this.#unsentBytes <= unconfirmedBytes) this.#endWrites()
+  }
+
+  noteGatewayClient(changed: GatewayClientTraits): void {
+    if (this.gatewayClient !== undefined) Object.assign(this.gatewayClient, changed)
   }
 
   /** The other end is gone: the socket has closed, or its shard has failed. */

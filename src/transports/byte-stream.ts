@@ -9,6 +9,8 @@ export interface ByteStream {
   readonly credentials?: StreamCredentials | undefined
   /** State of the client in its gateway, if it uses one. It changes. */
   readonly gatewayClient?: GatewayClientTraits | undefined
+  /** `gatewayClient` has changed. A relay sets it, whose other end has a copy. */
+  onGatewayClientChange?: (() => void) | undefined
   /**
    * Memory of received data that waits for more before it is passed on: a WebSocket message, packets of several QUIC
    * streams. Undefined if everything is passed on at once.
@@ -61,6 +63,7 @@ export function receiveFrom(stream: ByteStream, receiver: StreamReceiver): void 
 /** See `GatewayClient` of the core. */
 export interface GatewayClientTraits {
   readonly isSleeping?: boolean | undefined
+  readonly protocolVersion?: number | undefined
   readonly endpointName?: string | undefined
   readonly lifetimeSeconds?: number | undefined
 }

@@ -10,7 +10,7 @@ import { clientOf, connectWithWill, listener, registrationsSurvive, until } from
 import { shareRestart } from './restarts/share-restart.ts'
 
 // With the same number of shards, unlike kills.test.ts.
-registrationsSurvive(shareRestart({ signal: 'SIGKILL', shards: [2, 2] }))
+registrationsSurvive(shareRestart({ signal: 'SIGKILL', shards: [2, 2] }), 2)
 
 // Daily: restarts in the scenarios of test/simulator/gateways.
 longTest(

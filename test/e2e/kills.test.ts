@@ -14,11 +14,12 @@ import {
   messagesSurvive,
   sessionsSurviveWithOtherShards,
 } from './restarts/messages.ts'
-import { sleepingDeviceSurvives } from './restarts/gateways.ts'
+import { registrationsSurvive, sleepingDeviceSurvives } from './restarts/gateways.ts'
 import { spoolAgeSurvives } from './restarts/rules.ts'
 import { shareRestart } from './restarts/share-restart.ts'
 
-const survives = shareRestart({ signal: 'SIGKILL', shards: [2, 3] })
+const shardsAfter = 3
+const survives = shareRestart({ signal: 'SIGKILL', shards: [2, shardsAfter] })
 
 messagesSurvive(survives, 'SIGKILL')
 sessionsSurviveWithOtherShards(survives, 'SIGKILL')
@@ -32,3 +33,4 @@ linesSurvive(survives)
 rowsSurvive(survives)
 spoolAgeSurvives(survives)
 sleepingDeviceSurvives(survives, 'SIGKILL')
+registrationsSurvive(survives, shardsAfter)

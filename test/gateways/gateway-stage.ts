@@ -24,6 +24,8 @@ export class GatewayStage {
     readonly callbacks: MqttConnectionCallbacks
     readonly acknowledged: (readonly [type: string, packetId: number])[]
     isPaused: boolean
+    /** How often the gateway reported changed properties of the client. */
+    changes: number
     /** The reason with which the gateway has closed it. */
     goodbye: ControlPacket | undefined
   }[] = []
@@ -76,6 +78,7 @@ export class GatewayStage {
       callbacks,
       acknowledged: [],
       isPaused: false,
+      changes: 0,
       goodbye: undefined,
     }
     this.connections.push(connection)
@@ -92,6 +95,7 @@ export class GatewayStage {
       },
       pause: () => void (connection.isPaused = true),
       resume: () => void (connection.isPaused = false),
+      noteClientChanged: () => void connection.changes++,
       end: (goodbye) => void (connection.goodbye = goodbye),
     }
   }

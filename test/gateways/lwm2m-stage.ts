@@ -1,9 +1,14 @@
 // The LwM2M gateway in memory, with a simulated clock.
 
 import assert from 'node:assert/strict'
-import { Lwm2mGateway, type Lwm2mSettings, ObjectDefinitions } from '../../src/gateways/index.ts'
+import {
+  type GatewayDependencies,
+  Lwm2mGateway,
+  type Lwm2mSettings,
+  ObjectDefinitions,
+} from '../../src/gateways/index.ts'
 import { PublishPacket, type TopicName, TopicTable } from '../../src/protocol/index.ts'
-import { CoapDevice } from './coap-device.ts'
+import { CoapDevice, type CoapMessage } from './coap-device.ts'
 import { GatewayStage } from './gateway-stage.ts'
 
 const topics = new TopicTable(16)
@@ -31,8 +36,8 @@ export class Lwm2mStage extends GatewayStage {
   readonly gateway: Lwm2mGateway
   readonly acknowledged: number[] = []
 
-  constructor(more: Partial<Lwm2mSettings> = {}) {
-    super()
+  constructor(more: Partial<Lwm2mSettings> = {}, place?: GatewayDependencies['place']) {
+    super(place)
     this.gateway = new Lwm2mGateway({ ...settings, ...more }, this.dependencies)
     this.onAcknowledge = (_, packetId) => void this.acknowledged.push(packetId)
   }
@@ -81,10 +86,10 @@ export class Lwm2mStage extends GatewayStage {
     this.connections.at(-1)?.callbacks.handlePacket(packet)
   }
 
-  /** Another broker with the same data. */
-  restarted(): Lwm2mStage {
+  /** Another broker with the same data, or one shard of it. */
+  restarted(place = this.place): Lwm2mStage {
     this.gateway.close()
-    const stage = new Lwm2mStage()
+    const stage = new Lwm2mStage({}, place)
     stage.nowMs = this.nowMs
     for (const [name, value] of this.kept) stage.kept.set(name, value)
     stage.gateway.restore(new Map(stage.kept))
@@ -96,4 +101,19 @@ export class Lwm2mStage extends GatewayStage {
     this.nowMs += ms
     this.gateway.tick()
   }
+}
+
+/** A registered device, and the request that it gets for a command. */
+export function withRequest(
+  command: unknown,
+  more: Partial<Lwm2mSettings> = {},
+): readonly [Lwm2mStage, CoapDevice, CoapMessage] {
+  const stage = new Lwm2mStage(more)
+  const device = stage.device()
+  stage.registered(device)
+  stage.published()
+  stage.command(command)
+  const request = device.takeLast()
+  assert.ok(request !== undefined, 'the device gets a request')
+  return [stage, device, request]
 }

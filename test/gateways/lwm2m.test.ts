@@ -2,29 +2,13 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import type { Lwm2mSettings } from '../../src/gateways/index.ts'
 import { PublishPacket, type TopicName, TopicTable } from '../../src/protocol/index.ts'
-import type { CoapDevice, CoapMessage } from './coap-device.ts'
-import { Lwm2mStage } from './lwm2m-stage.ts'
+import type { CoapMessage } from './coap-device.ts'
+import { Lwm2mStage, withRequest } from './lwm2m-stage.ts'
 
 const topics = new TopicTable(16)
 const post = 2
 const remove = 4
-
-/** A registered device, and the request that it gets for a command. */
-function withRequest(
-  command: unknown,
-  more: Partial<Lwm2mSettings> = {},
-): readonly [Lwm2mStage, CoapDevice, CoapMessage] {
-  const stage = new Lwm2mStage(more)
-  const device = stage.device()
-  stage.registered(device)
-  stage.published()
-  stage.command(command)
-  const request = device.takeLast()
-  assert.ok(request !== undefined, 'the device gets a request')
-  return [stage, device, request]
-}
 
 describe('[F5] registration', () => {
   test('is published with all the parameters of the device', () => {
@@ -383,40 +367,6 @@ describe('[F5] a command', () => {
     assert.deepEqual([rest.block1, begin.payload.length + rest.payload.length], [[1, false, 6], 1_504])
     device.respond(rest, '2.04', { block1: [1, false, 6] })
     assert.equal(stage.publishedData()['code'], '2.04')
-  })
-})
-
-describe('[F5] observations', () => {
-  test('are published as they arrive, and end with the same token', () => {
-    const command = { reqID: 5, msgType: 'observe', data: { path: '/3/0/9' } }
-    const [stage, device, request] = withRequest(command)
-    assert.equal(request.observe, 0)
-    device.respond(request, '2.05', { format: 0, payload: '90', observe: 1 })
-    assert.equal(stage.published()[0]?.document['msgType'], 'observe')
-    device.respondLater(request, '2.05', { format: 0, payload: '80', observe: 2 })
-    assert.equal(device.takeLast()?.code, '0.00')
-    const [notified] = stage.published()
-    const data = { reqPath: '/3/0/9', code: '2.05', codeMsg: 'content', content: [{ path: '/3/0/9', value: 80 }] }
-    const document = { reqID: 5, msgType: 'notify', seqNum: 2, data }
-    assert.deepEqual(notified, { topic: 'lwm2m/dev/up/notify', document })
-    stage.command({ reqID: 6, msgType: 'cancel-observe', data: { path: '/3/0/9' } }, 2)
-    const cancel = device.takeLast()
-    assert.ok(cancel !== undefined)
-    assert.deepEqual([cancel.observe, cancel.token], [1, request.token])
-    device.respond(cancel, '2.05', { format: 0, payload: '80' })
-    stage.published()
-    device.respondLater(request, '2.05', { format: 0, payload: '70', observe: 3 })
-    assert.equal(device.takeLast()?.type, 'rst')
-    assert.deepEqual(stage.published(), [])
-  })
-
-  test('of all objects begin at registration if observesAll is set', () => {
-    const stage = new Lwm2mStage({ observesAll: true })
-    const device = stage.device()
-    device.request(post, 'rd', 'ep=dev', '</1/0>,</3/0>')
-    stage.acceptAll()
-    const [created, first] = device.all()
-    assert.deepEqual([created?.code, first?.path, first?.observe], ['2.01', '/1/0', 0])
   })
 })
 

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { RelayedStream } from '../../src/links/index.ts'
+import type { ByteStream } from '../../src/transports/index.ts'
 import { FakeStream } from '../shard/fake-stream.ts'
 import { LinkedPair } from './pipe.ts'
 import { fc } from '../properties.ts'
@@ -57,6 +58,25 @@ test('a relayed connection has the address, the credentials and the received byt
   assert.deepEqual([stream.remoteAddress, stream.remotePort], [socket.remoteAddress, socket.remotePort])
   assert.deepEqual(stream.credentials, credentials)
   assert.equal(received.join(''), 'hello')
+})
+
+test('a relayed gateway client has the properties that the gateway has, also after they change', () => {
+  const pair = new LinkedPair()
+  const client = { isSleeping: false, protocolVersion: 2, endpointName: 'meter', lifetimeSeconds: 300 }
+  const socket: FakeStream & Pick<ByteStream, 'gatewayClient' | 'onGatewayClientChange'> = Object.assign(
+    new FakeStream(),
+    { gatewayClient: client },
+  )
+  pair.links[0].relay(socket, listener, [])
+  pair.settle()
+  const { gatewayClient } = pair.owners[1].relayed[0].stream
+  assert.deepEqual(gatewayClient, client)
+  client.isSleeping = true
+  client.lifetimeSeconds = 600
+  socket.onGatewayClientChange?.()
+  pair.settle()
+  assert.deepEqual(gatewayClient, client)
+  socket.destroy()
 })
 
 test('bytes are relayed in both directions, however they are divided and whenever turns end', async () => {

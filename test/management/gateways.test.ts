@@ -6,6 +6,7 @@ import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { ownerOfName } from '../../src/gateways/index.ts'
 import { eventually } from '../e2e/eventually.ts'
 import { reservePort } from '../e2e/reserve-port.ts'
 import { SnDevice } from '../gateways/sn-device.ts'
@@ -423,4 +424,24 @@ test('[F2] an LwM2M device is read, written and observed over the API, and found
   assert.equal(await count('gte_lifetime=70001'), 0)
   const shown = (await broker.request(base)).json
   assert.deepEqual([shown.lifetime, shown.keepalive], [70_000, 70_000], '[F1] keepalive is the lifetime')
+})
+
+test('[F2] a device whose session belongs to another shard is listed with its endpoint name and lifetime, also after an update', async (t) => {
+  const { broker, port } = await brokerWith(t, 'lwm2m')
+  const client = await UdpCoapDevice.at(t, port)
+  const place = { own: 0, shards: 2 }
+  const names = Array.from({ length: 64 }, (_, index) => `relayed-${index}`)
+  const clientId = names.find((name) => ownerOfName(name, place) !== ownerOfName('pump', place)) ?? assert.fail()
+  client.device.request(post, 'rd', `ep=pump&device_id=${clientId}&lt=600&lwm2m=1.1`, '</3/0>')
+  const registered = await client.next()
+  assert.equal(registered.code, '2.01')
+  const path = `/api/v5/gateways/lwm2m/clients/${clientId}`
+  const shown = async () => {
+    const { endpoint_name: endpointName, lifetime } = (await broker.request(path)).json
+    return [endpointName, lifetime]
+  }
+  assert.deepEqual(await shown(), ['pump', 600])
+  client.device.request(post, `rd/${registered.location[1]}`, 'lt=900', '')
+  assert.equal((await client.next()).code, '2.04')
+  await eventually(async () => assert.deepEqual(await shown(), ['pump', 900]))
 })

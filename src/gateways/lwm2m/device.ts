@@ -22,10 +22,10 @@ import {
   type PeerAddress,
   publishFieldsOf,
 } from '../gateway.ts'
-import { CommandQueue, commandLifetimeMs, type KeptCommand } from './command-queue.ts'
+import { CommandQueue, commandLifetimeMs, type KeptCommand, type WaitingCommand } from './command-queue.ts'
 import { jsonOfResponse, codeText, type Command, contentOf, jsonOfNotice, parseCommand } from './commands.ts'
 import type { DeviceRequests } from '../coap/device-requests.ts'
-import { parsePath, textOfPath } from './path.ts'
+import { Observations } from './observations.ts'
 import type { KeptDevice, Registration } from './registration.ts'
 import type { Lwm2mSettings, Translator } from './settings.ts'
 
@@ -33,7 +33,6 @@ const msPerSecond = 1_000
 const maxKeepAliveSeconds = 65_535
 /** Maximum unacknowledged messages of the broker to a device. Further ones wait in its queue. */
 const receiveMaximum = 64
-const maxObservations = 256
 /** Maximum stored responses for the API. */
 const maxResponses = 64
 
@@ -46,11 +45,6 @@ export interface DeviceDependencies {
   /** Called when `dueAtMs` of the device has changed. */
   schedule(device: Device): void
   noteEnded(device: Device): void
-}
-
-interface Observation {
-  readonly command: Command
-  readonly token: Buffer
 }
 
 export class Device implements MqttConnectionCallbacks, GatewayClient {
@@ -70,7 +64,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
   /** Some of them are in what is kept of it. */
   #hasKeptCommands = false
   #withdrawCurrent: () => void = () => {}
-  readonly #observations = new Map<string, Observation>()
+  readonly #observations: Observations
   #lostAtMs: number
   #receivedAtMs: number
   #pingIntervalMs: number
@@ -96,7 +90,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     this.#whenConnected = connected
     this.#isRestored = place.restored !== undefined
     this.#commands = new CommandQueue(receiveMaximum, () => gateway.dependencies.counters.dropped['queue-full']++)
-    for (const { fields, token } of place.restored?.observations ?? []) this.#restoreObservation(fields, token)
+    this.#observations = new Observations(place.restored?.observations ?? [], gateway.dependencies.place)
     this.#pushKept(place.restored?.commands ?? [])
     this.#hasKeptCommands = this.#commands.hasOwn
     this.#receivedAtMs = gateway.dependencies.nowMs()
@@ -145,6 +139,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
   /** A registration update [LwM2M 1.1 Core 6.2.2]. */
   update(changed: Partial<Registration>, peer: PeerAddress, hasObjects: boolean): void {
     this.#registration = { ...this.#registration, ...changed }
+    this.#mqtt.noteClientChanged()
     this.noteReceived(peer)
     this.#lostAtMs = this.#receivedAtMs + this.#registration.lifetimeSeconds * msPerSecond
     const { settings } = this.#gateway
@@ -161,10 +156,8 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
 
   /** Handles a notification. False: there is no such observation. */
   handleNotification(response: CoapMessage): boolean {
-    const key = response.token.toString('hex')
-    const observation = this.#observations.get(key)
-    if (observation === undefined) return false
-    const { command } = observation
+    const command = this.#observations.commandOf(response.token)
+    if (command === undefined) return false
     const data = {
       reqPath: command.pathText,
       code: codeText(response.code),
@@ -174,7 +167,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     const seqNum = uintOf(response, options.observe) ?? 0
     this.#publish(this.#gateway.settings.translators.notify, { ...command.received, msgType: 'notify', seqNum, data })
     if (uintOf(response, options.observe) === undefined) {
-      this.#observations.delete(key)
+      this.#observations.delete(response.token)
       this.#keep()
     }
     return true
@@ -224,25 +217,16 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
   /** Stores its state across restarts. */
   #keep(): void {
     if (this.#state === 'ended') return
-    const observations = [...this.#observations.values()].map(({ command: { received: fields }, token }) => ({
-      fields,
-      token: token.toString('hex'),
-    }))
     const commands = this.#commands.kept()
     this.#hasKeptCommands = commands.length > 0
     const kept = {
       registration: this.#registration,
       lostAtMs: this.#lostAtMs,
       peer: keptPeer(this.peer),
-      observations,
+      observations: this.#observations.stored,
       commands,
     }
     this.#gateway.dependencies.keep(this.location, JSON.stringify(kept satisfies KeptDevice))
-  }
-
-  #restoreObservation(fields: Readonly<Record<string, unknown>>, token: string): void {
-    const command = parseCommand(Buffer.from(JSON.stringify(fields)))
-    if (typeof command !== 'string') this.#observations.set(token, { command, token: Buffer.from(token, 'hex') })
   }
 
   // The broker
@@ -320,7 +304,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
       })
     this.#keep()
     onConnected?.(reasonCode)
-    if (this.#isRestored) return this.#gateway.schedule(this)
+    if (this.#isRestored) return this.sendWaiting()
     this.#publish(translators.register, this.#document('register'))
     if (observesAll) for (const path of this.#registration.objects) this.#observe(path)
     this.#gateway.schedule(this)
@@ -421,11 +405,12 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
   #sendNext(): void {
     this.#commands.dropExpired(this.#gateway.dependencies.nowMs())
     const isBusy = this.#commands.current !== undefined || this.#state === 'ended' || !this.#isReachable
-    const next = isBusy ? undefined : this.#commands.begin()
+    const next = isBusy ? undefined : (this.#commands.begin() ?? this.#beginObservationAgain())
     if (next === undefined) return
     const { command } = next
+    if (command.observes !== undefined) this.#observations.noteSent(command)
     const { response: translator } = this.#gateway.settings.translators
-    const observed = this.#tokenFor(command)
+    const observed = this.#observations.tokenFor(command)
     this.#withdrawCurrent = this.#gateway.requests.request({
       peer: this.peer,
       token: observed,
@@ -438,7 +423,8 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
       settled: (result) => {
         if (result.outcome === 'response') {
           this.noteReceived(this.peer)
-          this.#noteObserving(command, result.response, observed)
+          this.#observations.noteResponse(command, result.response, observed)
+          if (command.observes !== undefined) this.#keep()
           const document = jsonOfResponse(command, result, this.#gateway.settings.objects)
           this.#rememberResponse(command, document['data'] as Readonly<Record<string, unknown>>)
           this.#publish(translator, document)
@@ -459,6 +445,14 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     })
   }
 
+  #beginObservationAgain(): WaitingCommand | undefined {
+    const command = this.#observations.nextToBegin
+    if (command === undefined) return undefined
+    const expiresAtMs = this.#gateway.dependencies.nowMs() + commandLifetimeMs
+    this.#commands.push({ command, expiresAtMs, done: undefined })
+    return this.#commands.begin()
+  }
+
   #pathOptions({ request: { path, queries } }: Command): readonly CoapOption[] {
     const { alternatePath } = this.#registration
     const segments = [...alternatePath.split('/').filter((part) => part !== ''), ...path.map(String)]
@@ -466,24 +460,6 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
       ...segments.map((segment) => ({ number: options.uriPath, value: Buffer.from(segment) })),
       ...queries.map((query) => ({ number: options.uriQuery, value: Buffer.from(query) })),
     ]
-  }
-
-  /** The end of an observation has the same token as its start. */
-  #tokenFor({ observes, path }: Command): Buffer | undefined {
-    if (observes === undefined) return undefined
-    const text = textOfPath(path)
-    for (const { command, token } of this.#observations.values())
-      if (textOfPath(parsePath(command.pathText) ?? []) === text) return token
-    return undefined
-  }
-
-  #noteObserving(command: Command, response: CoapMessage, known: Buffer | undefined): void {
-    const key = response.token.toString('hex')
-    if (command.observes === 'end' && known !== undefined) this.#observations.delete(known.toString('hex'))
-    const isObserved = command.observes === 'begin' && uintOf(response, options.observe) !== undefined
-    const hasSpace = this.#observations.size < maxObservations || this.#observations.has(key)
-    if (isObserved && hasSpace) this.#observations.set(key, { command, token: response.token })
-    if (command.observes !== undefined) this.#keep()
   }
 
   #end(reasonCode: number): void {

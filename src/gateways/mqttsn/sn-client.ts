@@ -252,6 +252,7 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
     if (request.options !== undefined || !isSame) return this.#startOver(request)
     this.#connect = request
     this.#state = 'active'
+    this.#mqtt?.noteClientChanged()
     this.#forgetSleep()
     this.#expectWithin(request.durationSeconds)
     this.#send(this.#dependencies.codec.connack({ returnCode: 0 }, true))
@@ -415,6 +416,7 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
   #fallAsleep(durationSeconds: number): void {
     this.#connect = { ...this.#connect, durationSeconds }
     this.#state = 'asleep'
+    this.#mqtt?.noteClientChanged()
     this.#deliveries?.pause()
     this.#expectWithin(durationSeconds)
     this.#keepSleep()

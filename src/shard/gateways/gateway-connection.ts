@@ -25,17 +25,20 @@ export function gatewayLinkOptions(topics: TopicTable, later: LinkOptions['later
 export class GatewayConnection implements MqttConnection, LinkCallbacks {
   readonly #callbacks: MqttConnectionCallbacks
   readonly #link: PacketLink
+  /** The end of the broker, or of a relay to the shard of the session. */
+  readonly #brokerEnd: ByteStream
   /** Counts it. Undefined: it is counted elsewhere, or not any more. */
   #limit: ConnectionLimit | undefined
 
   constructor(
-    stream: ByteStream,
+    [own, other]: readonly [ByteStream, ByteStream],
     callbacks: MqttConnectionCallbacks,
     { limit, link }: { readonly limit: ConnectionLimit | undefined; readonly link: LinkOptions },
   ) {
     this.#callbacks = callbacks
     this.#limit = limit
-    this.#link = new PacketLink(this, stream, link)
+    this.#link = new PacketLink(this, own, link)
+    this.#brokerEnd = other
   }
 
   // What the gateway does
@@ -62,6 +65,10 @@ export class GatewayConnection implements MqttConnection, LinkCallbacks {
 
   resume(): void {
     this.#link.resumeReading()
+  }
+
+  noteClientChanged(): void {
+    this.#brokerEnd.onGatewayClientChange?.()
   }
 
   end(goodbye: ControlPacket | undefined): void {

@@ -335,12 +335,12 @@ export class GatewayManager {
   ): MqttConnection {
     const { address, port, secure } = peer
     const traits = { address, port, gatewayClient: client, credentials: secure?.credentials }
-    const [ours, theirs] = createStreamPair(this.#linkOptions.later, traits)
+    const streams = createStreamPair(this.#linkOptions.later, traits)
     // A connection of a stream listener was counted when it was accepted.
     const isDatagram = listener.kind === 'udp' || listener.kind === 'dtls'
     const limit = isDatagram && limits.connections.acquire() === undefined ? limits.connections : undefined
-    const connection = new GatewayConnection(ours, callbacks, { limit, link: this.#linkOptions })
-    this.#dependencies.accept(theirs, listener)
+    const connection = new GatewayConnection(streams, callbacks, { limit, link: this.#linkOptions })
+    this.#dependencies.accept(streams[1], listener)
     return connection
   }
 

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import mqtt from 'mqtt'
 import { SnDevice } from '../../gateways/sn-device.ts'
+import { ownerOfName } from '../../../src/gateways/index.ts'
 import type { CoapMessage } from '../../gateways/coap-device.ts'
 import { UdpCoapDevice } from '../../gateways/udp-coap-device.ts'
 import type { BrokerWithApi } from '../../management/api.ts'
@@ -118,7 +119,8 @@ export function sleepingDeviceSurvives(survives: Survives, signal: 'SIGKILL' | '
   )
 }
 
-export function registrationsSurvive(survives: Survives): void {
+/** `shardsAfter`: the number of shards after the restart. */
+export function registrationsSurvive(survives: Survives, shardsAfter: number): void {
   survives('[F1] LwM2M: registrations, observations and queued commands survive a kill', async (scope) => {
     const port = await reservePort(scope)
     const meter = await UdpCoapDevice.at(scope, port)
@@ -145,24 +147,35 @@ export function registrationsSurvive(survives: Survives): void {
         assert.equal((await meter.next()).path, '/3/0/0')
       },
       async after(t, broker) {
-        assert.ok(observe !== undefined)
+        const place = { own: 0, shards: shardsAfter }
+        const location = path.slice('rd/'.length)
+        const beginsAgain = ownerOfName(observe?.token ?? '', place) !== ownerOfName(location, place)
         await until(async () => (await clientOf(broker, 'lamp'))?.['endpoint_name'] === 'lamp')
         const up = await listener(t, broker, 'lwm2m/lamp/up/#')
-        meter.device.respondLater(observe, '2.05', { format: 0, observe: 2, payload: '89' })
-        const notified = JSON.parse((await up.next()).replace('lwm2m/lamp/up/notify ', ''))
-        assert.deepEqual([notified.msgType, notified.seqNum, notified.data.content[0].value], ['notify', 2, 89])
-        const isRead = async (): Promise<boolean> => {
-          const received = await meter.next()
-          if (received.path === '/3/0/0') meter.device.respond(received, '2.05', { format: 0, payload: 'maker' })
-          return received.path === '/3/0/0'
-        }
-        await until(isRead)
-        const response = JSON.parse((await up.next()).replace('lwm2m/lamp/up/resp ', ''))
-        assert.deepEqual([response.reqID, response.data.content], [7, [{ path: '/3/0/0', value: 'maker' }]])
+        // The device wakes up.
         meter.device.request(post, path, '', '')
-        let received = await meter.next()
-        while (received.type === 'con' || received.code === '0.00') received = await meter.next()
-        assert.equal(received.code, '2.04', 'the location has not changed')
+        const awaited = new Set(['update', 'read', ...(beginsAgain ? ['observe'] : [])])
+        while (awaited.size > 0) {
+          const received = await meter.next()
+          if (received.path === '/3/0/9') {
+            observe = received
+            meter.device.respond(received, '2.05', { format: 0, observe: 1, payload: '90' })
+            assert.ok(awaited.delete('observe'), 'the observation does not begin again')
+          } else if (received.path === '/3/0/0') {
+            meter.device.respond(received, '2.05', { format: 0, payload: 'maker' })
+            awaited.delete('read')
+          } else if (received.type !== 'con' && received.code !== '0.00') {
+            assert.equal(received.code, '2.04', 'the location has not changed')
+            awaited.delete('update')
+          }
+        }
+        const next = async () => JSON.parse((await up.next()).replace(/^\S+ /, ''))
+        const response = await next()
+        assert.deepEqual([response.reqID, response.data.content], [7, [{ path: '/3/0/0', value: 'maker' }]])
+        if (beginsAgain) assert.equal((await next()).msgType, 'observe')
+        meter.device.respondLater(observe ?? assert.fail(), '2.05', { format: 0, observe: 2, payload: '89' })
+        const notified = await next()
+        assert.deepEqual([notified.msgType, notified.seqNum, notified.data.content[0].value], ['notify', 2, 89])
       },
     }
   })

@@ -160,6 +160,8 @@ export class GatewayHost {
       },
       pause: () => link.pauseReading(),
       resume: () => link.resumeReading(),
+      // Only lists of clients read the properties.
+      noteClientChanged: () => {},
       end: (goodbye) => link.end(goodbye),
     }
   }

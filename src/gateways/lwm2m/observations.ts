@@ -1,0 +1,86 @@
+// The observations of a device [RFC 7641], each begun by a command. Those of before a restart continue.
+
+import type { CoapMessage } from '../coap/message.ts'
+import { options, uintOf } from '../coap/message.ts'
+import { ownerOfName, type ShardPlace } from '../shard-place.ts'
+import { type Command, parseCommand } from './commands.ts'
+import { parsePath, textOfPath } from './path.ts'
+import type { KeptDevice } from './registration.ts'
+
+const maxObservations = 256
+
+interface Observation {
+  readonly command: Command
+  readonly token: Buffer
+}
+
+export class Observations {
+  /** By token. */
+  readonly #running = new Map<string, Observation>()
+  /**
+   * Stored before the number of shards changed: notifications with these tokens are passed to another shard. It rejects them, and the device
+   * ends these observations. They begin again with new tokens, one after the other.
+   */
+  readonly #misrouted = new Map<string, Observation>()
+
+  constructor(stored: KeptDevice['observations'], place: ShardPlace) {
+    for (const { fields, token } of stored) {
+      const command = parseCommand(Buffer.from(JSON.stringify(fields)))
+      if (typeof command === 'string') continue
+      const list = ownerOfName(token, place) === place.own ? this.#running : this.#misrouted
+      list.set(token, { command, token: Buffer.from(token, 'hex') })
+    }
+  }
+
+  /** As they are stored across restarts. */
+  get stored(): KeptDevice['observations'] {
+    return [...this.#running.values(), ...this.#misrouted.values()].map(({ command: { received: fields }, token }) => ({
+      fields,
+      token: token.toString('hex'),
+    }))
+  }
+
+  /** The command that began the observation with this token. */
+  commandOf(token: Buffer): Command | undefined {
+    return this.#running.get(token.toString('hex'))?.command
+  }
+
+  /** The token of a command that begins or ends the observation of a path, if that path is observed: both have the same token. */
+  tokenFor({ observes, path }: Command): Buffer | undefined {
+    if (observes === undefined) return undefined
+    const text = textOfPath(path)
+    for (const { command, token } of this.#running.values())
+      if (textOfPath(parsePath(command.pathText) ?? []) === text) return token
+    return undefined
+  }
+
+  /** The command of the next observation that must begin again. */
+  get nextToBegin(): Command | undefined {
+    const [first] = this.#misrouted.values()
+    return first?.command
+  }
+
+  /** A command that begins or ends an observation was sent. It replaces one of the same path that would begin again. */
+  noteSent({ pathText }: Command): void {
+    for (const [token, { command }] of this.#misrouted) if (command.pathText === pathText) this.#misrouted.delete(token)
+  }
+
+  /** The device has responded to a command; `known` is the result of `tokenFor`. */
+  noteResponse(command: Command, response: CoapMessage, known: Buffer | undefined): void {
+    const key = response.token.toString('hex')
+    if (command.observes === 'end' && known !== undefined) this.#running.delete(known.toString('hex'))
+    const isObserved = command.observes === 'begin' && uintOf(response, options.observe) !== undefined
+    const hasSpace = this.#running.size < maxObservations || this.#running.has(key)
+    if (isObserved && hasSpace) this.#running.set(key, { command, token: response.token })
+  }
+
+  /** The device has ended the observation with this token. */
+  delete(token: Buffer): void {
+    this.#running.delete(token.toString('hex'))
+  }
+
+  clear(): void {
+    this.#running.clear()
+    this.#misrouted.clear()
+  }
+}
