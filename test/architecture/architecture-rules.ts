@@ -132,6 +132,30 @@ export const architectureRules: ArchitectureRules = {
     },
   },
 
+  folders: {
+    maxFiles: 20,
+    large: {
+      // One file for each subject of the API.
+      'src/cli/ctl/commands': 26,
+      'src/contract/endpoints': 21,
+      'src/contract/endpoints/v5': 21,
+      'src/management/operations': 28,
+      'src/management/handlers': 23,
+      'src/node/api': 33,
+      // One file for each section of the configuration.
+      'src/config/settings': 24,
+      'src/bridges': 33,
+      'src/core/model': 27,
+      'src/management': 37,
+      'src/protocol': 26,
+      'src/rules/functions': 21,
+      'src/shard/rules': 26,
+      'src/storage': 30,
+      'src/transports': 43,
+    },
+    circular: ['access', 'cli', 'config', 'contract', 'gateways', 'management', 'rules', 'sinks', 'storage'],
+  },
+
   maxFileLines: 500,
   maxFunctionLines: 70,
 

@@ -26,6 +26,7 @@ const smallRules: ArchitectureRules = {
   parameters: { max: 2, allowed: { 'src/garage/index.ts': ['park'] } },
   wholeState: { type: 'House', files: ['src/attic/roof.ts'], callbacks: ['leave'] },
   libraryOwners: { ladder: 'src/attic/roof.ts', '@shop/lamp': 'src/garage/index.ts' },
+  folders: { maxFiles: 3, large: {}, circular: [] },
   maxFileLines: 20,
   maxFunctionLines: 5,
   forbiddenFileNames: ['utils'],
@@ -150,6 +151,22 @@ describe('inspectArchitecture', () => {
       'whole-state',
       /src\/attic\/roof\.ts of the list is not needed/,
     ],
+    [
+      'folders that import each other',
+      {
+        'src/hall/east/a.ts': `import '../west/a.ts'`,
+        'src/hall/west/a.ts': '',
+        'src/hall/west/b.ts': `import '../east/a.ts'`,
+      },
+      'folder',
+      /folders import each other: src\/hall\/east, src\/hall\/west/,
+    ],
+    [
+      'a folder with too many files',
+      { 'src/hall/a.ts': '', 'src/hall/b.ts': '', 'src/hall/c.ts': '' },
+      'folder',
+      /4 files in a folder, at most 3/,
+    ],
     ['a file for leftovers', { 'src/hall/utils.ts': '' }, 'file-name', /named utils/],
     ['a test file for leftovers', { 'test/utils.test.ts': '' }, 'file-name', /named utils/],
     [
@@ -229,6 +246,24 @@ describe('inspectArchitecture', () => {
     assert.deepEqual(
       inspect({}, { ...smallRules, exceptions }).map((violation) => violation.kind),
       ['stale-exception'],
+    )
+  })
+
+  test('allows large and circular folders of the list, until they are in order', () => {
+    const folders = { maxFiles: 3, large: { 'src/hall': 4 }, circular: ['garage'] }
+    const files = {
+      ...Object.fromEntries(['a', 'b', 'c'].map((name) => [`src/hall/${name}.ts`, ''])),
+      'src/garage/east/a.ts': `import '../west/a.ts'`,
+      'src/garage/west/a.ts': '',
+      'src/garage/west/b.ts': `import '../east/a.ts'`,
+    }
+    assert.deepEqual(inspect(files, { ...smallRules, folders }), [])
+    assert.deepEqual(
+      inspect({}, { ...smallRules, folders }).map(({ message }) => message),
+      [
+        'garage has no circular folders: remove it from the list',
+        '1 files, and the list allows 4: group them, or remove the folder from the list',
+      ],
     )
   })
 

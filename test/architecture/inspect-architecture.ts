@@ -10,6 +10,7 @@ import {
   type ParameterRules,
   type WholeStateRules,
 } from './inspect-parameters.ts'
+import { type FolderRules, inspectFolders } from './inspect-folders.ts'
 import { readSource, type SourceFile, type SourceImport } from './source-file.ts'
 
 export type ViolationKind =
@@ -19,6 +20,7 @@ export type ViolationKind =
   | 'entry-point'
   | 'missing-file'
   | 'cycle'
+  | 'folder'
   | 'long-file'
   | 'long-function'
   | 'parameters'
@@ -57,6 +59,7 @@ export interface ArchitectureRules {
     readonly entries: readonly string[]
     readonly libraries: Readonly<Record<string, readonly string[]>>
   }
+  readonly folders?: FolderRules
   readonly maxFileLines: number
   readonly maxFunctionLines: number
   readonly parameters?: ParameterRules
@@ -84,6 +87,7 @@ export function inspectArchitecture(root: string, rules: ArchitectureRules): Vio
     ...edges.flatMap((edge) => inspectEdge(edge, rules, sources)),
     ...(webPage === undefined ? [] : files.flatMap((file) => inspectWebPage(file, webPage))),
     ...(rules.parameters === undefined ? [] : inspectParameters(sources, rules.parameters)),
+    ...(rules.folders === undefined ? [] : folderViolations(sources, edges, rules, rules.folders)),
     ...(rules.wholeState === undefined ? [] : inspectWholeState(sources, rules.wholeState)),
   ]
   const isExcepted = (violation: Violation): boolean =>
@@ -92,6 +96,21 @@ export function inspectArchitecture(root: string, rules: ArchitectureRules): Vio
   const kept = edges.filter((edge) => !exceptedEdges.has(`${edge.from.path} ${edge.to}`))
   const all = [...found, ...findCycles(kept)]
   return [...all.filter((violation) => !isExcepted(violation)), ...staleExceptions(rules, all)]
+}
+
+function folderViolations(
+  sources: readonly SourceFile[],
+  edges: readonly Edge[],
+  { innerLayers }: ArchitectureRules,
+  rules: FolderRules,
+): Violation[] {
+  const imports = edges.map(({ from, to }) => ({ from: from.path, to }))
+  return inspectFolders(sources, { imports, rules, ordered: Object.keys(innerLayers) }).map(({ file, message }) => ({
+    kind: 'folder',
+    file,
+    line: 1,
+    message,
+  }))
 }
 
 function inspectFile(file: SourceFile, rules: ArchitectureRules): Violation[] {
