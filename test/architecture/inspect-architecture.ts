@@ -10,7 +10,7 @@ import {
   type ParameterRules,
   type WholeStateRules,
 } from './inspect-parameters.ts'
-import { type FolderRules, inspectFolders } from './inspect-folders.ts'
+import { type FileImport, type FolderRules, inspectFolders } from './inspect-folders.ts'
 import { readSource, type SourceFile, type SourceImport } from './source-file.ts'
 
 export type ViolationKind =
@@ -96,6 +96,13 @@ export function inspectArchitecture(root: string, rules: ArchitectureRules): Vio
   const kept = edges.filter((edge) => !exceptedEdges.has(`${edge.from.path} ${edge.to}`))
   const all = [...found, ...findCycles(kept)]
   return [...all.filter((violation) => !isExcepted(violation)), ...staleExceptions(rules, all)]
+}
+
+/** Returns the imports between files of `src/`. */
+export function readImports(root: string): FileImport[] {
+  return readTree(root, 'src')
+    .flatMap(edgesOf)
+    .map(({ from, to }) => ({ from: from.path, to }))
 }
 
 function folderViolations(
@@ -240,7 +247,8 @@ function inspectInnerLayer(
   return to > from ? report('inner-layer', `${edge.to} is in a higher layer of ${module}`) : []
 }
 
-function innerLayerOf(path: string, module: string, layers: readonly (readonly string[])[]): number | undefined {
+/** Returns the index of the layer of a file within its module; undefined: it has none. The entry point comes after the last one. */
+export function innerLayerOf(path: string, module: string, layers: readonly (readonly string[])[]): number | undefined {
   const inside = path.slice(`src/${module}/`.length).replace(/\.ts$/, '')
   if (inside === 'index') return layers.length
   const layer = layers.findIndex((paths) =>

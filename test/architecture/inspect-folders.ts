@@ -13,7 +13,7 @@ export interface FolderRules {
 }
 
 /** An import from a file to a file; paths are relative to the checkout. */
-export interface FolderImport {
+export interface FileImport {
   readonly from: string
   readonly to: string
 }
@@ -24,7 +24,7 @@ interface FolderProblem {
 }
 
 /** Returns the imports between folders of one module, without those of its entry point, as `from to`. */
-export function importsBetweenFolders(imports: readonly FolderImport[]): ReadonlyMap<string, ReadonlySet<string>> {
+export function importsBetweenFolders(imports: readonly FileImport[]): ReadonlyMap<string, ReadonlySet<string>> {
   const targets = new Map<string, Set<string>>()
   for (const { from, to } of imports) {
     const [, module] = from.split('/')
@@ -40,7 +40,7 @@ export function importsBetweenFolders(imports: readonly FolderImport[]): Readonl
 /** `ordered`: modules whose folders have layers, which other rules check. */
 export function inspectFolders(
   sources: readonly SourceFile[],
-  { imports, rules, ordered }: { imports: readonly FolderImport[]; rules: FolderRules; ordered: readonly string[] },
+  { imports, rules, ordered }: { imports: readonly FileImport[]; rules: FolderRules; ordered: readonly string[] },
 ): FolderProblem[] {
   const groups = circularGroups(importsBetweenFolders(imports)).filter(
     ([first = '']) => !ordered.includes(moduleOf(first)),
