@@ -28,18 +28,18 @@ export function limitError(subject: string, limit: string, maximum: number): Rul
 
 /** Measures how long an evaluation takes. */
 export interface EvaluationClock {
-  /** Time that the processor has worked for this thread, in milliseconds. It stands still while the thread waits. */
+  /** CPU time of this thread, in milliseconds. Time for which the thread waits is not included. */
   threadMs(): number
   /** Maximum time of one evaluation. */
   readonly maxEvaluationMs: number
 }
 
-/** Steps between two looks at the clock: some tens of microseconds of work. */
-const stepsBetweenLooks = 2_048
+/** Steps between two readings of the clock; they take less than 100 µs. */
+const stepsBetweenClockReads = 2_048
 
 /** Time limit of a part of an evaluation. */
 interface PartLimit {
-  /** Undefined: the clock was not looked at yet. */
+  /** Undefined: the clock was not read yet. */
   startMs: number | undefined
   readonly maxMs: number
   readonly message: string
@@ -50,28 +50,28 @@ interface PartLimit {
 export class Budget {
   #steps = maxSteps
   #bytes = maxCreatedBytes
-  /** When fewer steps than this remain, the clock is read, or no steps are left. */
-  #lookBelow: number
+  /** `#checkLimits` is called when fewer steps than this remain. */
+  #checkBelow: number
   readonly #clock: EvaluationClock | undefined
   #startMs: number | undefined
   #part: PartLimit | undefined
 
-  /** Without a clock, only the work is limited. Most evaluations end before the clock is looked at. */
+  /** Without a clock, only steps and bytes are limited. Most evaluations end before the first reading of the clock. */
   constructor(clock?: EvaluationClock) {
     this.#clock = clock
-    this.#lookBelow = clock === undefined ? 0 : maxSteps - stepsBetweenLooks
+    this.#checkBelow = clock === undefined ? 0 : maxSteps - stepsBetweenClockReads
   }
 
-  /** Counts work. Throws if the evaluation has done too much. */
+  /** Counts steps. Throws if the evaluation has no steps or no time left. */
   step(count: number): void {
     this.#steps -= count
-    if (this.#steps < this.#lookBelow) this.#look()
+    if (this.#steps < this.#checkBelow) this.#checkLimits()
   }
 
-  #look(): void {
+  #checkLimits(): void {
     if (this.#steps < 0) throw limitError('the rule does too much work for one message', 'maxSteps', maxSteps)
     if (this.#clock === undefined) return
-    this.#lookBelow = Math.max(0, this.#steps - stepsBetweenLooks)
+    this.#checkBelow = Math.max(0, this.#steps - stepsBetweenClockReads)
     const nowMs = this.#clock.threadMs()
     const { maxEvaluationMs } = this.#clock
     this.#startMs ??= nowMs
@@ -85,12 +85,12 @@ export class Budget {
     }
   }
 
-  /** Runs a part that has a time limit of its own. */
+  /** Runs a part of the evaluation that has its own time limit. */
   within<Result>(maxMs: number, message: string, work: () => Result): Result {
     if (this.#clock === undefined) return work()
     const outer = this.#part
     this.#part = { startMs: undefined, maxMs, message, outer }
-    this.#lookBelow = Math.max(this.#lookBelow, this.#steps - stepsBetweenLooks)
+    this.#checkBelow = Math.max(this.#checkBelow, this.#steps - stepsBetweenClockReads)
     try {
       return work()
     } finally {

@@ -1,4 +1,4 @@
-// Templates of actions: `${a.b}` and `${a[1]}` insert values, `${.}` and `${}` everything. All other text stays.
+// Templates of actions: `${a.b}` and `${a[1]}` insert values, `${.}` and `${}` insert all columns. All other text is unchanged.
 
 import { maxPathKeys, maxRenderedBytes } from './limits.ts'
 import { Budget, limitError } from './rule-error.ts'
@@ -7,7 +7,7 @@ import { textForm, joinTexts } from './values/text-form.ts'
 import { encodeJson } from './values/json-encode.ts'
 import { RuleFloat, type RuleMap, type RuleText, type RuleValue } from './values/value.ts'
 
-/** One inserted value. Without steps it is everything. */
+/** One placeholder. Without steps, it inserts all columns. */
 export interface Placeholder {
   /** The placeholder as written, with `${` and `}`. */
   readonly text: string
@@ -25,7 +25,7 @@ export interface CompiledTemplate {
 
 const placeholder = /\$\{([^{}]*)\}/g
 
-/** Compiles a template. What looks like a placeholder but has no path inside stays text. */
+/** Compiles a template. A `${…}` whose content is not a path is text. */
 export function compileTemplate(text: string): CompiledTemplate {
   const parts: (string | Placeholder)[] = []
   let at = 0
@@ -77,7 +77,7 @@ function render(parts: readonly (string | Placeholder)[], data: RuleMap): RuleTe
   return joinTexts(texts, budget)
 }
 
-/** A value without the kinds of the rule language: what services take as it is. */
+/** A value of a JavaScript type that the clients of services accept: no `RuleFloat`, array or map of the rule engine. */
 export type PlainRuleValue = undefined | null | boolean | number | bigint | string | Uint8Array
 
 /** Returns a float as a number, and arrays and maps as JSON. Throws RuleError if the JSON would be too large. */

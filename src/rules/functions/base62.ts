@@ -13,7 +13,8 @@ export const maxBase62Bytes = 16_384
 const maxDigits = Math.ceil((maxBase62Bytes * 8) / bitsPerDigit) + 1
 
 export function encodeBase62(bytes: Uint8Array): string {
-  if (bytes.length > maxBase62Bytes) throw new RuleError(`base62: the value has more than ${maxBase62Bytes} bytes`)
+  if (bytes.length > maxBase62Bytes)
+    throw new RuleError(`base62_encode: the value has more than ${maxBase62Bytes} bytes`)
   const firstOther = bytes.findIndex((byte) => byte !== 0)
   const zeros = firstOther < 0 ? bytes.length : firstOther
   if (zeros === bytes.length) return '0'.repeat(zeros)
@@ -25,7 +26,7 @@ export function encodeBase62(bytes: Uint8Array): string {
 
 export function decodeBase62(text: string): Uint8Array {
   if (!/^[0-9A-Za-z]*$/.test(text)) throw new RuleError('base62_decode: the text is not base62')
-  if (text.length > maxDigits) throw new RuleError(`base62: the text has more than ${maxDigits} digits`)
+  if (text.length > maxDigits) throw new RuleError(`base62_decode: the text has more than ${maxDigits} digits`)
   const zeros = text.length - text.replace(/^0+/, '').length
   if (zeros === text.length) return Buffer.alloc(zeros)
   const hex = numberOf(text.slice(zeros)).toString(16)

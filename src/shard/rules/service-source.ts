@@ -27,16 +27,16 @@ export interface ServiceSourceDependencies {
   fail(error: unknown): void
 }
 
-const firstPauseMs = 1_000
-/** Maximum size of a packet without payload and properties. */
-const packetOverhead = 1_024
+const firstReconnectDelayMs = 1_000
+/** Estimated bytes of a PUBLISH packet besides its topic, properties and payload, with the prefix of `$sources/` topics. */
+const packetOverheadBytes = 1_024
 const maxPropertyBytes = 65_535
 
 export class ServiceSource {
   readonly #dependencies: ServiceSourceDependencies
   readonly #backoff: Backoff
   #connection: SourceConnection | undefined
-  #pause: { cancel(): void } | undefined
+  #reconnectTimer: { cancel(): void } | undefined
   /** Number of the current connection. */
   #generation = 0
   #state: SourceReport['state'] = 'disconnected'
@@ -47,7 +47,7 @@ export class ServiceSource {
 
   constructor(dependencies: ServiceSourceDependencies) {
     this.#dependencies = dependencies
-    this.#backoff = new Backoff(firstPauseMs, () => dependencies.random())
+    this.#backoff = new Backoff(firstReconnectDelayMs, () => dependencies.random())
   }
 
   start(): void {
@@ -56,8 +56,8 @@ export class ServiceSource {
 
   stop(why: string): void {
     this.#generation++
-    this.#pause?.cancel()
-    this.#pause = undefined
+    this.#reconnectTimer?.cancel()
+    this.#reconnectTimer = undefined
     this.#dependencies.publisher.close()
     this.#closeConnection()
     this.#setState('disconnected', why)
@@ -72,33 +72,33 @@ export class ServiceSource {
   async #open(): Promise<void> {
     const generation = ++this.#generation
     this.#setState('connecting', this.#lastError)
-    const isPresent = (): boolean => generation === this.#generation
+    const isCurrent = (): boolean => generation === this.#generation
     try {
-      const connection = await this.#dependencies.open(this.#callbacks(isPresent))
-      if (isPresent()) this.#connection = connection
+      const connection = await this.#dependencies.open(this.#callbacks(isCurrent))
+      if (isCurrent()) this.#connection = connection
       else await connection.close()
     } catch (error) {
-      if (isPresent()) this.#reopen(error)
+      if (isCurrent()) this.#reopen(error)
     }
   }
 
   /** Callbacks of a connection. They have no effect after the connection was replaced. */
-  #callbacks(isPresent: () => boolean): SourceCallbacks {
+  #callbacks(isCurrent: () => boolean): SourceCallbacks {
     return {
       take: async (message) => {
-        if (!isPresent()) throw new Error('the source has another connection, or is stopped')
+        if (!isCurrent()) throw new Error('the source has another connection, or is stopped')
         return await this.#take(message)
       },
       noteDropped: (why) => {
-        if (isPresent()) this.#drop(why)
+        if (isCurrent()) this.#drop(why)
       },
       noteConnected: () => {
-        if (!isPresent()) return
+        if (!isCurrent()) return
         this.#backoff.reset()
         this.#setState('connected', '')
       },
       noteFailed: (error) => {
-        if (isPresent()) this.#reopen(error)
+        if (isCurrent()) this.#reopen(error)
       },
     }
   }
@@ -108,7 +108,7 @@ export class ServiceSource {
     this.#lastError = messageOf(error)
     this.#closeConnection()
     this.#setState('disconnected', this.#lastError)
-    this.#pause = this.#dependencies.after(this.#backoff.nextMs(), () => this.start())
+    this.#reconnectTimer = this.#dependencies.after(this.#backoff.nextMs(), () => this.start())
   }
 
   #closeConnection(): void {
@@ -125,7 +125,7 @@ export class ServiceSource {
     return true
   }
 
-  /** Undefined if this broker can never accept the message. */
+  /** Returns undefined, and counts the message as dropped, if this broker can never accept it. */
   #messageOf({ topic, payload, properties, name }: ReceivedMessage): SourceMessage | undefined {
     const { id } = this.#dependencies
     const topicName = parseTopicName(sourceTopicPrefix(id) + topic)
@@ -133,11 +133,21 @@ export class ServiceSource {
       (sum, [key, text]) => sum + Buffer.byteLength(key) + Buffer.byteLength(text) + 5,
       0,
     )
-    const bytes = payload.length + propertyBytes + Buffer.byteLength(topic) + packetOverhead
-    const isTooLarge = bytes > this.#dependencies.maxPacketBytes() || propertyBytes > maxPropertyBytes
-    if (topicName !== undefined && !isTooLarge) return { topic: topicName, payload, properties }
-    this.#drop(`${name} has ${bytes} bytes: the maximum is mqtt.max_packet_size`)
-    return undefined
+    const bytes = payload.length + propertyBytes + Buffer.byteLength(topic) + packetOverheadBytes
+    const maxBytes = this.#dependencies.maxPacketBytes()
+    if (topicName === undefined) {
+      this.#drop(`${name}: the topic ${JSON.stringify(topic)} is not a valid topic name`)
+      return undefined
+    }
+    if (propertyBytes > maxPropertyBytes) {
+      this.#drop(`${name} has ${propertyBytes} bytes of properties; maximum ${maxPropertyBytes}`)
+      return undefined
+    }
+    if (bytes > maxBytes) {
+      this.#drop(`${name} has ${bytes} bytes; maximum ${maxBytes}: increase mqtt.max_packet_size`)
+      return undefined
+    }
+    return { topic: topicName, payload, properties }
   }
 
   #drop(why: string): void {

@@ -18,7 +18,7 @@ export type HttpConnector = NamedValue<ConnectorsConfig['http']>
 export type HttpAction = NamedValue<ActionsConfig['http']>
 
 const pathAttribute = 'path'
-const headerAttribute = 'header '
+const headerAttributePrefix = 'header '
 
 /** Status codes after which another attempt may succeed. */
 const retriedStatuses = new Set([408, 425, 429])
@@ -39,7 +39,7 @@ export const httpSinkType: SinkType<HttpAction, HttpConnector> = {
       const attributes: (readonly [string, string])[] = []
       if (path.parts.length > 0) attributes.push([pathAttribute, textOf(path.render(data), 'the path')])
       for (const { name, value } of headers)
-        attributes.push([headerAttribute + name, textOf(value.render(data), `the header ${name}`)])
+        attributes.push([headerAttributePrefix + name, textOf(value.render(data), `the header ${name}`)])
       return { payload: bytesOfText(text), attributes }
     }
   },
@@ -56,8 +56,8 @@ class HttpSink implements Sink {
   /** The path of the previous entry, and the path of its request. */
   #lastPath: { readonly text: string; readonly path: string }
   readonly #headers: Readonly<Record<string, string>>
-  /** Returns why no request can be sent with the configured headers. */
-  readonly #problem: WriteOutcome | undefined
+  /** Outcome of every entry if a configured header is invalid; undefined: the headers are valid. */
+  readonly #invalidHeader: WriteOutcome | undefined
   readonly #method: string
   readonly #hasBody: boolean
 
@@ -66,8 +66,8 @@ class HttpSink implements Sink {
     this.#path = this.#url.pathname + this.#url.search
     this.#lastPath = { text: '', path: this.#path }
     this.#headers = { 'content-type': 'application/json', ...lowerCase(connector.headers) }
-    this.#problem = Object.entries(this.#headers)
-      .map(problemOfHeader)
+    this.#invalidHeader = Object.entries(this.#headers)
+      .map(outcomeOfInvalidHeader)
       .find((problem) => problem !== undefined)
     this.#method = action.parameters.method.toUpperCase()
     this.#hasBody = this.#method === 'POST' || this.#method === 'PUT'
@@ -88,16 +88,16 @@ class HttpSink implements Sink {
   async #send({ payload, attributes }: SpoolEntry): Promise<WriteOutcome> {
     let path = this.#path
     let headers = this.#headers
-    let problem = this.#problem
+    let problem = this.#invalidHeader
     for (const [name, value] of attributes) {
       if (name === pathAttribute) {
-        const found = this.#pathFor(value)
-        if (found === undefined) return { outcome: 'refused', why: 'the path gives no address of the service' }
-        path = found
-      } else if (name.startsWith(headerAttribute)) {
-        const header = name.slice(headerAttribute.length).toLowerCase()
+        const encoded = this.#encodePath(value)
+        if (encoded === undefined) return { outcome: 'refused', why: whyInvalidPath(value) }
+        path = encoded
+      } else if (name.startsWith(headerAttributePrefix)) {
+        const header = name.slice(headerAttributePrefix.length).toLowerCase()
         headers = { ...headers, [header]: value }
-        problem ??= problemOfHeader([header, value])
+        problem ??= outcomeOfInvalidHeader([header, value])
       }
     }
     if (problem !== undefined) return problem
@@ -110,8 +110,8 @@ class HttpSink implements Sink {
     return { outcome: status >= 500 || retriedStatuses.has(status) ? 'retry' : 'refused', why }
   }
 
-  /** Encodes a path so that it cannot lead to another host. */
-  #pathFor(text: string): string | undefined {
+  /** Returns the encoded path of the request; undefined if the URL is invalid or has another host. */
+  #encodePath(text: string): string | undefined {
     if (text === this.#lastPath.text) return this.#lastPath.path
     const base = this.#url.href.replace(/\/$/, '')
     const separator = text.startsWith('/') || text.startsWith('?') ? '' : '/'
@@ -138,7 +138,12 @@ function lowerCase(headers: ReadonlyMap<string, string>): Record<string, string>
   return Object.fromEntries([...headers].map(([name, value]) => [name.toLowerCase(), value]))
 }
 
-function problemOfHeader([name, value]: readonly [string, string]): WriteOutcome | undefined {
+function whyInvalidPath(path: string): string {
+  const problem = 'is not a valid path or leads to another host than url of the connector'
+  return `the path ${JSON.stringify(path)} ${problem}: change parameters.path`
+}
+
+function outcomeOfInvalidHeader([name, value]: readonly [string, string]): WriteOutcome | undefined {
   if (!/[^\t\x20-\x7e\x80-\xff]/.test(value)) return undefined
   return { outcome: 'refused', why: `the header ${name} has a forbidden character` }
 }

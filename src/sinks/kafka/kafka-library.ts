@@ -1,5 +1,5 @@
-// A small interface to the Kafka client library. Failures are thrown: the spool retries, so the library must not. A client is
-// replaced after its first failure without a response of a broker.
+// A small interface to the Kafka client library. Errors are thrown. A producer does not retry, because the action queue does; a
+// consumer retries once. The caller replaces a client after the first error without a response of a Kafka broker.
 
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
@@ -53,9 +53,9 @@ type Library = typeof KafkaLibrary
 const keepAliveMs = 30_000
 const brokerPort = 9_092
 const zstdCodec = 4
-const heartbeatsPerSession = 10
+const heartheartbeatTimerPerSession = 10
 const maxFetchWaitMs = 500
-const maxGoodbyeMs = 2_000
+const maxDisconnectMs = 2_000
 
 export async function openKafkaProducer(settings: KafkaProducerSettings): Promise<KafkaProducer> {
   const library = await load()
@@ -93,7 +93,8 @@ export async function openKafkaProducer(settings: KafkaProducerSettings): Promis
       }
       const { topics } = await admin.fetchTopicMetadata({ topics: [topic] })
       const partitions = topics.find(({ name }) => name === topic)?.partitions ?? []
-      if (!partitions.some(({ leader }) => leader >= 0)) throw new Error(`the topic ${topic} has no leader`)
+      if (!partitions.some(({ leader }) => leader >= 0))
+        throw new Error(`no partition of the topic ${topic} has a leader: create the topic, or check the Kafka brokers`)
     },
     close,
   }
@@ -120,7 +121,7 @@ export interface ConsumedRecord {
 export interface ConsumerCallbacks {
   /** Resolves when the results of rules are stored; then the offsets are committed. Rejects: Kafka delivers the records again. */
   take(records: readonly ConsumedRecord[]): Promise<void>
-  /** The group has assigned partitions to this member. */
+  /** Called when the group has assigned partitions to this member. */
   noteJoined(): void
   /** Called when the consumer has failed and reads no more. */
   noteFailed(error: unknown): void
@@ -141,13 +142,13 @@ export async function openKafkaConsumer(
   const consumer = kafka.consumer({
     groupId,
     sessionTimeout,
-    heartbeatInterval: Math.max(1, Math.floor(sessionTimeout / heartbeatsPerSession)),
+    heartbeatInterval: Math.max(1, Math.floor(sessionTimeout / heartheartbeatTimerPerSession)),
     maxBytesPerPartition: maxBytes,
     maxWaitTimeInMs: maxFetchWaitMs,
     retry: { retries: 1, initialRetryTime: 100, restartOnFailure: async () => false },
   })
   const close = async (): Promise<void> => {
-    await Promise.race([consumer.disconnect().catch(() => {}), delay(maxGoodbyeMs)])
+    await Promise.race([consumer.disconnect().catch(() => {}), delay(maxDisconnectMs)])
     sockets.destroy()
   }
   consumer.on(consumer.events.GROUP_JOIN, () => callbacks.noteJoined())
@@ -174,12 +175,15 @@ async function takeBatch(
   sessionTimeoutMs: number,
 ): Promise<void> {
   const { topic, partition, messages } = payload.batch
-  // Rules may wait for a full spool. A heartbeat keeps this member in the group.
-  const beats = setInterval(() => void payload.heartbeat().catch(() => {}), sessionTimeoutMs / heartbeatsPerSession)
+  // A full action queue may delay the rules. Heartbeats keep this member in the group.
+  const heartbeatTimer = setInterval(
+    () => void payload.heartbeat().catch(() => {}),
+    sessionTimeoutMs / heartheartbeatTimerPerSession,
+  )
   try {
     await callbacks.take(messages.map((message) => consumedRecord(topic, partition, message)))
   } finally {
-    clearInterval(beats)
+    clearInterval(heartbeatTimer)
   }
   const last = messages.at(-1)?.offset
   if (last === undefined || payload.isStale()) return
@@ -246,7 +250,7 @@ function clientOf(
   return { kafka, sockets }
 }
 
-/** The connections of one client. The library does not close connections without a response. */
+/** The connections of one client. The library does not close a connection whose Kafka broker does not respond, so this class does. */
 class Sockets {
   readonly #open = new Set<Socket>()
 

@@ -44,12 +44,13 @@ const defaultPort = 1_883
 const defaultTlsPort = 8_883
 const topicAttribute = 'topic'
 const flagsAttribute = 'flags'
-/** A message that was alone in flight when the connection ended is refused after this number of times. */
-const maxEndsAlone = 3
-const maxClientId31 = 23
+/** If the connection ends this many times while the same message is the only one in flight, the message is refused. */
+const maxConnectionEndsPerMessage = 3
+/** MQTT 3.1 allows client IDs of at most 23 characters; a hash replaces longer ones. */
+const maxClientIdLengthOfMqtt31 = 23
 const done: WriteOutcome = { outcome: 'done' }
 
-/** Reasons that may not apply later: the message is sent again. */
+/** Reason codes of temporary errors: the message is sent again. */
 const temporaryReasons: ReadonlySet<number> = new Set([
   reasonCodes.serverUnavailable,
   reasonCodes.serverBusy,
@@ -64,7 +65,7 @@ export const mqttSinkType: SinkType<MqttAction, MqttConnector> = {
   problemOfConnector: (connector) => problemOfServer(connector, defaultPort),
 
   problemOfAction({ parameters: { topic, qos, retain } }, compile) {
-    if (topic === '') return 'parameters.topic: write the topic there, such as plant/${topic}'
+    if (topic === '') return 'parameters.topic is empty: write a topic or a template such as plant/${topic}'
     if (isFixed(qos, compile) && !['0', '1', '2'].includes(qos))
       return 'parameters.qos: write 0, 1, 2 or a template such as ${qos}'
     if (isFixed(retain, compile) && !['true', 'false'].includes(retain))
@@ -88,7 +89,7 @@ export const mqttSinkType: SinkType<MqttAction, MqttConnector> = {
   open: (connector, _, context) => new MqttSink(() => openPublisher(settingsOf(connector, context)), context),
 }
 
-/** Undefined: the remote broker accepts a connection. */
+/** Returns why the remote broker does not accept a connection or does not respond; undefined: it does both. */
 export async function checkMqtt(connector: MqttConnector, timeoutMs: number): Promise<string | undefined> {
   const context = { action: 'mqtt:probe', shard: 0, requestTimeoutMs: timeoutMs }
   const settings = settingsOf({ ...connector, connect_timeout: timeoutMs }, context)
@@ -143,10 +144,10 @@ export type MqttConnection = Pick<MqttPublisher, 'isOpen' | 'publish' | 'ping' |
 export class MqttSink implements Sink {
   readonly #requestTimeoutMs: number
   readonly #connection: LazyConnection<MqttConnection>
-  /** A connection has ended with messages in flight: one of them may be the reason, so they are sent one at a time. */
-  #isCautious = false
-  /** The message that was alone in flight when the connection ended. */
-  #suspect: { readonly payload: Buffer; ends: number } | undefined
+  /** True after a connection ended with messages in flight: one of them may be the reason, so they are sent one at a time. */
+  #sendsOneByOne = false
+  /** The message that was the only one in flight when the connection ended. */
+  #onlyInFlight: { readonly payload: Buffer; ends: number } | undefined
 
   constructor(open: () => Promise<MqttConnection>, { requestTimeoutMs }: Pick<SinkContext, 'requestTimeoutMs'>) {
     this.#requestTimeoutMs = requestTimeoutMs
@@ -163,7 +164,7 @@ export class MqttSink implements Sink {
     const why = `no response within ${this.#requestTimeoutMs} ms`
     const late = setTimeout(() => publisher.close(why), this.#requestTimeoutMs)
     try {
-      return await (this.#isCautious ? this.#sendEach(publisher, batch) : this.#sendTogether(publisher, batch))
+      return await (this.#sendsOneByOne ? this.#sendEach(publisher, batch) : this.#sendTogether(publisher, batch))
     } finally {
       clearTimeout(late)
     }
@@ -207,16 +208,16 @@ export class MqttSink implements Sink {
     return outcomes
   }
 
-  /** After a failure the remaining entries are not sent. */
+  /** Sends one entry at a time. After a failure, the remaining entries are not sent. */
   async #sendEach(publisher: MqttConnection, batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
     const outcomes: WriteOutcome[] = []
     for (const entry of batch) {
       const [outcome] = await this.#sendTogether(publisher, [entry])
-      if (outcome.outcome === 'done') this.#isCautious = false
-      const judged = this.#judge(entry, outcome)
-      outcomes.push(judged)
+      if (outcome.outcome === 'done') this.#sendsOneByOne = false
+      const final = this.#outcomeOfSingleMessage(entry, outcome)
+      outcomes.push(final)
       if (!publisher.isOpen) {
-        const why = 'why' in judged ? judged.why : ''
+        const why = 'why' in final ? final.why : ''
         return batch.map((_, index) => outcomes[index] ?? { outcome: 'retry', why })
       }
     }
@@ -224,16 +225,16 @@ export class MqttSink implements Sink {
   }
 
   #noteEnd(outcome: WriteOutcome | EndedOutcome): WriteOutcome | EndedOutcome {
-    if ('ended' in outcome && outcome.ended !== 'this-side') this.#isCautious = true
+    if ('ended' in outcome && outcome.ended !== 'this-side') this.#sendsOneByOne = true
     return outcome
   }
 
-  /** Returns the outcome of a message that was alone in flight. */
-  #judge({ payload }: SpoolEntry, outcome: WriteOutcome | EndedOutcome): WriteOutcome {
+  /** Returns the outcome of a message that was the only one in flight. */
+  #outcomeOfSingleMessage({ payload }: SpoolEntry, outcome: WriteOutcome | EndedOutcome): WriteOutcome {
     if (!('ended' in outcome) || outcome.ended === 'this-side') return outcome
-    if (this.#suspect?.payload.equals(payload) !== true) this.#suspect = { payload, ends: 0 }
-    this.#suspect.ends++
-    const isReason = outcome.ended === 'for-packet' || this.#suspect.ends >= maxEndsAlone
+    if (this.#onlyInFlight?.payload.equals(payload) !== true) this.#onlyInFlight = { payload, ends: 0 }
+    this.#onlyInFlight.ends++
+    const isReason = outcome.ended === 'for-packet' || this.#onlyInFlight.ends >= maxConnectionEndsPerMessage
     return isReason ? { outcome: 'refused', why: outcome.why } : outcome
   }
 }
@@ -291,13 +292,13 @@ function fileOf(file: string | undefined): string | undefined {
   return file === undefined || file === '' ? undefined : resolve(file)
 }
 
-/** Each sink has its own client ID: a broker closes one of two connections with the same one. */
+/** Each sink has its own client ID: a broker closes one of two connections with the same client ID. */
 function clientIdOf(
   { clientid_prefix: prefix = 'godwit' }: MqttConnector,
   { action, shard }: Pick<SinkContext, 'action' | 'shard'>,
   version: ProtocolVersion,
 ): string {
   const own = `${prefix}-${action.slice(action.indexOf(':') + 1)}-${shard}-${randomBytes(4).toString('hex')}`
-  if (version !== 3 || own.length <= maxClientId31) return own
-  return `godwit-${createHash('sha256').update(own).digest('hex')}`.slice(0, maxClientId31)
+  if (version !== 3 || own.length <= maxClientIdLengthOfMqtt31) return own
+  return `godwit-${createHash('sha256').update(own).digest('hex')}`.slice(0, maxClientIdLengthOfMqtt31)
 }

@@ -83,7 +83,7 @@ export class SqliteThread {
       execArgv: ['--disable-warning=ExperimentalWarning'],
       resourceLimits: { maxOldGenerationSizeMb: maxHeapMb },
     })
-    let why = 'the thread of the file has ended'
+    let why = `the SQLite thread of ${this.path} has ended; the next request starts it again`
     worker.on('message', (response: SqliteResponse) => {
       this.#pending.get(response.id)?.resolve(response)
       this.#pending.delete(response.id)

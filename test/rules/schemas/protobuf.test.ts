@@ -313,7 +313,7 @@ describe('texts that are not a Protobuf schema', () => {
     ['syntax = "proto3"; message A { string s = 1 [x = "', /unexpected character/],
     ['enum E { A = 0; }', /defines no message/],
     ['', /defines no message/],
-    ['message A {} message A {}', /there is a type 'A' already/],
+    ['message A {} message A {}', /the type 'A' is defined twice/],
     ['message A { '.repeat(150), /limit maxSchemaDepth/],
     [
       `syntax = "proto3"; message A { ${Array.from({ length: 11_000 }, (_, n) => `int32 f${n}=${n + 1};`).join('')} }`,

@@ -133,7 +133,7 @@ class AvroParser {
 
   #define<Type extends AvroType & { readonly name: string }>(type: Type, place: Place): Type {
     if (this.#named.has(type.name) || primitives.has(type.name))
-      throw new SchemaError(inner(place, 'name'), `there is a type ${quoted(type.name)} already`)
+      throw new SchemaError(inner(place, 'name'), `the type ${quoted(type.name)} is defined twice: rename one`)
     this.#named.set(type.name, type)
     return type
   }

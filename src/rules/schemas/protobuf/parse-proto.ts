@@ -1,53 +1,56 @@
-// Reads a .proto text of proto2 or proto3. Services, options, extensions and reserved ranges are read and mean nothing here.
+// Reads a .proto text of proto2 or proto3. Services, options (except `packed`), extensions and reserved ranges are skipped.
 
 import { maxSchemaDepth } from '../../limits.ts'
 import { NodeCounter, SchemaError } from '../schema.ts'
 import { ProtoTokens, type ProtoToken } from './proto-tokens.ts'
 
 /** A field before its type is looked up. */
-export interface WrittenField {
+export interface ParsedField {
   readonly name: ProtoToken
   readonly number: number
   readonly label: 'required' | 'optional' | 'repeated' | 'implicit' | 'map'
   readonly type: ProtoToken
   readonly keyType: ProtoToken | undefined
-  /** Value of the option `packed`; undefined: the option is not written. */
+  /** Value of the option `packed`; undefined: the field does not have the option. */
   readonly isPacked: boolean | undefined
   readonly oneof: string | undefined
 }
 
-export interface WrittenMessage {
+export interface ParsedMessage {
   readonly kind: 'message'
   /** With the names of the messages around it, without the package. */
   readonly name: string
-  readonly fields: readonly WrittenField[]
+  /** Position of the name in the text. */
+  readonly at: number
+  readonly fields: readonly ParsedField[]
 }
 
-export interface WrittenEnum {
+export interface ParsedEnum {
   readonly kind: 'enum'
   readonly name: string
+  readonly at: number
   readonly values: readonly { readonly name: string; readonly number: number }[]
 }
 
-export interface WrittenProto {
+export interface ParsedProto {
   readonly source: string
   readonly isProto3: boolean
   readonly packageName: string
-  readonly types: readonly (WrittenMessage | WrittenEnum)[]
+  readonly types: readonly (ParsedMessage | ParsedEnum)[]
 }
 
 /** Throws SchemaError with line and column. */
-export function parseProto(source: string): WrittenProto {
+export function parseProto(source: string): ParsedProto {
   return new ProtoParser(source).file()
 }
 
 const maxFieldNumber = 536_870_911
-/** Numbers that Protobuf has for itself. */
+/** Field numbers that Protobuf reserves for its own use. */
 const reserved = { from: 19_000, to: 19_999 }
 
 class ProtoParser {
   readonly #tokens: ProtoTokens
-  readonly #types: (WrittenMessage | WrittenEnum)[] = []
+  readonly #types: (ParsedMessage | ParsedEnum)[] = []
   readonly #nodes = new NodeCounter()
   #isProto3 = false
   #package = ''
@@ -56,7 +59,7 @@ class ProtoParser {
     this.#tokens = new ProtoTokens(source)
   }
 
-  file(): WrittenProto {
+  file(): ParsedProto {
     if (this.#tokens.takeIf('syntax')) this.#syntax()
     while (this.#tokens.next.kind !== 'end') this.#definition()
     return {
@@ -114,14 +117,15 @@ class ProtoParser {
       const summary = `messages are nested too deeply: limit maxSchemaDepth is ${maxSchemaDepth}`
       throw new SchemaError({ source: this.#tokens.source, at }, summary)
     }
-    const name = around + this.#tokens.name('the name of a message').text
-    const fields: WrittenField[] = []
-    this.#types.push({ kind: 'message', name, fields })
+    const { text, at: nameAt } = this.#tokens.name('the name of a message')
+    const name = around + text
+    const fields: ParsedField[] = []
+    this.#types.push({ kind: 'message', name, at: nameAt, fields })
     this.#tokens.expect('{')
     while (!this.#tokens.takeIf('}')) this.#member(name, fields, depth)
   }
 
-  #member(message: string, fields: WrittenField[], depth: number): void {
+  #member(message: string, fields: ParsedField[], depth: number): void {
     const { text } = this.#tokens.next
     switch (text) {
       case ';':
@@ -147,7 +151,7 @@ class ProtoParser {
     }
   }
 
-  #oneof(fields: WrittenField[]): void {
+  #oneof(fields: ParsedField[]): void {
     this.#tokens.take()
     const { text: oneof } = this.#tokens.name('the name of a oneof')
     this.#tokens.expect('{')
@@ -157,7 +161,7 @@ class ProtoParser {
     }
   }
 
-  #mapField(): WrittenField {
+  #mapField(): ParsedField {
     this.#tokens.take()
     this.#tokens.expect('<')
     const keyType = this.#tokens.name('the type of the keys')
@@ -167,14 +171,14 @@ class ProtoParser {
     return { ...this.#rest(), label: 'map', type, keyType, isPacked: undefined, oneof: undefined }
   }
 
-  #field(oneof: string | undefined): WrittenField {
+  #field(oneof: string | undefined): ParsedField {
     const label = oneof === undefined ? this.#label() : 'optional'
     if (this.#tokens.next.text === 'group') throw this.#tokens.error('groups are not supported: expected a type')
     const type = this.#tokens.qualifiedName('the type of a field')
     return { label, type, keyType: undefined, oneof, ...this.#rest() }
   }
 
-  #label(): WrittenField['label'] {
+  #label(): ParsedField['label'] {
     for (const label of ['optional', 'repeated', 'required'] as const) {
       if (this.#tokens.next.text !== label) continue
       if (label === 'required' && this.#isProto3)
@@ -186,8 +190,8 @@ class ProtoParser {
     return 'implicit'
   }
 
-  /** Name, number and options. */
-  #rest(): Pick<WrittenField, 'name' | 'number' | 'isPacked'> {
+  /** Reads the name, number and options of a field. */
+  #rest(): Pick<ParsedField, 'name' | 'number' | 'isPacked'> {
     this.#count()
     const name = this.#tokens.name('the name of a field')
     this.#tokens.expect('=')
@@ -203,7 +207,7 @@ class ProtoParser {
     return { name, number, isPacked }
   }
 
-  /** `[packed = true, …]` */
+  /** Reads `[packed = true, …]`. Returns the value of `packed`; undefined: there is none. */
   #options(): boolean | undefined {
     if (this.#tokens.next.text !== '[') return undefined
     let isPacked: boolean | undefined
@@ -222,9 +226,10 @@ class ProtoParser {
   #enum(around: string): void {
     this.#count()
     this.#tokens.take()
-    const name = around + this.#tokens.name('the name of an enum').text
+    const { text: ownName, at } = this.#tokens.name('the name of an enum')
+    const name = around + ownName
     const values: { name: string; number: number }[] = []
-    this.#types.push({ kind: 'enum', name, values })
+    this.#types.push({ kind: 'enum', name, at, values })
     this.#tokens.expect('{')
     while (!this.#tokens.takeIf('}')) {
       const { text } = this.#tokens.next
@@ -244,7 +249,7 @@ class ProtoParser {
     return { name, number }
   }
 
-  /** Up to the semicolon that ends it; values of options may have braces. */
+  /** Skips up to the semicolon that ends the statement. Values of options may have braces. */
   #skipStatement(): void {
     let depth = 0
     for (;;) {
