@@ -1,6 +1,6 @@
 // The payload of Sparkplug B, versions 2.2 and 3.0. Extensions are skipped, as all unknown fields are.
 
-import { compileProto } from './link-proto.ts'
+import { compileProto } from './compile-proto.ts'
 import type { ProtoMessages } from './proto-types.ts'
 
 /** Fields of a value of a single type, from a number on. */
