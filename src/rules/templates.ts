@@ -1,7 +1,7 @@
 // Templates of actions: `${a.b}` and `${a[1]}` insert values, `${.}` and `${}` insert all columns. All other text is unchanged.
 
-import { maxPathKeys, maxRenderedBytes } from './limits.ts'
-import { Budget, limitError } from './rule-error.ts'
+import { maxPathKeys, maxRenderedBytes } from './budget/limits.ts'
+import { Budget, limitError } from './budget/rule-error.ts'
 import { readKey, readPosition, type Step } from './values/access.ts'
 import { textForm, joinTexts } from './values/text-form.ts'
 import { encodeJson } from './values/json-encode.ts'

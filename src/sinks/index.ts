@@ -20,10 +20,10 @@ export {
   type SourceSettings,
   type SourceTypeName,
   sourceTypes,
-} from './sources/source-types.ts'
+} from './registry/source-types.ts'
 export { checkMqtt } from './mqtt/mqtt-sink.ts'
 export { problemOfServer } from './service-address.ts'
 export { messageOf } from './service-responses.ts'
 export { joinResult } from './stored-result.ts'
 export { type DeadLetter, deadLetterOf, DeadLetters } from './dead-letters.ts'
-export { sinkTypes, type ActionSettings, type ConnectorSettings, type SinkTypeName } from './sink-types.ts'
+export { sinkTypes, type ActionSettings, type ConnectorSettings, type SinkTypeName } from './registry/sink-types.ts'

@@ -148,12 +148,10 @@ export const architectureRules: ArchitectureRules = {
       'src/core/model': 27,
       'src/management': 37,
       'src/protocol': 26,
-      'src/rules/functions': 21,
-      'src/shard/rules': 26,
       'src/storage': 30,
       'src/transports': 43,
     },
-    circular: ['access', 'cli', 'config', 'contract', 'gateways', 'management', 'rules', 'sinks', 'storage'],
+    circular: ['access', 'cli', 'config', 'contract', 'management', 'storage'],
   },
 
   maxFileLines: 500,

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodeJson, RuleError, valueAsJson } from '../../src/rules/index.ts'
 import { compileJq, runJq } from '../../src/rules/jq/run-jq.ts'
-import { Budget } from '../../src/rules/rule-error.ts'
+import { Budget } from '../../src/rules/budget/rule-error.ts'
 import { Random } from '../protocol/fuzz/random.ts'
 
 /** Program, input, outputs separated by a bar; `!` begins the message of an error. */

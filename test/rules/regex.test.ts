@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { Regex } from '../../src/rules/regex/regex.ts'
-import { Budget, RuleError } from '../../src/rules/rule-error.ts'
+import { Budget, RuleError } from '../../src/rules/budget/rule-error.ts'
 import { fc } from '../properties.ts'
 
 const seed = 20_261_123

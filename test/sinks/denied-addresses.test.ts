@@ -11,7 +11,7 @@ import {
   type ConnectorSettings,
   sinkTypes,
   type SinkTypeName,
-} from '../../src/sinks/sink-types.ts'
+} from '../../src/sinks/registry/sink-types.ts'
 import { denyAddresses } from '../../src/transports/index.ts'
 
 type NetworkType = Exclude<SinkTypeName, 'disk_log' | 'sqlite' | 'timescale'>

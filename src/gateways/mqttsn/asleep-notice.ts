@@ -1,7 +1,7 @@
 // If a client that the gateway believes asleep sends a request, a late duplicate of its DISCONNECT arrived after its CONNECT. The
 // gateway responds with DISCONNECT, so that the client connects again; its session is kept.
 
-import type { SnRequest } from './packets.ts'
+import type { SnRequest } from './codec/packets.ts'
 
 const minIntervalMs = 5_000
 /** Packets that only an active or awake client sends, and to which it expects a response. */

@@ -19,12 +19,12 @@ import {
   type SnReturnCode,
   type SnSubscription,
   topicKinds,
-} from './packets.ts'
+} from './codec/packets.ts'
 import { fingerprintOf, type Publication, ReleasedPublications } from './released-publications.ts'
 import type { SnClientDependencies } from './sn-client-dependencies.ts'
 import type { TopicIds } from './topic-ids.ts'
-import type { SnCodec, SnOutcome } from './sn-codec.ts'
-import { sn2ReasonCodes } from './v2/sn2-packet-types.ts'
+import type { SnCodec, SnOutcome } from './codec/sn-codec.ts'
+import { sn2ReasonCodes } from './codec/sn2-packet-types.ts'
 
 /** Maximum publications of the client without a response of the broker. */
 const maxPublications = 256

@@ -2,10 +2,10 @@
 
 import { type ConnectPacket, reasonCodes, type Will } from '../../protocol/index.ts'
 import { type ClientInfoOverride, fillTemplate } from '../client-info.ts'
-import { returnCodes, type SnRequest } from './packets.ts'
-import type { SnOutcome } from './sn-codec.ts'
+import { returnCodes, type SnRequest } from './codec/packets.ts'
+import type { SnOutcome } from './codec/sn-codec.ts'
 import type { PredefinedTopics } from './topic-ids.ts'
-import { problemOfSn2Connect } from './v2/sn2-connect.ts'
+import { problemOfSn2Connect } from './sn2-connect.ts'
 
 /** Above this duration the tolerance is a tenth, otherwise a half [6.14, table of tolerances]. */
 const shortDurationSeconds = 60

@@ -4,11 +4,11 @@ import type { TopicTable } from '../../protocol/index.ts'
 import type { GatewayCounters, GatewayDependencies, MqttConnection, PeerAddress } from '../gateway.ts'
 import type { KeptMessages } from './kept-messages.ts'
 import { forgetTopicIds, messageStore } from './kept-sessions.ts'
-import type { WirelessNode } from './packets.ts'
+import type { WirelessNode } from './codec/packets.ts'
 import type { MqttSnSettings } from './settings.ts'
 import { SnClient } from './sn-client.ts'
 import type { ConnectRequest, SnClientDependencies } from './sn-client-dependencies.ts'
-import type { SnCodec } from './sn-codec.ts'
+import type { SnCodec } from './codec/sn-codec.ts'
 import type { TopicIds } from './topic-ids.ts'
 
 /** Source of a datagram: a device, or a wireless node behind a forwarder. */

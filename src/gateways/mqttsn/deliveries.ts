@@ -10,7 +10,7 @@
 
 import type { AckType, PacketId, PublishPacket, QoS } from '../../protocol/index.ts'
 import type { KeptMessage, KeptMessages } from './kept-messages.ts'
-import { returnCodes, shortTopicId, topicKinds, type SnRequest, type TopicKind } from './packets.ts'
+import { returnCodes, shortTopicId, topicKinds, type SnRequest, type TopicKind } from './codec/packets.ts'
 import type { SnClientDependencies } from './sn-client-dependencies.ts'
 import type { TopicIds } from './topic-ids.ts'
 

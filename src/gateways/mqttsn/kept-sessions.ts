@@ -6,7 +6,7 @@
 
 import type { GatewayDependencies, PeerAddress } from '../gateway.ts'
 import { type KeptMessage, KeptMessages } from './kept-messages.ts'
-import type { SnFlags, SnRequest } from './packets.ts'
+import type { SnFlags, SnRequest } from './codec/packets.ts'
 import type { PredefinedTopics, TopicIdStore } from './topic-ids.ts'
 import { TopicIds } from './topic-ids.ts'
 

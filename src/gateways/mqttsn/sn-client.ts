@@ -21,13 +21,13 @@ import { ClientRequests, outcomeOf, type RequestingClient } from './client-reque
 import { connectPacketOf, goodbye, interruption, isRepeated, refusalOf } from './connect-packet.ts'
 import { Deliveries, type DeliveryClient } from './deliveries.ts'
 import type { KeptMessages } from './kept-messages.ts'
-import { returnCodes, type SnRequest } from './packets.ts'
+import { returnCodes, type SnRequest } from './codec/packets.ts'
 import type { ConnectRequest, RestoredSleep, SnClientDependencies, SnClientState } from './sn-client-dependencies.ts'
 import { SnWill, type WillUpdate } from './sn-will.ts'
 import { TopicIds } from './topic-ids.ts'
-import type { SnOutcome } from './sn-codec.ts'
-import { willOfSn2Connect } from './v2/sn2-connect.ts'
-import { writeBare, writeResponse } from './write-packet.ts'
+import type { SnOutcome } from './codec/sn-codec.ts'
+import { willOfSn2Connect } from './sn2-connect.ts'
+import { writeBare, writeResponse } from './codec/write-packet.ts'
 
 /** Most clients are idle, and there are many: what only a busy one needs is created when it is needed. */
 export class SnClient implements MqttConnectionCallbacks, GatewayClient, DeliveryClient, RequestingClient {

@@ -1,6 +1,6 @@
 // What the compilation of one statement collects.
 
-import { maxWarnings } from '../limits.ts'
+import { maxWarnings } from '../budget/limits.ts'
 import { positionAt, quoted } from '../sql/compile-error.ts'
 import type { CallNode, PathNode } from '../sql/syntax.ts'
 import { nearestName } from '../sql/nearest-name.ts'

@@ -3,7 +3,7 @@
 import { convertArgument } from '../functions/arguments.ts'
 import { functionTable } from '../functions/function-table.ts'
 import type { RuleFunction, Signature } from '../functions/rule-function.ts'
-import { RuleError } from '../rule-error.ts'
+import { RuleError } from '../budget/rule-error.ts'
 import { quoted } from '../sql/compile-error.ts'
 import type { CallNode } from '../sql/syntax.ts'
 import type { Compilation } from './compilation.ts'

@@ -2,7 +2,7 @@
 
 import { matchesFilter } from '../../protocol/index.ts'
 import { compare, strictlyEquals } from '../values/compare.ts'
-import { RuleError } from '../rule-error.ts'
+import { RuleError } from '../budget/rule-error.ts'
 import { calculate, isNumber, negate } from '../values/numbers.ts'
 import { joinTexts, textForm } from '../values/text-form.ts'
 import { isArray, isText, kindOf, type RuleValue } from '../values/value.ts'

@@ -1,8 +1,8 @@
 // The state of one evaluation.
 
 import type { RuleEvent } from '../events/rule-event.ts'
-import type { HostFunctions } from '../host-functions.ts'
-import { Budget } from '../rule-error.ts'
+import type { HostFunctions } from '../functions/host-functions.ts'
+import { Budget } from '../budget/rule-error.ts'
 import type { RuleMap, RuleValue } from '../values/value.ts'
 
 export class Frame {

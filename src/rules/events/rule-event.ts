@@ -1,6 +1,6 @@
 // A message or an event, as rules read it.
 
-import { RuleError } from '../rule-error.ts'
+import { RuleError } from '../budget/rule-error.ts'
 import { decodeJson } from '../values/json-decode.ts'
 import { isText, setKey, textFromBytes, type MapBuilder, type RuleMap, type RuleValue } from '../values/value.ts'
 import type { EventName } from './event-definitions.ts'

@@ -1,6 +1,6 @@
 // Checks and converts the arguments of functions.
 
-import { RuleError, type Budget } from '../rule-error.ts'
+import { RuleError, type Budget } from '../budget/rule-error.ts'
 import { tryDecodeJson } from '../values/json-decode.ts'
 import { isInteger, isNumber } from '../values/numbers.ts'
 import {

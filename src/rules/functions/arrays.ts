@@ -1,6 +1,6 @@
 // Functions on arrays. Positions start at 1.
 
-import { RuleError } from '../rule-error.ts'
+import { RuleError } from '../budget/rule-error.ts'
 import { strictlyEquals } from '../values/compare.ts'
 import type { RuleArray, RuleValue } from '../values/value.ts'
 import { integerWithin } from './arguments.ts'

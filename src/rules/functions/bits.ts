@@ -1,7 +1,7 @@
 // Functions on the bits of integers and texts.
 
-import { maxIntegerBits } from '../limits.ts'
-import { limitError, RuleError } from '../rule-error.ts'
+import { maxIntegerBits } from '../budget/limits.ts'
+import { limitError, RuleError } from '../budget/rule-error.ts'
 import { makeFloat, makeInteger } from '../values/numbers.ts'
 import { bufferOver, bytesOf, isText, kindOf, RuleBits, textFromBytes, type RuleValue } from '../values/value.ts'
 import { integerWithin, optionOf } from './arguments.ts'

@@ -1,7 +1,7 @@
 // Conversion between kinds of values.
 
-import { maxDecimals } from '../limits.ts'
-import { RuleError } from '../rule-error.ts'
+import { maxDecimals } from '../budget/limits.ts'
+import { RuleError } from '../budget/rule-error.ts'
 import {
   comparable,
   formatFloat,

@@ -1,8 +1,8 @@
 // Hashes, encodings and compression.
 
-import { maxCreatedBytes } from '../limits.ts'
-import { RuleError } from '../rule-error.ts'
-import type { CompressionFormat } from '../host-functions.ts'
+import { maxCreatedBytes } from '../budget/limits.ts'
+import { RuleError } from '../budget/rule-error.ts'
+import type { CompressionFormat } from './host-functions.ts'
 import { decodeJson } from '../values/json-decode.ts'
 import { encodeJson } from '../values/json-encode.ts'
 import {
@@ -16,8 +16,8 @@ import {
   type RuleValue,
 } from '../values/value.ts'
 import type { Call, FunctionDefinition, FunctionDefinitions } from './rule-function.ts'
-import { decodeBase62, encodeBase62 } from './base62.ts'
-import { decodeTerm, encodeTerm } from './erlang-terms.ts'
+import { decodeBase62, encodeBase62 } from './formats/base62.ts'
+import { decodeTerm, encodeTerm } from './formats/erlang-terms.ts'
 
 function hash(algorithm: string, data: RuleValue, { host, budget }: Call): RuleValue {
   const bytes = data as Uint8Array

@@ -1,8 +1,8 @@
 // Functions on maps.
 
 import { readKey, writePath } from '../values/access.ts'
-import { maxPathKeys } from '../limits.ts'
-import { limitError } from '../rule-error.ts'
+import { maxPathKeys } from '../budget/limits.ts'
+import { limitError } from '../budget/rule-error.ts'
 import { formatFloat, isInteger, isNumber, toFloat } from '../values/numbers.ts'
 import {
   getKey,

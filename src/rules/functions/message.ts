@@ -1,7 +1,7 @@
 // Functions that read the message or event.
 
 import { matchesFilter } from '../../protocol/index.ts'
-import { RuleError } from '../rule-error.ts'
+import { RuleError } from '../budget/rule-error.ts'
 import { strictlyEquals } from '../values/compare.ts'
 import { getKey, isMap, isText, type RuleArray, type RuleValue } from '../values/value.ts'
 import { readPath } from './maps.ts'

@@ -1,8 +1,8 @@
 // How a function of the rule language is described. Checks, error messages and documentation come from this data.
 
 import type { RuleEvent } from '../events/rule-event.ts'
-import type { HostFunctions } from '../host-functions.ts'
-import type { Budget } from '../rule-error.ts'
+import type { HostFunctions } from './host-functions.ts'
+import type { Budget } from '../budget/rule-error.ts'
 import type { RuleValue } from '../values/value.ts'
 
 /**

@@ -1,7 +1,7 @@
 // Formatted output with the control sequences of Erlang.
 
-import { RuleError, limitError, type Budget } from '../rule-error.ts'
-import { maxValueDepth } from '../limits.ts'
+import { RuleError, limitError, type Budget } from '../budget/rule-error.ts'
+import { maxValueDepth } from '../budget/limits.ts'
 import { formatJsonNumber, isNumber } from '../values/numbers.ts'
 import { joinTexts } from '../values/text-form.ts'
 import { bytesOf, isArray, isMap, isText, RuleBits, type RuleText, type RuleValue } from '../values/value.ts'

@@ -1,4 +1,4 @@
-import type { Budget } from '../rule-error.ts'
+import type { Budget } from '../budget/rule-error.ts'
 import { encodeJson } from '../values/json-encode.ts'
 import { isNumber } from '../values/numbers.ts'
 import { joinTexts, textForm } from '../values/text-form.ts'

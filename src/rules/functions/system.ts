@@ -1,7 +1,7 @@
 // Conditions, identifiers, stored values and jq.
 
 import { compileJq, runJq, type JqProgram } from '../jq/run-jq.ts'
-import { RuleError } from '../rule-error.ts'
+import { RuleError } from '../budget/rule-error.ts'
 import { equals } from '../values/compare.ts'
 import { decodeJson } from '../values/json-decode.ts'
 import { encodeJson } from '../values/json-encode.ts'

@@ -1,6 +1,6 @@
 // Functions on texts. Lengths and positions count graphemes.
 
-import { RuleError, type Budget } from '../rule-error.ts'
+import { RuleError, type Budget } from '../budget/rule-error.ts'
 import { joinTexts, textForm } from '../values/text-form.ts'
 import { isArray, type RuleArray, type RuleText, type RuleValue } from '../values/value.ts'
 import { integerWithin, optionOf } from './arguments.ts'
@@ -8,7 +8,7 @@ import { countGraphemes, graphemesOf, sliceGraphemes } from './graphemes.ts'
 import type { Call, FunctionDefinition, FunctionDefinitions } from './rule-function.ts'
 import { sqlValues } from './sql-values.ts'
 import { sprintf } from './sprintf.ts'
-import { unescape } from './unescape.ts'
+import { unescape } from './formats/unescape.ts'
 
 const maxPosition = Number.MAX_SAFE_INTEGER
 

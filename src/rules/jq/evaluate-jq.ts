@@ -4,8 +4,8 @@
 // `path(f)`, assignments and deletions need the path at which a value is in the input. They run their filter with an empty path, and each
 // output then has its path. In other filters `path` is undefined.
 
-import { limitError, RuleError, type Budget } from '../rule-error.ts'
-import { maxJqDepth } from '../limits.ts'
+import { limitError, RuleError, type Budget } from '../budget/rule-error.ts'
+import { maxJqDepth } from '../budget/limits.ts'
 import { isArray, isMap, type RuleValue } from '../values/value.ts'
 import { isNumber, negate, toFloat } from '../values/numbers.ts'
 import { jqFunctions } from './jq-functions.ts'

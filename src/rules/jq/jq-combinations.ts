@@ -1,6 +1,6 @@
 // What a jq program makes of the outputs of several filters: each output of one with each of the others.
 
-import { RuleError, type Budget } from '../rule-error.ts'
+import { RuleError, type Budget } from '../budget/rule-error.ts'
 import { isText, setKey, stringOf, type MapBuilder, type RuleValue } from '../values/value.ts'
 import { formatText } from './jq-formats.ts'
 import type { Scope } from './jq-scope.ts'

@@ -1,6 +1,6 @@
 // `@base64` and its relatives: the text form of a value for a purpose.
 
-import { RuleError, type Budget } from '../rule-error.ts'
+import { RuleError, type Budget } from '../budget/rule-error.ts'
 import { encodeJson } from '../values/json-encode.ts'
 import { bytesOf, isArray, isText, stringOf, textFromBytes, type RuleValue } from '../values/value.ts'
 import { isNumber } from '../values/numbers.ts'

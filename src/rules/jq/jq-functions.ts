@@ -1,6 +1,6 @@
 // Functions of jq that make one value from values. Those that are filters of filters are in jq-library.ts.
 
-import { RuleError, type Budget } from '../rule-error.ts'
+import { RuleError, type Budget } from '../budget/rule-error.ts'
 import { decodeJson } from '../values/json-decode.ts'
 import { encodeJson } from '../values/json-encode.ts'
 import { isNumber, makeInteger, parseNumber, toFloat } from '../values/numbers.ts'

@@ -1,6 +1,6 @@
 // Paths into values: what `path`, `getpath`, `setpath`, `delpaths` and assignments of jq use.
 
-import { RuleError, type Budget } from '../rule-error.ts'
+import { RuleError, type Budget } from '../budget/rule-error.ts'
 import { toFloat } from '../values/numbers.ts'
 import { isArray, isMap, isText, setKey, stringOf, type MapBuilder, type RuleValue } from '../values/value.ts'
 import { isNumber } from '../values/numbers.ts'

@@ -1,6 +1,6 @@
 // Regular expressions of jq, by the engine of rules: its time is proportional to the text.
 
-import { RuleError, type Budget } from '../rule-error.ts'
+import { RuleError, type Budget } from '../budget/rule-error.ts'
 import { Regex, type Captures } from '../regex/regex.ts'
 import { isArray, isText, stringOf, type RuleMap, type RuleValue } from '../values/value.ts'
 import { shownValue } from './jq-values.ts'

@@ -1,6 +1,6 @@
 // The names that a jq program can use, and the exceptions that end its filters.
 
-import { RuleError, type Budget } from '../rule-error.ts'
+import { RuleError, type Budget } from '../budget/rule-error.ts'
 import { encodeJson } from '../values/json-encode.ts'
 import { isText, stringOf, type RuleValue } from '../values/value.ts'
 import type { JqFunction, JqNode } from './jq-syntax.ts'

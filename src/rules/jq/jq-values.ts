@@ -1,6 +1,6 @@
 // What jq does with values: arithmetic, order, members, paths. Values are those of rules: integers are exact.
 
-import { RuleError, type Budget } from '../rule-error.ts'
+import { RuleError, type Budget } from '../budget/rule-error.ts'
 import { calculate, comparable, isInteger, isNumber, toFloat } from '../values/numbers.ts'
 import { encodeJson } from '../values/json-encode.ts'
 import {

@@ -1,7 +1,7 @@
 // Parses a jq program: precedence climbing over tokens.
 
-import { limitError, RuleError } from '../rule-error.ts'
-import { maxExpressionDepth, maxJqLength } from '../limits.ts'
+import { limitError, RuleError } from '../budget/rule-error.ts'
+import { maxExpressionDepth, maxJqLength } from '../budget/limits.ts'
 import { parseNumber } from '../values/numbers.ts'
 import type { JqFunction, JqNode, JqOperator, JqPattern } from './jq-syntax.ts'
 import { tokenizeJq, type JqToken } from './tokenize-jq.ts'

@@ -1,8 +1,8 @@
 // jq within rules: programs are compiled and run here, within the budget of the rule, and never wait for anything.
 
-import { limitError, RuleError, type Budget } from '../rule-error.ts'
+import { limitError, RuleError, type Budget } from '../budget/rule-error.ts'
 import type { RuleValue } from '../values/value.ts'
-import { maxJqDepth } from '../limits.ts'
+import { maxJqDepth } from '../budget/limits.ts'
 import { JqEvaluation } from './evaluate-jq.ts'
 import { jqLibrary } from './jq-library.ts'
 import type { JqNode } from './jq-syntax.ts'

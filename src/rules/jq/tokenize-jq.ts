@@ -1,6 +1,6 @@
 // Tokens of a jq program. A text with interpolations has the tokens of each `\(...)` inside.
 
-import { RuleError } from '../rule-error.ts'
+import { RuleError } from '../budget/rule-error.ts'
 
 export type JqToken =
   | {

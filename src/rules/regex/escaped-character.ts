@@ -1,4 +1,4 @@
-import { RuleError } from '../rule-error.ts'
+import { RuleError } from '../budget/rule-error.ts'
 import { characterEscapes } from './characters.ts'
 import type { PatternReader } from './pattern-reader.ts'
 

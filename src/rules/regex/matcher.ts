@@ -1,6 +1,6 @@
 // Regular expressions for others than rules: topics of clients are matched with them.
 
-import { Budget, RuleError } from '../rule-error.ts'
+import { Budget, RuleError } from '../budget/rule-error.ts'
 import { Regex } from './regex.ts'
 
 /** Groups of the first match, the whole first; undefined: no match, or more work than one text may take. */

@@ -1,8 +1,8 @@
 // Parses regular expressions with the syntax of PCRE, except what needs backtracking: back references, lookaround,
 // atomic groups and possessive quantifiers.
 
-import { maxExpressionDepth, maxRegexInstructions } from '../limits.ts'
-import { limitError } from '../rule-error.ts'
+import { maxExpressionDepth, maxRegexInstructions } from '../budget/limits.ts'
+import { limitError } from '../budget/rule-error.ts'
 import { exactly, isLineFeed, not, property, setEscapes } from './characters.ts'
 import { escapedCharacter } from './escaped-character.ts'
 import { parseClass } from './parse-class.ts'

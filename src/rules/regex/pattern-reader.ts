@@ -1,4 +1,4 @@
-import { RuleError } from '../rule-error.ts'
+import { RuleError } from '../budget/rule-error.ts'
 
 /** A cursor over the pattern of a regular expression. */
 export class PatternReader {

@@ -1,8 +1,8 @@
 // A regular expression engine whose time is proportional to pattern times text: it follows all ways through the
 // pattern at once (Thompson, Pike). V8's own engine can take exponential time, and nothing can interrupt it.
 
-import { maxRegexInstructions } from '../limits.ts'
-import { limitError, type Budget } from '../rule-error.ts'
+import { maxRegexInstructions } from '../budget/limits.ts'
+import { limitError, type Budget } from '../budget/rule-error.ts'
 import { isWord } from './characters.ts'
 import { parseRegex } from './parse-regex.ts'
 import type { Anchor, CharacterTest, RegexNode } from './syntax.ts'

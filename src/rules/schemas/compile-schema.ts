@@ -1,6 +1,6 @@
 // Compiles the source of a schema, once.
 
-import { RuleError, type Budget } from '../rule-error.ts'
+import { RuleError, type Budget } from '../budget/rule-error.ts'
 import { decodeJson } from '../values/json-decode.ts'
 import { encodeJson } from '../values/json-encode.ts'
 import { textFromBytes, type RuleText } from '../values/value.ts'
@@ -12,7 +12,7 @@ import { compileProto } from './protobuf/compile-proto.ts'
 import { decodeProto } from './protobuf/proto-decoder.ts'
 import { encodeProto } from './protobuf/proto-encoder.ts'
 import type { ProtoMessage, ProtoMessages } from './protobuf/proto-types.ts'
-import type { CompiledSchema, SchemaDefinition } from './schema.ts'
+import type { CompiledSchema, SchemaDefinition } from './model/schema.ts'
 
 /** Throws SchemaError with the place in the source. */
 export function compileSchema({ type, source }: Omit<SchemaDefinition, 'name'>): CompiledSchema {

@@ -1,9 +1,9 @@
 // The schemas that rules know by name. A schema is compiled when a rule uses it first.
 
-import { RuleError } from '../rule-error.ts'
+import { RuleError } from '../budget/rule-error.ts'
 import { compileSchema, protobufSchema } from './compile-schema.ts'
 import { sparkplugMessages } from './protobuf/sparkplug.ts'
-import { SchemaError, type CompiledSchema, type SchemaDefinition } from './schema.ts'
+import { SchemaError, type CompiledSchema, type SchemaDefinition } from './model/schema.ts'
 
 interface RegisteredSchema extends SchemaDefinition {
   compiled: CompiledSchema | undefined

@@ -4,7 +4,7 @@
 import type { ComparisonOperator } from '../values/compare.ts'
 import { parseNumber, type ArithmeticOperator } from '../values/numbers.ts'
 import type { RuleValue } from '../values/value.ts'
-import { RuleError } from '../rule-error.ts'
+import { RuleError } from '../budget/rule-error.ts'
 import { parseBracketed, parsePath } from './parse-path.ts'
 import type { Token } from './tokens.ts'
 import type { CaseNode, Expression } from './syntax.ts'

@@ -1,6 +1,6 @@
 // A cursor over tokens, with the limits on depth and number of nodes.
 
-import { maxExpressionDepth, maxSqlNodes } from '../limits.ts'
+import { maxExpressionDepth, maxSqlNodes } from '../budget/limits.ts'
 import { quoted, RuleCompileError } from './compile-error.ts'
 import { tokenize, type Token } from './tokens.ts'
 

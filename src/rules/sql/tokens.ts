@@ -1,6 +1,6 @@
 // Splits SQL into tokens, in one pass and linear time.
 
-import { maxSqlLength } from '../limits.ts'
+import { maxSqlLength } from '../budget/limits.ts'
 import { quoted, RuleCompileError } from './compile-error.ts'
 
 export type TokenKind =

@@ -1,6 +1,6 @@
 // Offsets from UTC.
 
-import { RuleError } from '../rule-error.ts'
+import { RuleError } from '../budget/rule-error.ts'
 import { kindOf, type RuleValue } from '../values/value.ts'
 
 const offsetText = /^([+-])(\d{2})(?::?(\d{2})(?::(\d{2}))?)?$/

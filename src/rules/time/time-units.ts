@@ -1,4 +1,4 @@
-import { RuleError } from '../rule-error.ts'
+import { RuleError } from '../budget/rule-error.ts'
 import { makeInteger } from '../values/numbers.ts'
 import { isText, kindOf, type RuleValue } from '../values/value.ts'
 

@@ -1,6 +1,6 @@
 // Reading and writing by keys and positions.
 
-import type { Budget } from '../rule-error.ts'
+import type { Budget } from '../budget/rule-error.ts'
 import { tryDecodeJson } from './json-decode.ts'
 import { getKey, isArray, isMap, isText, withKey, type RuleArray, type RuleText, type RuleValue } from './value.ts'
 

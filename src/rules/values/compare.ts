@@ -1,7 +1,7 @@
 // Equality and order of values. Nested values are compared within a budget: see json-encode.ts.
 
-import { limitError, RuleError, type Budget } from '../rule-error.ts'
-import { maxValueDepth } from '../limits.ts'
+import { limitError, RuleError, type Budget } from '../budget/rule-error.ts'
+import { maxValueDepth } from '../budget/limits.ts'
 import { comparable, isInteger, isNumber, parseNumber } from './numbers.ts'
 import { bytesOf, getKey, isArray, isMap, isText, kindOf, RuleBits, type RuleText, type RuleValue } from './value.ts'
 

@@ -1,8 +1,8 @@
 // Reads JSON into values. JSON.parse does the work unless the text contains something that it would change: floats
 // with an integer value, large integers, -0, lone surrogates.
 
-import { RuleError, limitError } from '../rule-error.ts'
-import { maxValueDepth } from '../limits.ts'
+import { RuleError, limitError } from '../budget/rule-error.ts'
+import { maxValueDepth } from '../budget/limits.ts'
 import { parseNumber } from './numbers.ts'
 import { setKey, type MapBuilder, type RuleText, type RuleValue } from './value.ts'
 

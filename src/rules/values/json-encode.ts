@@ -1,7 +1,7 @@
 // Writes values as JSON. The budget limits the length: a small value that refers to one array many times can have a huge text.
 
-import { limitError, RuleError, type Budget } from '../rule-error.ts'
-import { maxValueDepth } from '../limits.ts'
+import { limitError, RuleError, type Budget } from '../budget/rule-error.ts'
+import { maxValueDepth } from '../budget/limits.ts'
 import { formatJsonNumber, isNumber } from './numbers.ts'
 import { bufferOver, isArray, isMap, RuleBits, type RuleValue } from './value.ts'
 

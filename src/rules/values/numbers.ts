@@ -1,7 +1,7 @@
 // Exact integers and floats: arithmetic, parsing and formatting.
 
-import { limitError, RuleError } from '../rule-error.ts'
-import { maxIntegerBits } from '../limits.ts'
+import { limitError, RuleError } from '../budget/rule-error.ts'
+import { maxIntegerBits } from '../budget/limits.ts'
 import { kindOf, RuleFloat, type RuleNumber, type RuleValue } from './value.ts'
 
 const largestInteger = 1n << BigInt(maxIntegerBits)

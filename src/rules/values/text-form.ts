@@ -1,6 +1,6 @@
 // The text form of values, as `str`, `+`, `concat` and templates use it.
 
-import { RuleError, type Budget } from '../rule-error.ts'
+import { RuleError, type Budget } from '../budget/rule-error.ts'
 import { encodeJson } from './json-encode.ts'
 import { formatNumber, isNumber } from './numbers.ts'
 import { bytesOf, byteLengthOf, isText, RuleBits, textFromBytes, type RuleText, type RuleValue } from './value.ts'

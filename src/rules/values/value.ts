@@ -9,7 +9,7 @@
 // Values are never changed after creation.
 
 import { isUtf8 } from '../../protocol/index.ts'
-import { RuleError } from '../rule-error.ts'
+import { RuleError } from '../budget/rule-error.ts'
 
 export type RuleText = string | Uint8Array
 export type RuleNumber = number | bigint | RuleFloat

@@ -35,13 +35,13 @@ import {
 } from '../../rules/index.ts'
 import type { Log } from '../../telemetry/index.ts'
 import type { RuleAssignment, RulePlan, RuleReport } from '../messages/rule-plan.ts'
-import { EventMessages } from './event-messages.ts'
-import { MessageColumns, type PublisherFacts } from './message-columns.ts'
+import { EventMessages } from './columns/event-messages.ts'
+import { MessageColumns, type PublisherFacts } from './columns/message-columns.ts'
 import { ColumnsWithin, filterWithin, hostWithin, namespaceOfTrigger, publicationWithin } from './rule-namespace.ts'
 import { compileRepublish } from './republish.ts'
 import { type ActionOutcome, RuleStatistics } from './rule-statistics.ts'
-import { sourceColumns, type SourceColumnsContext } from './source-columns.ts'
-import { eventOfTrigger, triggerColumns, type TriggerColumnsContext } from './trigger-columns.ts'
+import { sourceColumns, type SourceColumnsContext } from './columns/source-columns.ts'
+import { eventOfTrigger, triggerColumns, type TriggerColumnsContext } from './columns/trigger-columns.ts'
 
 /** Maximum depth of rules that trigger each other through `republish`. */
 const maxRuleDepth = 16

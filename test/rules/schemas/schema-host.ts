@@ -13,7 +13,7 @@ import {
   type SchemaDefinition,
   type SchemaType,
 } from '../../../src/rules/index.ts'
-import { Budget } from '../../../src/rules/rule-error.ts'
+import { Budget } from '../../../src/rules/budget/rule-error.ts'
 import { bytesOf } from '../../../src/rules/values/value.ts'
 import { valueOf } from '../evaluate.ts'
 import { sampleHost } from '../sample-host.ts'

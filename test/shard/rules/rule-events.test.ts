@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { columnsOf, type EventName } from '../../../src/rules/index.ts'
-import { eventOfTrigger, triggerColumns } from '../../../src/shard/rules/trigger-columns.ts'
+import { eventOfTrigger, triggerColumns } from '../../../src/shard/rules/columns/trigger-columns.ts'
 import { ruleTriggerKinds, type RuleTrigger } from '../../../src/core/index.ts'
 import { reasonCodes } from '../../../src/protocol/index.ts'
 import { plainConnect } from '../../simulator/plain-connect.ts'

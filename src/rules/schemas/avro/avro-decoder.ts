@@ -1,12 +1,12 @@
 // Decodes Avro data. Each item and each byte counts against the budget before it is created: counts and lengths in the data
 // are claims of a client.
 
-import { maxValueDepth } from '../../limits.ts'
-import { RuleError, type Budget } from '../../rule-error.ts'
+import { maxValueDepth } from '../../budget/limits.ts'
+import { RuleError, type Budget } from '../../budget/rule-error.ts'
 import { makeFloat } from '../../values/numbers.ts'
 import { setKey, textFromBytes, type MapBuilder, type RuleText, type RuleValue } from '../../values/value.ts'
-import { PayloadReader, type Integer } from '../payload-bytes.ts'
-import { checkValueDepth } from '../schema.ts'
+import { PayloadReader, type Integer } from '../model/payload-bytes.ts'
+import { checkValueDepth } from '../model/schema.ts'
 import type { AvroType } from './avro-types.ts'
 
 /** Returns the value of data without a header. Throws RuleError, also if bytes are left. */

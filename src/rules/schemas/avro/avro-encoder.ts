@@ -1,7 +1,7 @@
 // Encodes values as Avro data.
 
-import { maxValueDepth } from '../../limits.ts'
-import { RuleError, type Budget } from '../../rule-error.ts'
+import { maxValueDepth } from '../../budget/limits.ts'
+import { RuleError, type Budget } from '../../budget/rule-error.ts'
 import { isInteger, isNumber, toFloat } from '../../values/numbers.ts'
 import {
   byteLengthOf,
@@ -15,8 +15,8 @@ import {
   type RuleText,
   type RuleValue,
 } from '../../values/value.ts'
-import { PayloadWriter } from '../payload-bytes.ts'
-import { checkValueDepth, ValuePath } from '../schema.ts'
+import { PayloadWriter } from '../model/payload-bytes.ts'
+import { checkValueDepth, ValuePath } from '../model/schema.ts'
 import { describeAvro, type AvroRecord, type AvroType } from './avro-types.ts'
 
 /** Throws RuleError with the path of the value that does not fit. */

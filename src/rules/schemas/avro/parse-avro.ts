@@ -1,10 +1,10 @@
 // Reads the JSON of an Avro schema.
 
-import { maxSchemaDepth } from '../../limits.ts'
+import { maxSchemaDepth } from '../../budget/limits.ts'
 import { isArray, isMap, textFromBytes, type RuleMap, type RuleValue } from '../../values/value.ts'
 import { quoted } from '../../sql/compile-error.ts'
-import { readSchemaJson } from '../read-schema-json.ts'
-import { NodeCounter, SchemaError } from '../schema.ts'
+import { readSchemaJson } from '../model/read-schema-json.ts'
+import { NodeCounter, SchemaError } from '../model/schema.ts'
 import { primitiveKinds, type AvroField, type AvroRecord, type AvroType, type PrimitiveKind } from './avro-types.ts'
 
 /** Throws SchemaError. */

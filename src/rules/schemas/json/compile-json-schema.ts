@@ -1,11 +1,11 @@
 // Compiles a JSON Schema of drafts 4, 6, 7, 2019-09 and 2020-12 to checks.
 
-import { maxSchemaDepth } from '../../limits.ts'
-import { RuleError, type Budget } from '../../rule-error.ts'
+import { maxSchemaDepth } from '../../budget/limits.ts'
+import { RuleError, type Budget } from '../../budget/rule-error.ts'
 import { quoted } from '../../sql/compile-error.ts'
 import { isArray, isMap, type RuleMap, type RuleValue } from '../../values/value.ts'
-import { readSchemaJson } from '../read-schema-json.ts'
-import { NodeCounter, SchemaError } from '../schema.ts'
+import { readSchemaJson } from '../model/read-schema-json.ts'
+import { NodeCounter, SchemaError } from '../model/schema.ts'
 import { jsonApplicators } from './json-applicators.ts'
 import { jsonAssertions, type KeywordPlace } from './json-assertions.ts'
 import { CheckRun, problem, type JsonCheck, type JsonProblem } from './json-check.ts'

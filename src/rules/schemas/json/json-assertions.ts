@@ -1,7 +1,7 @@
 // Keywords of JSON Schema that look at the value alone.
 
 import { Regex } from '../../regex/regex.ts'
-import { RuleError } from '../../rule-error.ts'
+import { RuleError } from '../../budget/rule-error.ts'
 import { equals } from '../../values/compare.ts'
 import { comparable, isInteger, isNumber } from '../../values/numbers.ts'
 import { isArray, isMap, kindOf, type RuleMap, type RuleNumber, type RuleValue } from '../../values/value.ts'

@@ -1,10 +1,10 @@
 // What a compiled JSON Schema is: checks that are run on a value, one after the other.
 
-import { maxValueDepth } from '../../limits.ts'
-import type { Budget } from '../../rule-error.ts'
+import { maxValueDepth } from '../../budget/limits.ts'
+import type { Budget } from '../../budget/rule-error.ts'
 import { comparable, isInteger, isNumber } from '../../values/numbers.ts'
 import { isArray, isMap, isText, RuleFloat, type RuleValue } from '../../values/value.ts'
-import { checkValueDepth } from '../schema.ts'
+import { checkValueDepth } from '../model/schema.ts'
 
 /** Why a value is refused, and where: the keys that lead there, the last one first. */
 export interface JsonProblem {

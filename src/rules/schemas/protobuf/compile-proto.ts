@@ -1,7 +1,7 @@
 // Compiles a .proto text: looks up the types of its fields.
 
 import { quoted } from '../../sql/compile-error.ts'
-import { SchemaError } from '../schema.ts'
+import { SchemaError } from '../model/schema.ts'
 import { parseProto, type ParsedEnum, type ParsedField, type ParsedMessage, type ParsedProto } from './parse-proto.ts'
 import type { ProtoToken } from './proto-tokens.ts'
 import {

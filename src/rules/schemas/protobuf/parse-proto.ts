@@ -1,7 +1,7 @@
 // Reads a .proto text of proto2 or proto3. Services, options (except `packed`), extensions and reserved ranges are skipped.
 
-import { maxSchemaDepth } from '../../limits.ts'
-import { NodeCounter, SchemaError } from '../schema.ts'
+import { maxSchemaDepth } from '../../budget/limits.ts'
+import { NodeCounter, SchemaError } from '../model/schema.ts'
 import { ProtoTokens, type ProtoToken } from './proto-tokens.ts'
 
 /** A field before its type is looked up. */

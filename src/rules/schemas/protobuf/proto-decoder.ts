@@ -1,7 +1,7 @@
 // Decodes Protobuf messages. Unknown fields are skipped. Each value counts against the budget before it is created.
 
-import { maxValueDepth } from '../../limits.ts'
-import { RuleError, type Budget } from '../../rule-error.ts'
+import { maxValueDepth } from '../../budget/limits.ts'
+import { RuleError, type Budget } from '../../budget/rule-error.ts'
 import { makeFloat, makeInteger } from '../../values/numbers.ts'
 import {
   setKey,
@@ -11,8 +11,8 @@ import {
   type RuleText,
   type RuleValue,
 } from '../../values/value.ts'
-import { fromZigzag, PayloadReader, type Integer } from '../payload-bytes.ts'
-import { checkValueDepth } from '../schema.ts'
+import { fromZigzag, PayloadReader, type Integer } from '../model/payload-bytes.ts'
+import { checkValueDepth } from '../model/schema.ts'
 import {
   wireTypeOf,
   wireTypes,

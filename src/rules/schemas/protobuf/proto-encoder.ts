@@ -1,8 +1,8 @@
 // Encodes maps as Protobuf messages. Fields are written in the order of the schema.
 
-import { maxValueDepth } from '../../limits.ts'
+import { maxValueDepth } from '../../budget/limits.ts'
 import { nearestName } from '../../sql/nearest-name.ts'
-import type { Budget } from '../../rule-error.ts'
+import type { Budget } from '../../budget/rule-error.ts'
 import { isInteger, isNumber, toFloat } from '../../values/numbers.ts'
 import {
   byteLengthOf,
@@ -14,8 +14,8 @@ import {
   type RuleMap,
   type RuleValue,
 } from '../../values/value.ts'
-import { PayloadWriter, type Integer } from '../payload-bytes.ts'
-import { checkValueDepth, ValuePath } from '../schema.ts'
+import { PayloadWriter, type Integer } from '../model/payload-bytes.ts'
+import { checkValueDepth, ValuePath } from '../model/schema.ts'
 import {
   wireTypeOf,
   wireTypes,

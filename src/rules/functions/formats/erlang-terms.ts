@@ -1,8 +1,8 @@
 // The external term format of Erlang, version 131, for the values of the rule language.
 
-import { maxIntegerBits, maxValueDepth } from '../limits.ts'
-import { limitError, RuleError, type Budget } from '../rule-error.ts'
-import { isInteger, isNumber, makeFloat, makeInteger, toFloat } from '../values/numbers.ts'
+import { maxIntegerBits, maxValueDepth } from '../../budget/limits.ts'
+import { limitError, RuleError, type Budget } from '../../budget/rule-error.ts'
+import { isInteger, isNumber, makeFloat, makeInteger, toFloat } from '../../values/numbers.ts'
 import {
   bufferOver,
   bytesOf,
@@ -14,7 +14,7 @@ import {
   type MapBuilder,
   type RuleMap,
   type RuleValue,
-} from '../values/value.ts'
+} from '../../values/value.ts'
 
 const tags = {
   version: 131,

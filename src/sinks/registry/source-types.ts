@@ -5,7 +5,7 @@ import { kafkaSourceType } from '../kafka/kafka-consumer.ts'
 import { natsSourceType } from '../nats/nats-source.ts'
 import { rabbitmqSourceType } from '../rabbitmq/rabbitmq-source.ts'
 import type { NamedValue } from '../sink.ts'
-import type { SourceType } from './source-type.ts'
+import type { SourceType } from '../sources/source-type.ts'
 
 type ServiceSections = Exclude<keyof SourcesConfig, 'isSet' | 'isSetItself' | 'named' | 'mqtt'>
 

@@ -1,8 +1,8 @@
 // Schemas that are JSON: their text as a value, with the place of an error.
 
-import { RuleError } from '../rule-error.ts'
-import { decodeJson, placeOfJsonError } from '../values/json-decode.ts'
-import type { RuleValue } from '../values/value.ts'
+import { RuleError } from '../../budget/rule-error.ts'
+import { decodeJson, placeOfJsonError } from '../../values/json-decode.ts'
+import type { RuleValue } from '../../values/value.ts'
 import { checkLength, SchemaError } from './schema.ts'
 
 /** Throws SchemaError with line and column if the text is not JSON. */

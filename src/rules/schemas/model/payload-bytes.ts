@@ -1,8 +1,8 @@
 // Bytes of binary formats: a reader that never reads beyond the end, and a writer that grows within a budget.
 
-import { RuleError, type Budget } from '../rule-error.ts'
-import { makeInteger } from '../values/numbers.ts'
-import { bufferOver } from '../values/value.ts'
+import { RuleError, type Budget } from '../../budget/rule-error.ts'
+import { makeInteger } from '../../values/numbers.ts'
+import { bufferOver } from '../../values/value.ts'
 
 /** An exact integer of the rule language. */
 export type Integer = number | bigint

@@ -1,10 +1,10 @@
 // Functions that encode, decode and check values by schemas.
 
-import type { Call, FunctionDefinitions } from '../functions/rule-function.ts'
-import { RuleError } from '../rule-error.ts'
+import type { Call, FunctionDefinitions } from './rule-function.ts'
+import { RuleError } from '../budget/rule-error.ts'
 import { bytesOf, isArray, isMap, isText, kindOf, type RuleText, type RuleValue } from '../values/value.ts'
-import { sparkplugSchema } from './schema-registry.ts'
-import type { CompiledSchema } from './schema.ts'
+import { sparkplugSchema } from '../schemas/schema-registry.ts'
+import type { CompiledSchema } from '../schemas/model/schema.ts'
 
 const sparkplugPayload = 'Payload'
 

@@ -14,9 +14,9 @@ import {
   type RuleTrigger,
   type RuleTriggerKind,
   type SubscriptionTrigger,
-} from '../../core/index.ts'
-import { reasonCodes, type ReasonCode } from '../../protocol/index.ts'
-import type { EventFields, EventName, RuleValue } from '../../rules/index.ts'
+} from '../../../core/index.ts'
+import { reasonCodes, type ReasonCode } from '../../../protocol/index.ts'
+import type { EventFields, EventName, RuleValue } from '../../../rules/index.ts'
 import { attributesOf, MessageColumns, type MessageColumnsContext } from './message-columns.ts'
 import { dropReasonName, reasonName } from './reason-names.ts'
 import { connectProperties, otherProperties } from './packet-properties.ts'

@@ -1,8 +1,8 @@
 // Names of reasons in rules, as in EMQX (`qos0_msg`: a QoS 0 message to a client that cannot receive it now). `session_ended` and
 // `shard_behind` exist in Godwit only.
 
-import type { DeliveryTrigger, MessageDroppedTrigger } from '../../core/index.ts'
-import { reasonCodes, type ReasonCode } from '../../protocol/index.ts'
+import type { DeliveryTrigger, MessageDroppedTrigger } from '../../../core/index.ts'
+import { reasonCodes, type ReasonCode } from '../../../protocol/index.ts'
 
 const byCode: ReadonlyMap<ReasonCode, string> = new Map(
   // Several names have the code 0: `success` is first and is used.

@@ -1,8 +1,8 @@
 // What the functions of the rule language need from outside of this module. A higher module provides it.
 
-import type { EvaluationClock } from './rule-error.ts'
-import type { CompiledSchema } from './schemas/schema.ts'
-import type { RuleValue } from './values/value.ts'
+import type { EvaluationClock } from '../budget/rule-error.ts'
+import type { CompiledSchema } from '../schemas/model/schema.ts'
+import type { RuleValue } from '../values/value.ts'
 
 export type CompressionFormat = 'gzip' | 'deflate-raw' | 'zlib'
 

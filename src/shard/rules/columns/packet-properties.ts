@@ -7,8 +7,8 @@ import type {
   SubscribeProperties,
   UnsubscribeProperties,
   UserProperties,
-} from '../../protocol/index.ts'
-import type { RuleMap } from '../../rules/index.ts'
+} from '../../../protocol/index.ts'
+import type { RuleMap } from '../../../rules/index.ts'
 
 const none: RuleMap = {}
 

@@ -1,6 +1,6 @@
 // Writes packets to one client in its version of MQTT-SN. Packets from a client become requests of version 1.2 in both versions.
 
-import type { QoS } from '../../protocol/index.ts'
+import type { QoS } from '../../../protocol/index.ts'
 import type { SnRequest, SnReturnCode } from './packets.ts'
 import {
   type SnPublishFields,

@@ -1,6 +1,6 @@
 // The SQL function `unescape`.
 
-import { RuleError } from '../rule-error.ts'
+import { RuleError } from '../../budget/rule-error.ts'
 
 const escapes: Readonly<Record<string, string>> = {
   '\\': '\\', n: '\n', t: '\t', r: '\r', b: '\b', f: '\f', v: '\v', "'": "'", '"': '"', '?': '?', a: '\u0007',

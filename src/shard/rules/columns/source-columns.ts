@@ -1,8 +1,8 @@
 // A message of a source as rules read it. Its topic and properties contain what the service says beyond the payload.
 
-import { splitSourceTopic, type Message } from '../../core/index.ts'
-import { columnsOfServices, type EventFields, type RuleMap, type RuleValue } from '../../rules/index.ts'
-import { sourceProperties } from '../../sinks/index.ts'
+import { splitSourceTopic, type Message } from '../../../core/index.ts'
+import { columnsOfServices, type EventFields, type RuleMap, type RuleValue } from '../../../rules/index.ts'
+import { sourceProperties } from '../../../sinks/index.ts'
 import { publishProperties } from './message-columns.ts'
 
 export interface SourceColumnsContext {

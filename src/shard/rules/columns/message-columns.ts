@@ -1,8 +1,8 @@
 // A message as rules read it: columns are computed from the message when they are read.
 
-import { splitNamespacedName, type Message } from '../../core/index.ts'
-import type { MessageProperties } from '../../protocol/index.ts'
-import type { EventFields, RuleMap, RuleValue } from '../../rules/index.ts'
+import { splitNamespacedName, type Message } from '../../../core/index.ts'
+import type { MessageProperties } from '../../../protocol/index.ts'
+import type { EventFields, RuleMap, RuleValue } from '../../../rules/index.ts'
 import { userProperties } from './packet-properties.ts'
 
 /** State of the publisher while it is connected. */

@@ -1,11 +1,11 @@
 // Schemas of the schema registry: what encodes, decodes and checks values of rules. All codecs are pure, work on the values of
 // rules, and count every step and byte against the budget of the rule. See docs/adr/0016.
 
-import type { Budget } from '../rule-error.ts'
-import type { RuleText, RuleValue } from '../values/value.ts'
-import { limitError, RuleError } from '../rule-error.ts'
-import { maxSchemaLength, maxSchemaNodes } from '../limits.ts'
-import { positionAt } from '../sql/compile-error.ts'
+import type { Budget } from '../../budget/rule-error.ts'
+import type { RuleText, RuleValue } from '../../values/value.ts'
+import { limitError, RuleError } from '../../budget/rule-error.ts'
+import { maxSchemaLength, maxSchemaNodes } from '../../budget/limits.ts'
+import { positionAt } from '../../sql/compile-error.ts'
 
 /** Kinds of schemas, by the names of the configuration. */
 export const schemaTypes = ['json', 'avro', 'protobuf'] as const
