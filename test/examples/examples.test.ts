@@ -14,7 +14,7 @@ const folder = fileURLToPath(new URL('../../examples/', import.meta.url))
 type Environment = Readonly<Record<string, string>>
 type Prepare = (t: TestContext) => Promise<Environment>
 
-/** The configuration of an example is used as it is otherwise. */
+/** Settings that tests add to the configuration of an example. */
 const fewShards = ['node.shards=1', 'http_server.password="a-password-for-tests"']
 
 const urlOf = ({ port }: Broker): string => `mqtt://127.0.0.1:${port}`
@@ -82,10 +82,20 @@ for (const [name, prepare] of Object.entries(prepares)) {
   })
 }
 
-test('every example has a test and a line in the list of examples', () => {
+test('every example has a test, a line in the list of examples, and a link from a page of docs/', () => {
   const folders = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory())
   const names = folders.map((entry) => entry.name).toSorted()
   assert.deepEqual(names, Object.keys(prepares).toSorted())
   const list = readFileSync(join(folder, 'README.md'), 'utf8')
-  for (const name of names) assert.ok(list.includes(`(${name}/README.md)`), `examples/README.md lists ${name}`)
+  const docs = join(folder, '..', 'docs')
+  const pages = readdirSync(docs, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.md'))
+    .map((path) => readFileSync(join(docs, path), 'utf8'))
+  for (const name of names) {
+    assert.ok(list.includes(`(${name}/README.md)`), `examples/README.md does not list ${name}`)
+    assert.ok(
+      pages.some((page) => page.includes(`examples/${name}/README.md)`)),
+      `no page of docs/ links to examples/${name}`,
+    )
+  }
 })
