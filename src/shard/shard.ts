@@ -1,7 +1,7 @@
 // One shard: a core and the adapters that do its I/O. Data that arrives in one poll of the event loop is one turn:
 //
 //   chunks -> packets -> core -> buffers        for each chunk, when it arrives
-//   then, once: flush each used buffer, start a commit, set the timer
+//   then, once: start a commit, set the timer, flush each used buffer
 //
 // The input of a turn is limited. If a connection sends more than its share, the rest is handled after the other connections.
 
@@ -45,7 +45,7 @@ import { ShardMemory } from './runtime/shard-memory.ts'
 import { ShardHistograms } from './observe/shard-histograms.ts'
 import { isStoreRead, StoreReads } from './store/store-reads.ts'
 import type { ShardDependencies } from './runtime/shard-dependencies.ts'
-import { isClockDue, maxSendsBetweenDrains, maxTurnMs, unsentReportBytes } from './runtime/turn-limits.ts'
+import { isClockDue, maxUnencodedSends, maxTurnMs, unsentReportBytes } from './runtime/turn-limits.ts'
 import { WriteBuffers } from './io/write-buffers.ts'
 
 export class Shard implements ClientOutputDependencies {
@@ -53,10 +53,11 @@ export class Shard implements ClientOutputDependencies {
   readonly access: AccessControl
   readonly buffers = new WriteBuffers()
   readonly commands = new PendingCommands((input) => this.#guarded(() => this.input(input)))
-  draining = 0
+  /** See `ClientOutputDependencies`. */
+  encodeRound = 0
   readonly #dependencies: ShardDependencies
   readonly commits: CommitPipeline
-  readonly #queueReads: StoreReads
+  readonly #storeReads: StoreReads
   readonly #accessRequests: AccessRequests
   /** Undefined if this is the only shard. */
   readonly peers: PeerLinks | undefined
@@ -80,7 +81,7 @@ export class Shard implements ClientOutputDependencies {
   /** Options of the decoders of all connections. */
   #decoderOptions: PacketDecoderOptions
   readonly #waiting = new WaitUntil()
-  /** Created once, because a turn may end for each connection that opens alone. */
+  /** Created once, not for each turn: when clients connect, each connection may cause a turn. */
   readonly #endOfTurn = (): void => this.#guarded(this.#turnEnd)
   readonly #turnEnd = (): void => this.#endTurn()
   readonly #nowOfTurn = (): number => this.#now()
@@ -123,8 +124,8 @@ export class Shard implements ClientOutputDependencies {
     const { identity, ruleHook } = dependencies
     const shared = sharedWithNode(dependencies.start, shard)
     this.core = new BrokerCore(core, { identity, topics, memory, permissions, shard, ruleHook, ...shared })
-    this.peers = shard.count === 1 ? undefined : this.#linkPeers()
-    this.#connectRouting = this.peers === undefined ? undefined : this.#expectArrivals(this.peers)
+    this.peers = shard.count === 1 ? undefined : this.#createPeerLinks()
+    this.#connectRouting = this.peers === undefined ? undefined : this.#createConnectRouting(this.peers)
     this.#accessRequests = new AccessRequests(this.access, {
       respond: (input) => this.core.handle(input, this.#now()),
       respondLater: (input) => this.#guarded(() => this.input(input)),
@@ -135,12 +136,13 @@ export class Shard implements ClientOutputDependencies {
       noteHealth: (isHealthy, why) => this.#guarded(() => this.#changeHealth(isHealthy, why)),
       fail: (error) => dependencies.fail(error),
     })
-    this.#queueReads = new StoreReads(
+    this.#storeReads = new StoreReads(
       dependencies.store,
       {
         respond: (response, marked) => this.#guarded(() => marked(() => this.input(response))),
-        noteFailure: (text) => dependencies.alarm('storage-reading', text),
-        noteRecovery: () => dependencies.alarmOver('storage-reading', 'all failed reads have succeeded'),
+        noteFailure: (text) => dependencies.raiseAlarm('storage-reading', text),
+        noteRecovery: () =>
+          dependencies.endAlarm('storage-reading', 'all reads that failed were repeated successfully'),
         fail: (error) => dependencies.fail(error),
       },
       crashMarker === undefined ? undefined : new CrashMarker(crashMarker),
@@ -156,22 +158,22 @@ export class Shard implements ClientOutputDependencies {
     this.#memory.topics.forget()
   }
 
-  #linkPeers(): PeerLinks {
+  #createPeerLinks(): PeerLinks {
     const { sends } = this.core.takeOutputs()
     return new PeerLinks({
       core: this.core,
       topics: this.#memory.topics,
       turnMs: this.#nowOfTurn,
       isOverdue: this.#isOverdue,
-      isFull: () => sends.length >= maxSendsBetweenDrains,
+      isFull: () => sends.length >= maxUnencodedSends,
       carryOut: () => this.#carryOut(),
       planTurnEnd: () => this.#planTurnEnd(),
       dependencies: this.#dependencies,
-      acceptRelayed: (stream, listener) => void this.welcome(stream, listener),
+      acceptRelayed: (stream, listener) => void this.openConnection(stream, listener),
     })
   }
 
-  #expectArrivals(peers: PeerLinks): ConnectRouting {
+  #createConnectRouting(peers: PeerLinks): ConnectRouting {
     return new ConnectRouting(this.#dependencies, peers, {
       openHere: (output, first) => this.#openHere(output, first),
       forget: (output) => this.#forget(output),
@@ -199,16 +201,16 @@ export class Shard implements ClientOutputDependencies {
   /** A listener of this shard has accepted a client. */
   accept(stream: ByteStream, listener: ShardListener): void {
     this.#count(counterCells.connectionsAccepted, 1)
-    const output = this.welcome(stream, listener)
+    const output = this.openConnection(stream, listener)
     this.#connectRouting?.watch(output, listener)
   }
 
-  /** Accepts a client that another shard relays, or one from inside the process. */
-  welcome(stream: ByteStream, listener: ShardListener): ClientOutput {
+  /** Opens a connection: of a listener, relayed by another shard, or of a client inside this process. */
+  openConnection(stream: ByteStream, listener: ShardListener): ClientOutput {
     const output = new ClientOutput(this, stream, decoderFor(this.#decoderOptions, listener, this.#memory.level))
     output.connection = connectionOver(output, listener)
     this.clientOutputs.add(output)
-    // This input has no outputs, so no turn is started: most connections open in an iteration of the event loop of their own.
+    // This input has no outputs. A turn is not planned, because a turn for each new connection would be expensive.
     this.core.handle({ kind: 'connection-opened', connection: output.connection }, this.#dependencies.clock.nowMs())
     this.#setTimer()
     return output
@@ -314,11 +316,11 @@ export class Shard implements ClientOutputDependencies {
     await this.#waiting.wait(() => this.clientOutputs.size === 0 && (peers?.relayedSockets ?? 0) === 0, timeoutMs)
     await this.#waiting.wait(() => !this.core.view.isReadingWills, timeoutMs)
     for (const output of this.clientOutputs) output.stream.destroy()
-    // Last messages of peers (wills) are confirmed before the store is closed, or sent again at the next start.
+    // Acknowledges the last messages of peers (wills). Peers send unacknowledged ones again at their next start.
     peers?.sendFinalNotice()
     await this.#waiting.wait(() => (peers?.isQuiet ?? true) && !this.core.view.isAwaitingPeers, timeoutMs)
     this.access.close()
-    await this.#queueReads.end()
+    await this.#storeReads.end()
     this.#endTurn()
     while (this.core.view.hasBatch || this.commits.isBusy) {
       await this.commits.whenIdle()
@@ -344,7 +346,7 @@ export class Shard implements ClientOutputDependencies {
         packets++
         if (tracer !== undefined) tracer.notePacket(connection, packet, nowMs)
         this.core.handlePacket(connection, packet, nowMs)
-        if (sends.length >= maxSendsBetweenDrains) this.#carryOut()
+        if (sends.length >= maxUnencodedSends) this.#carryOut()
         else if (!isClockDue(packets, this.core.costlySteps - costlySteps)) continue
         costlySteps = this.core.costlySteps
         if (this.#dependencies.clock.nowMs() - nowMs >= maxTurnMs) {
@@ -370,12 +372,12 @@ export class Shard implements ClientOutputDependencies {
     this.core.handle({ kind: 'protocol-fault', connection, error }, this.#now())
   }
 
-  /** Carries out the outputs since the last call. */
+  /** Carries out the outputs that the core created since the last call. */
   #carryOut(): void {
     const outputs = this.core.takeOutputs()
     // Responses that are available at once belong to this turn, and cause further outputs and events for rules.
     for (; outputs.requests.length > 0; this.core.takeOutputs()) this.#handleRequests(outputs.requests.splice(0))
-    this.#drain(outputs.sends)
+    this.#encode(outputs.sends)
     for (const { connection, isPaused } of outputs.readerChanges)
       this.#readScheduler.change(connection.output as ClientOutput, isPaused)
     for (const { connection, afterBatch } of outputs.closes) this.#close(connection.output as ClientOutput, afterBatch)
@@ -388,9 +390,9 @@ export class Shard implements ClientOutputDependencies {
     this.#setTimer()
   }
 
-  #drain(sends: Batch['sendsAfterCommit']): void {
+  #encode(sends: Batch['sendsAfterCommit']): void {
     if (sends.length === 0) return
-    this.draining++
+    this.encodeRound++
     this.#count(counterCells.packetsSent, sends.length)
     this.eventLog.tracer?.noteSends(sends, this.#now())
     encodeSends(sends, this.#now())
@@ -398,7 +400,7 @@ export class Shard implements ClientOutputDependencies {
 
   #handleRequests(requests: CoreRequest[]): void {
     for (const request of requests) {
-      if (isStoreRead(request)) this.#queueReads.add(request, this.#committedBatch)
+      if (isStoreRead(request)) this.#storeReads.add(request, this.#committedBatch)
       else this.#accessRequests.take(request)
     }
   }
@@ -434,11 +436,11 @@ export class Shard implements ClientOutputDependencies {
     this.#histograms.endTurn()
   }
 
-  /** Writes the next batch if the last one is durable. A batch without changes needs no write: its packets are sent now. */
+  /** Writes the next batch if the last one is durable. A batch without remaining changes is not written: its packets are sent now. */
   #startCommit(): void {
     while (!this.commits.isBusy) {
       const batch = this.core.takeBatch()
-      // A batch that waits for acknowledgements has a deadline.
+      // No batch is ready. An open batch with deferred writes has a deadline, for which the timer is set.
       if (batch === undefined) return this.#setTimer()
       const isForDisk = batch.changes.length > batch.cancelled
       this.#histograms.takeBatch(isForDisk)
@@ -450,15 +452,19 @@ export class Shard implements ClientOutputDependencies {
   #afterCommit(batch: Batch): void {
     this.#committedBatch = batch.number
     this.#histograms.noteCommitted()
-    this.#drain(batch.sendsAfterCommit)
+    this.#encode(batch.sendsAfterCommit)
     this.input({ kind: 'committed', batch: batch.number })
-    this.#queueReads.noteCommitted(batch.number)
+    this.#storeReads.noteCommitted(batch.number)
     for (const output of this.#deferredCloses.take(batch.number)) this.#close(output, 0)
   }
 
   #changeHealth(isHealthy: boolean, why: string): void {
-    if (isHealthy) this.#dependencies.alarmOver('storage', 'the disk works again')
-    else this.#dependencies.alarm('storage', `the disk fails, nothing durable is acknowledged: ${why}`)
+    if (isHealthy) this.#dependencies.endAlarm('storage', 'the disk works again')
+    else
+      this.#dependencies.raiseAlarm(
+        'storage',
+        `the disk fails: messages that must be stored are not acknowledged; repair the disk or free space: ${why}`,
+      )
     this.input({ kind: 'storage-health', isHealthy })
   }
 

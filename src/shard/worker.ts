@@ -114,8 +114,8 @@ async function run(): Promise<void> {
     }),
     own: start.shardNumber,
     disconnectClients: (numbers) => disconnectClients(running, numbers),
-    alarm,
-    alarmOver,
+    raiseAlarm,
+    endAlarm,
   })
   const gateways = gatewaysOf(() => running, { listenerLimits, clock, store })
   const listenerOf = (number: number): ShardListener | undefined =>
@@ -131,8 +131,8 @@ async function run(): Promise<void> {
     listenerOf,
     isTaken: (stream, number) => gateways.takeDatagrams(stream, number),
     noteFirstMessage: raiseInliningLimit,
-    alarm,
-    alarmOver,
+    raiseAlarm,
+    endAlarm,
     fail,
   })
   shard = running
@@ -186,8 +186,8 @@ function gatewaysOf(
     storedKey,
     connections: listenerLimits.connections,
     ...keptFacts(running, store),
-    alarm,
-    alarmOver,
+    raiseAlarm,
+    endAlarm,
     fail,
   })
 }
@@ -201,8 +201,8 @@ function rulesOf(shard: Shard, clock: Clock): ShardRules {
     log,
     nowMs: () => clock.nowMs(),
     sendStoredValues: (changes) => post({ kind: 'stored-values', changes }),
-    alarm,
-    alarmOver,
+    raiseAlarm,
+    endAlarm,
     fail,
   })
 }
@@ -221,8 +221,8 @@ function bridgesOf(shard: Shard, store: Store, clock: Clock): void {
     log,
     nowMs: () => clock.nowMs(),
     limits: () => limitsOf(settings),
-    alarm,
-    alarmOver,
+    raiseAlarm,
+    endAlarm,
     fail,
     readOldest: (clientId, fromSequence) => readOldest(store, clientId, fromSequence),
     report: (reports) => post({ kind: 'bridges', reports }),
@@ -336,12 +336,12 @@ async function letClientsIn(
   gateways: GatewayManager,
 ): Promise<void> {
   if (!(await shard.isReadyWithin(readyTimeoutMs))) {
-    alarm(
+    raiseAlarm(
       'shards',
       'some shards have not sent the subscriptions of their clients: clients may miss messages until they have',
     )
     shard.isReadyWithin(maxTimerMs).then((isReady) => {
-      if (isReady) alarmOver('shards', 'all shards have sent the subscriptions of their clients')
+      if (isReady) endAlarm('shards', 'all shards have sent the subscriptions of their clients')
     }, fail)
   }
   if (isStopping) return
@@ -398,8 +398,8 @@ function listenerFactoryOf(
     log,
     ...within,
     noteRefused: () => counters.add(counterCells.connectionsRefused, 1),
-    alarm,
-    alarmOver,
+    raiseAlarm,
+    endAlarm,
   })
 }
 
@@ -414,11 +414,11 @@ async function stop({ shard, store, listeners, rules, gateways }: Running): Prom
   post({ kind: 'stopped' })
 }
 
-function alarm(name: AlarmName, message: string): void {
+function raiseAlarm(name: AlarmName, message: string): void {
   post({ kind: 'alarm', name, message })
 }
 
-function alarmOver(name: AlarmName, message: string): void {
+function endAlarm(name: AlarmName, message: string): void {
   post({ kind: 'alarm-over', name, message })
 }
 

@@ -20,7 +20,7 @@ const faults: readonly [DiskFault, string, shards: number][] = [
 
 /** The daily run tests a full disk with one shard at the store only: test/storage. */
 for (const [fault, name, shards] of isLong ? faults : faults.slice(1)) {
-  test(`${name}: nothing durable is acknowledged, clean sessions are served, and everything works when the disk works again`, async (t) => {
+  test(`${name}: no message that must be stored is acknowledged, clean sessions are served, and everything works when the disk works again`, async (t) => {
     const stage = await DiskStage.begin(t, shards)
     stage.disk.fail(fault)
     await stage.faultIsReported()
@@ -108,7 +108,9 @@ class DiskStage {
   /** The first message that cannot be written shows the fault, which is reported to every shard. */
   async faultIsReported(): Promise<void> {
     this.peers.early.publish({ topic: 'kept/early', payload: 'noticed', qos: 1, packetId: 2 })
-    await this.godwit.until(new RegExp(`(the disk fails, nothing durable is acknowledged[^]*){${this.#shards}}`))
+    await this.godwit.until(
+      new RegExp(`(the disk fails: messages that must be stored are not acknowledged[^]*){${this.#shards}}`),
+    )
   }
 
   async durablePublishesWaitOrAreRefused(): Promise<void> {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PacketDecoder, TopicTable } from '../../src/protocol/index.ts'
 import { ClientOutput, type ClientOutputDependencies } from '../../src/shard/io/client-output.ts'
-import { pooledBytes, referencedFromBytes, WriteBuffers } from '../../src/shard/io/write-buffers.ts'
+import { pooledBytes, minReferencedBytes, WriteBuffers } from '../../src/shard/io/write-buffers.ts'
 import { FakeStream } from './fake-stream.ts'
 import { fc } from '../properties.ts'
 
@@ -13,7 +13,7 @@ const chunkCount = 3
 
 class OutputDependencies implements ClientOutputDependencies {
   readonly buffers = new WriteBuffers()
-  draining = 1
+  encodeRound = 1
   dirty: ClientOutput[] = []
   noteDirty(output: ClientOutput): void {
     this.dirty.push(output)
@@ -84,7 +84,7 @@ class OutputModel {
 
   /** Starts another drain. Between two drains, unused bytes of a buffer may be written. */
   startDrain(which: number): void {
-    this.dependencies.draining++
+    this.dependencies.encodeRound++
     this.#freshBytes(chunkBytes).copy(this.chunks[which], this.next[which], this.next[which])
   }
 
@@ -134,7 +134,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
   {
     weight: 2,
-    arbitrary: fc.integer({ min: referencedFromBytes, max: referencedFromBytes + 50 }).map(
+    arbitrary: fc.integer({ min: minReferencedBytes, max: minReferencedBytes + 50 }).map(
       (length): Step =>
         (model) =>
           model.appendReference(length),
@@ -172,7 +172,7 @@ test('bytes that a buffer gets after a drain are not confused with those that we
   const buffer = model.chunks[0]
   model.appendRange(0, 0, 100)
   buffer.fill(0xee, 100)
-  model.dependencies.draining++
+  model.dependencies.encodeRound++
   model.appendRange(0, 0, 100)
   model.finish()
   assert.deepEqual(Buffer.concat(model.stream.taken), Buffer.concat(model.expected))
@@ -189,7 +189,7 @@ test('a turn that fills a buffer writes it and continues in another', () => {
 
 test('a payload that is referenced is not copied, and the bytes before it take as much memory as they need', () => {
   const model = new OutputModel()
-  const payload = Buffer.alloc(referencedFromBytes, 'x')
+  const payload = Buffer.alloc(minReferencedBytes, 'x')
   const written: Buffer[] = []
   const write = model.stream.write.bind(model.stream)
   model.stream.write = (buffer, done) => {
@@ -217,7 +217,7 @@ test('a connection that ends with referenced payloads in its output releases the
     const model = new OutputModel()
     model.reserve(100)
     model.endTurn()
-    model.appendReference(referencedFromBytes)
+    model.appendReference(minReferencedBytes)
     if (ends === 'by the peer') model.stream.onClose()
     else {
       model.output.endsAfterFlush = true

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { PublishPacket } from '../../src/protocol/index.ts'
 import { headBits, publishHead } from '../../src/core/index.ts'
-import { referencedFromBytes } from '../../src/shard/io/write-buffers.ts'
+import { minReferencedBytes } from '../../src/shard/io/write-buffers.ts'
 import { payloadOf, ShardStage } from './stage.ts'
 
 const qualities = [0, 1, 2] as const
@@ -55,7 +55,7 @@ test('a message reaches clients of every version from clients of every version w
 
 test('a large payload, which is not copied, arrives whole between small messages at clients of every version', async (context) => {
   const stage = new ShardStage(context)
-  const large = 'large'.repeat(referencedFromBytes / 4)
+  const large = 'large'.repeat(minReferencedBytes / 4)
   for (const from of versions)
     for (const to of versions)
       for (const granted of qualities) {

@@ -25,8 +25,8 @@ class ListenerStage {
       factory: { open: (one) => this.#open(one) },
       own,
       disconnectClients: async (numbers) => this.#note(`away ${[...numbers].join(' ')}`),
-      alarm: (name, message) => this.#note(`alarm ${name}: ${message}`),
-      alarmOver: (name) => this.#note(`over ${name}`),
+      raiseAlarm: (name, message) => this.#note(`alarm ${name}: ${message}`),
+      endAlarm: (name) => this.#note(`over ${name}`),
     })
   }
 

@@ -100,8 +100,8 @@ export class ShardStage {
       counters: this.#counters,
       log: this.#log(),
       noteFirstMessage: () => this.firstMessages++,
-      alarm: (_, message) => this.alarms.push(message),
-      alarmOver: (_, message) => this.alarms.push(message),
+      raiseAlarm: (_, message) => this.alarms.push(message),
+      endAlarm: (_, message) => this.alarms.push(message),
       fail: (error) => {
         throw error
       },

@@ -56,10 +56,10 @@ test('an alarm about a repeated event is raised once a minute, and ends after a 
   const alarms: string[] = []
   const alarm = new TransientAlarm(
     {
-      alarm: (name, message) => alarms.push(`${name}: ${message}`),
-      alarmOver: (name, words) => alarms.push(`${name}: ${words}`),
+      raiseAlarm: (name, message) => alarms.push(`${name}: ${message}`),
+      endAlarm: (name, words) => alarms.push(`${name}: ${words}`),
     },
-    { name: 'connections', over: 'over' },
+    { name: 'connections', endText: 'over' },
   )
   for (let time = 0; time < 3; time++) alarm.note('full')
   assert.deepEqual(alarms, ['connections: full'])

@@ -40,7 +40,7 @@ import { OldestQueued, type ReadOldest } from './oldest-queued.ts'
 interface BridgeShard {
   readonly core: Pick<BrokerCore, 'view' | 'clientFilters'>
   input(input: { readonly kind: 'client-filters'; readonly areWanted: boolean }): void
-  welcome(stream: ByteStream, listener: ShardListener): unknown
+  openConnection(stream: ByteStream, listener: ShardListener): unknown
 }
 
 export interface BridgeManagerDependencies {
@@ -51,8 +51,8 @@ export interface BridgeManagerDependencies {
   nowMs(): number
   /** Returns the limits of clients' packets, and the Receive Maximum. */
   limits(): Pick<LocalBroker, 'limits' | 'receiveMaximum'>
-  alarm(name: AlarmName, message: string): void
-  alarmOver(name: AlarmName, message: string): void
+  raiseAlarm(name: AlarmName, message: string): void
+  endAlarm(name: AlarmName, message: string): void
   fail(error: unknown): void
   /** Sends filters of clients to all other shards. */
   sendFilters(notice: FilterNotice): void
@@ -202,7 +202,7 @@ export class BridgeManager {
     if (running.isRetiring) return
     running.isRetiring = true
     running.bridge.remove()
-    this.#dependencies.alarmOver(alarmOf(name), `the bridge ${name} is not configured any more`)
+    this.#dependencies.endAlarm(alarmOf(name), `the bridge ${name} is not configured any more`)
   }
 
   #remove(name: string, { bridge, timer }: RunningBridge): void {
@@ -234,7 +234,7 @@ export class BridgeManager {
         // The bytes pass directly after the current callback, so an acknowledgement and the next message pass within one iteration of the
         // event loop.
         const [bridgeEnd, shardEnd] = createStreamPair((work) => process.nextTick(() => this.#guarded(work)))
-        shard.welcome(shardEnd, bridgeListener)
+        shard.openConnection(shardEnd, bridgeListener)
         return bridgeEnd
       },
       sessionStatus: () => {
@@ -259,7 +259,7 @@ export class BridgeManager {
     if (event.event === 'connected') {
       const { server, sessionPresent, version } = event
       log.info('bridge connected', { bridge: name, server, sessionPresent, mqtt: version })
-      dependencies.alarmOver(alarmOf(name), `the bridge ${name} is connected to ${server}`)
+      dependencies.endAlarm(alarmOf(name), `the bridge ${name} is connected to ${server}`)
     } else if (event.event === 'warning') log.warn('a bridge', { bridge: name, warning: event.text })
     else if (event.event === 'notice') log.info('a bridge', { bridge: name, notice: event.text })
     else {
@@ -267,7 +267,7 @@ export class BridgeManager {
       const fields = { bridge: name, server, why }
       if (!isNew) return log.debug('bridge disconnected', fields)
       log.warn('bridge disconnected', fields)
-      dependencies.alarm(alarmOf(name), `the bridge ${name} is not connected to ${server}: ${why}`)
+      dependencies.raiseAlarm(alarmOf(name), `the bridge ${name} is not connected to ${server}: ${why}`)
     }
   }
 

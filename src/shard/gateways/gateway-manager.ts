@@ -67,8 +67,8 @@ export interface GatewayManagerDependencies {
   /** Calls `done` when all stored values are durable. Not called if the disk fails. */
   whenKept(done: () => void): void
   readKept(prefix: string): AsyncIterable<{ readonly name: string; readonly value: string }>
-  alarm(name: AlarmName, message: string): void
-  alarmOver(name: AlarmName, message: string): void
+  raiseAlarm(name: AlarmName, message: string): void
+  endAlarm(name: AlarmName, message: string): void
   fail(error: unknown): void
 }
 
@@ -215,7 +215,7 @@ export class GatewayManager {
     const retryLater = (error: Error): void => {
       gateway.socket = undefined
       if (gateway.isClosed) return
-      this.#dependencies.alarm(name, `the gateway does not receive on ${where}: ${error.message}`)
+      this.#dependencies.raiseAlarm(name, `the gateway does not receive on ${where}: ${error.message}`)
       gateway.retry = setTimeout(() => void this.#openSocket(gateway), retryMs).unref()
     }
     try {
@@ -223,7 +223,7 @@ export class GatewayManager {
       if (gateway.isClosed) return await socket.close()
       gateway.socket = socket
       await this.#openMulticast(gateway)
-      this.#dependencies.alarmOver(name, `the gateway receives on ${where}`)
+      this.#dependencies.endAlarm(name, `the gateway receives on ${where}`)
       this.#dependencies.log.info('gateway opened', {
         gateway: gateway.assignment.type,
         listener: listener.name,
@@ -290,9 +290,9 @@ export class GatewayManager {
 
   #noteFiles({ type, listener }: GatewayAssignment, problem: string | undefined): void {
     const name: AlarmName = `certificates:${type}:${listener.name}`
-    if (problem === undefined) this.#dependencies.alarmOver(name, 'the files of the gateway are in order and in force')
+    if (problem === undefined) this.#dependencies.endAlarm(name, 'the files of the gateway are in order and in force')
     else
-      this.#dependencies.alarm(
+      this.#dependencies.raiseAlarm(
         name,
         `changed files of the gateway are invalid: ${problem}; the previous files stay in use`,
       )

@@ -3,8 +3,8 @@
 //
 //   packets --append--> buffer (being filled) --flush--> writing (with the stream until `done`)
 //
-// One write is in progress at a time. Until its `done`, later turns append to one growing buffer: a slow reader costs the bytes that
-// it has not read, and no more. Large payloads are not copied: they are segments between filled buffers.
+// One write is in progress at a time. Until its `done`, later turns append to one growing buffer: a slow connection costs the bytes that
+// its client has not read, and no more. Large payloads are not copied: they are segments between filled buffers.
 
 import type { Connection } from '../../core/index.ts'
 import type { PacketDecoder } from '../../protocol/index.ts'
@@ -12,30 +12,31 @@ import { type ByteStream, receiveFrom, type StreamReceiver } from '../../transpo
 import { smallBytes, type WriteBuffers } from './write-buffers.ts'
 
 /**
- * Bytes of a chunk that are copied in advance: the next frames in it usually go to the same connection, see
- * `appendRange`.
+ * Number of bytes of a chunk that are copied ahead, because the next frames of the chunk usually go to the same connection.
+ * See `appendRange`.
  */
 const copyAheadBytes = 1_024
 
 /** Bytes that are written before the buffer being filled. */
 interface Segment {
-  /** A filled buffer, or a payload, which others refer to as well. */
+  /** A filled buffer, or a payload to which other connections may refer as well. */
   readonly buffer: Buffer
   readonly usedBytes: number
 }
 
 export interface ClientOutputDependencies {
   readonly buffers: WriteBuffers
-  /** Number of the list of sends that is being encoded. */
-  readonly draining: number
+  /** Number of the current call of `encodeSends`. Bytes that were copied ahead are valid within one call. */
+  readonly encodeRound: number
   /** Called when the buffer must be flushed at the end of the turn. */
   noteDirty(output: ClientOutput): void
-  /** Called when a number of bytes was passed to the stream. */
+  /** Called when bytes were passed to the stream. */
   noteWritten(bytes: number): void
   /** Called when a write is complete; bytes that were appended meanwhile were passed to the stream. */
   noteSent(output: ClientOutput): void
   /** Called when the stream has ended. */
   noteClosed(output: ClientOutput, error: Error | undefined): void
+  /** Called for received bytes. */
   noteChunk(output: ClientOutput, chunk: Buffer): void
   /** Called when the number of bytes in the buffer of the stream has changed, see `ByteStream`. */
   noteGathered(output: ClientOutput): void
@@ -69,7 +70,7 @@ export class ClientOutput implements StreamReceiver {
   #aheadChunk: Buffer | undefined
   #aheadAt: number
   #aheadEnd: number
-  #aheadDraining: number
+  #aheadRound: number
   readonly #done: () => void
 
   constructor(dependencies: ClientOutputDependencies, stream: ByteStream, decoder: PacketDecoder) {
@@ -93,7 +94,7 @@ export class ClientOutput implements StreamReceiver {
     this.#aheadChunk = undefined
     this.#aheadAt = 0
     this.#aheadEnd = 0
-    this.#aheadDraining = 0
+    this.#aheadRound = 0
     // A bound function needs less memory than a closure.
     this.#done = this.#handleWritten.bind(this)
     receiveFrom(stream, this)
@@ -140,17 +141,17 @@ export class ClientOutput implements StreamReceiver {
   }
 
   /**
-   * Appends `chunk[start, end)` and returns its offset in `buffer`. A copy costs about 40 ns whatever its size, so up to
-   * a kilobyte of the chunk is copied at once: the frames of one publisher are adjacent in its chunk and usually go to the same
-   * connections, so the next frames are in `buffer` already. This is valid within one encoding only: a pooled buffer gets
-   * further messages later.
+   * Appends `chunk[start, end)` and returns its offset in `buffer`. A small copy costs about 40 ns whatever its size, so up to
+   * a kilobyte of the chunk is copied at once. The frames of one publisher are adjacent in its chunk and usually go to the same
+   * connections, so the next frame is in `buffer` already. This is valid within one call of `encodeSends` only, because the
+   * memory of the chunk may get other messages later.
    */
   appendRange(chunk: Buffer, start: number, end: number): number {
     const isInPlace =
       this.#aheadChunk === chunk &&
       this.#aheadAt === start &&
       end <= this.#aheadEnd &&
-      this.#aheadDraining === this.#dependencies.draining
+      this.#aheadRound === this.#dependencies.encodeRound
     if (!isInPlace) this.#copyAhead(chunk, start, end - start)
     this.#aheadAt = end
     const at = this.#used
@@ -159,7 +160,7 @@ export class ClientOutput implements StreamReceiver {
   }
 
   /**
-   * Appends `chunk[start, end)`, at least `referencedFromBytes`, without a copy. The chunk must not change until it is written.
+   * Appends `chunk[start, end)`, at least `minReferencedBytes`, without a copy. The chunk must not change until it is written.
    * With copies, a payload of a megabyte for 40 subscribers occupied their shard for up to 400 ms: each copy went to new memory.
    */
   appendReference(chunk: Buffer, start: number, end: number): void {
@@ -172,7 +173,7 @@ export class ClientOutput implements StreamReceiver {
     this.#segmentBytes += payload.length
   }
 
-  /** The bytes before a payload are few: with a pooled buffer for each, 32 waiting payloads would occupy a megabyte of them. */
+  /** Makes the filled part of the buffer a segment. Few bytes are copied: 32 pooled buffers with few bytes each would occupy a megabyte. */
   #moveBufferTo(segments: Segment[]): void {
     const { buffers } = this.#dependencies
     const [buffer, usedBytes] = [this.#buffer, this.#used]
@@ -180,10 +181,10 @@ export class ClientOutput implements StreamReceiver {
     this.#forgetBuffer()
     this.#segmentBytes += usedBytes
     if (usedBytes > smallBytes) return void segments.push({ buffer, usedBytes })
-    const few = Buffer.from(buffer.subarray(0, usedBytes))
+    const copy = Buffer.from(buffer.subarray(0, usedBytes))
     buffers.giveBack(buffer)
-    buffers.hold(few)
-    segments.push({ buffer: few, usedBytes })
+    buffers.hold(copy)
+    segments.push({ buffer: copy, usedBytes })
   }
 
   /** The buffer being filled; valid until the next `reserve` or `appendRange`. */
@@ -217,8 +218,8 @@ export class ClientOutput implements StreamReceiver {
   }
 
   /**
-   * The last bytes do not wait for the write in progress: a client that reads nothing would never be disconnected,
-   * because only an ended stream has a timeout.
+   * Passes all appended bytes to the stream and ends it, even if a write is in progress. Otherwise a client that reads nothing
+   * would never be disconnected, because only an ended stream has a timeout.
    */
   #finish(): void {
     const { buffers } = this.#dependencies
@@ -254,7 +255,7 @@ export class ClientOutput implements StreamReceiver {
     chunk.copy(buffer, this.#used, start, start + ahead)
     this.#aheadChunk = chunk
     this.#aheadEnd = start + ahead
-    this.#aheadDraining = this.#dependencies.draining
+    this.#aheadRound = this.#dependencies.encodeRound
   }
 
   #bufferWithSpace(bytes: number): Buffer {
@@ -272,7 +273,7 @@ export class ClientOutput implements StreamReceiver {
     this.#dependencies.noteDirty(this)
   }
 
-  /** Writes the full buffer, because no write is in progress, and continues with another buffer. */
+  /** Writes the full buffer, because no write is in progress, and takes another buffer. */
   #startNext(bytes: number): Buffer {
     this.flush()
     this.#markDirty()
@@ -313,7 +314,7 @@ export class ClientOutput implements StreamReceiver {
   handleEnd(error: Error | undefined): void {
     const { buffers } = this.#dependencies
     for (const { buffer } of this.#takeSegments()) buffers.giveBack(buffer)
-    // This is set first, so that the call below appends nothing.
+    // Set before the call below, so that the call appends nothing.
     this.isClosed = true
     this.#dependencies.noteClosed(this, error)
   }

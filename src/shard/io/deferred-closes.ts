@@ -9,7 +9,7 @@ export class DeferredCloses {
     this.#closes.push({ output, afterBatch })
   }
 
-  /** Returns and removes those that waited for batches up to this one. */
+  /** Returns and removes the connections that waited for batches up to this one. */
   take(batch: number): ClientOutput[] {
     if (this.#closes.length === 0) return []
     const ready = this.#closes.filter(({ afterBatch }) => afterBatch <= batch)

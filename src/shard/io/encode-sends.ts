@@ -22,7 +22,7 @@ import {
   type ProtocolVersion,
 } from '../../protocol/index.ts'
 import type { ClientOutput } from './client-output.ts'
-import { referencedFromBytes } from './write-buffers.ts'
+import { minReferencedBytes } from './write-buffers.ts'
 
 const ackBytes = 4
 const ackTypes: Readonly<Record<number, AckType>> = {
@@ -86,7 +86,7 @@ function encodePublish(output: ClientOutput, connection: Connection, message: Me
   }
 }
 
-/** Same version, same layout: the received bytes are sent, except for flags and packet identifier. */
+/** Copies the received frame, except for flags and packet identifier. Version and layout must be the same. */
 function copyFrame(output: ClientOutput, message: Message, head: number): void {
   const { chunk, frameStart, packetIdAt, payloadStart, frameEnd } = message
   const isReferenced = isPayloadReferenced(message)
@@ -134,7 +134,7 @@ function encodeFields(
   if (isReferenced) output.appendReference(chunk, payloadStart, frameEnd)
 }
 
-/** Returns true if the payload is so large that the output refers to it. Smaller payloads are copied, which costs less. */
+/** Returns whether the payload is so large that the output refers to it. Smaller payloads are copied, which costs less. */
 function isPayloadReferenced({ payloadStart, frameEnd }: Message): boolean {
-  return frameEnd - payloadStart >= referencedFromBytes
+  return frameEnd - payloadStart >= minReferencedBytes
 }

@@ -10,8 +10,8 @@ export class FlushQueue {
   }
 
   /**
-   * `isMemoryShort`: all clients together have too many unsent bytes. Those with a write in progress get nothing more
-   * for now.
+   * Writes the buffers. `isMemoryShort`: all clients together have too many unsent bytes. Then connections with a write in
+   * progress count as full, so the core sends them no further messages for now.
    */
   flush(isMemoryShort: boolean): void {
     const outputs = this.#outputs

@@ -12,28 +12,29 @@ import { ProtocolError } from '../../protocol/index.ts'
 import type { ClientOutput } from './client-output.ts'
 
 /**
- * Incomplete packets below this size are not counted, because a connection itself costs as much. They include small packets within one chunk.
+ * Incomplete packets below this size are not counted, because a connection itself costs as much. Small packets whose end is in the next
+ * chunk are among them.
  */
-const countedFromBytes = 1_024
-/** Number of bytes that count as progress. Single bytes do not count. */
-const stepBytes = 4_096
+const minCountedBytes = 1_024
+/** Number of further bytes that count as progress. A client that sends single bytes makes no progress. */
+const minProgressBytes = 4_096
 
 interface PartialPacket {
   heldBytes: number
   /** Number of bytes received at the last progress. */
-  markBytes: number
+  bytesAtProgress: number
 }
 
 export class PartialPackets {
-  readonly #limitBytes: number
+  readonly #maxBytes: number
   readonly #reportFault: (output: ClientOutput, fault: ProtocolError) => void
   /** Incomplete packets in the order of their last progress. */
   readonly #byProgress = new Map<ClientOutput, PartialPacket>()
   #heldBytes = 0
 
   /** `reportFault`: disconnects the client with the reason. Nothing more is read from its connection. */
-  constructor(limitBytes: number, reportFault: (output: ClientOutput, fault: ProtocolError) => void) {
-    this.#limitBytes = limitBytes
+  constructor(maxBytes: number, reportFault: (output: ClientOutput, fault: ProtocolError) => void) {
+    this.#maxBytes = maxBytes
     this.#reportFault = reportFault
   }
 
@@ -44,16 +45,16 @@ export class PartialPackets {
 
   /** Called when the decoder has read the available bytes. Costs nothing if they end with a complete packet. */
   noteRead(output: ClientOutput): void {
-    if (output.decoder.partialBytes >= countedFromBytes || this.#byProgress.size > 0) this.note(output)
+    if (output.decoder.partialBytes >= minCountedBytes || this.#byProgress.size > 0) this.note(output)
   }
 
   /** Called when more bytes of an incomplete packet have arrived, or its end. */
   note(output: ClientOutput): void {
-    const begunBytes = output.partialBytes
-    const begun = this.#byProgress.get(output)
-    if (begunBytes < countedFromBytes) return this.#remove(output, begun)
-    const counted = begun ?? { heldBytes: 0, markBytes: begunBytes }
-    if (begun === undefined || isProgress(begun, begunBytes)) this.#moveToEnd(output, counted, begunBytes)
+    const partialBytes = output.partialBytes
+    const partial = this.#byProgress.get(output)
+    if (partialBytes < minCountedBytes) return this.#remove(output, partial)
+    const counted = partial ?? { heldBytes: 0, bytesAtProgress: partialBytes }
+    if (partial === undefined || isProgress(partial, partialBytes)) this.#moveToEnd(output, counted, partialBytes)
     const { partialMemoryBytes } = output
     this.#heldBytes += partialMemoryBytes - counted.heldBytes
     counted.heldBytes = partialMemoryBytes
@@ -65,23 +66,23 @@ export class PartialPackets {
     this.#remove(output, this.#byProgress.get(output))
   }
 
-  #moveToEnd(output: ClientOutput, begun: PartialPacket, begunBytes: number): void {
-    begun.markBytes = begunBytes
+  #moveToEnd(output: ClientOutput, partial: PartialPacket, partialBytes: number): void {
+    partial.bytesAtProgress = partialBytes
     this.#byProgress.delete(output)
-    this.#byProgress.set(output, begun)
+    this.#byProgress.set(output, partial)
   }
 
   /** Disconnects the slowest clients. A single incomplete packet is never rejected, because it is within the maximum packet size. */
   #rejectSlowest(): void {
-    while (this.#heldBytes > this.#limitBytes && this.#byProgress.size > 1) {
-      const [[output, begun]] = this.#byProgress
-      this.#remove(output, begun)
+    while (this.#heldBytes > this.#maxBytes && this.#byProgress.size > 1) {
+      const [[output, partial]] = this.#byProgress
+      this.#remove(output, partial)
       this.#reject(output)
     }
   }
 
   #reject(output: ClientOutput): void {
-    const text = `incomplete packets of all clients use their limit of ${this.#limitBytes} bytes, and this client makes least progress`
+    const text = `incomplete packets of all clients use their limit of ${this.#maxBytes} bytes, and this client makes least progress`
     const fault = new ProtocolError('quotaExceeded', text)
     const { connection, decoder, stream } = output
     decoder.stop(fault)
@@ -91,14 +92,14 @@ export class PartialPackets {
     else this.#reportFault(output, fault)
   }
 
-  #remove(output: ClientOutput, begun: PartialPacket | undefined): void {
-    if (begun === undefined) return
+  #remove(output: ClientOutput, partial: PartialPacket | undefined): void {
+    if (partial === undefined) return
     this.#byProgress.delete(output)
-    this.#heldBytes -= begun.heldBytes
+    this.#heldBytes -= partial.heldBytes
   }
 }
 
 /** Returns whether a client made progress. The start of a further packet is progress as well, because the packet before it is complete. */
-function isProgress({ markBytes }: PartialPacket, begunBytes: number): boolean {
-  return begunBytes >= markBytes + stepBytes || begunBytes < markBytes
+function isProgress({ bytesAtProgress }: PartialPacket, partialBytes: number): boolean {
+  return partialBytes >= bytesAtProgress + minProgressBytes || partialBytes < bytesAtProgress
 }

@@ -12,7 +12,7 @@ export interface ReadSchedulerCallbacks {
   maxUnsentBytes(): number
 }
 
-/** More input of one connection waits for the next turn: the operating system delivers up to 2 MiB at once. */
+/** Maximum input of one connection that a turn handles; the rest waits for the next turn. The operating system delivers up to 2 MiB at once. */
 const maxInputBytesPerTurn = 262_144
 
 export class ReadScheduler {
@@ -24,7 +24,7 @@ export class ReadScheduler {
     this.#callbacks = callbacks
   }
 
-  /** Counts bytes that are to be handled in this turn. */
+  /** Counts received bytes against the limit of this turn. */
   noteInput(output: ClientOutput, bytes: number, turn: number): void {
     if (output.inputTurn !== turn) {
       output.inputTurn = turn
@@ -33,6 +33,7 @@ export class ReadScheduler {
     output.inputBytes += bytes
   }
 
+  /** Postpones the input of the connection if it has reached the limit of this turn. */
   postponeIfOverLimit(output: ClientOutput): void {
     if (output.inputBytes >= maxInputBytesPerTurn && !output.isBacklogged) this.postpone(output)
   }
@@ -55,7 +56,7 @@ export class ReadScheduler {
     this.#callbacks.planTurnEnd()
   }
 
-  /** Pauses reading from a client that does not read acknowledgements, because nothing else limits their memory. */
+  /** Pauses reading from a client that does not read acknowledgements. Nothing else limits the memory of unread acknowledgements. */
   pauseIfResponsesUnread(output: ClientOutput): void {
     if (this.#hasUnreadResponses(output)) this.#pause(output)
   }
@@ -68,7 +69,7 @@ export class ReadScheduler {
     output.stream.resume()
   }
 
-  /** Continues with as many as fit into the turn; the others stay before those that are postponed now. */
+  /** Reads connections of the backlog until the turn is over. The others stay in the backlog, before those that are postponed now. */
   continueBacklog(isOverdue: () => boolean): void {
     if (this.#backlog.length === 0) return
     const backlog = this.#backlog

@@ -1,22 +1,25 @@
-// The buffers into which packets are encoded before they are written. Buffers of the common size are reused. The sum of
-// all used buffers is known, so that slow clients cannot use all memory.
+// The buffers into which packets are encoded before they are written. Buffers of the pooled size are reused. The sum of
+// all used buffers is counted, so that slow clients cannot use all memory.
 
 /** Size for the packets of one turn of most connections; larger buffers are allocated individually. */
 export const pooledBytes = 32_768
-/** Payloads of this size are written from the memory of their message. It is larger than pooled buffers, so that none gets into the pool. */
-export const referencedFromBytes = 65_536
+/**
+ * Payloads of at least this size are written from the memory of their message, without a copy. It is larger than a pooled buffer, so that no
+ * payload gets into the pool.
+ */
+export const minReferencedBytes = 65_536
 /** Maximum number of pooled buffers. */
 const maxPooled = 512
 /**
- * If one turn writes to more connections, each further one starts with this size. With buffers of the common size, one
- * packet for each of 16,000 new connections used half a gigabyte, and the C library kept the memory in between.
+ * Size of buffers when all pooled ones are in use. With buffers of the pooled size, one packet for each of 16,000 new connections
+ * used half a gigabyte, which the C library did not return to the operating system.
  */
 export const smallBytes = 1_024
 
 export class WriteBuffers {
   readonly #free: Buffer[] = []
   #pooled = 0
-  /** Capacity of all buffers in use. */
+  /** Capacity of all buffers in use, in bytes. */
   takenBytes = 0
 
   /** Returns a buffer of at least this size. */
@@ -38,7 +41,7 @@ export class WriteBuffers {
     this.#free.length = 0
   }
 
-  /** Counts bytes that were not taken here, until `release`. */
+  /** Counts a buffer that was not taken here as in use, until `release` or `giveBack`. */
   hold(buffer: Buffer): void {
     this.takenBytes += buffer.length
   }
@@ -47,6 +50,7 @@ export class WriteBuffers {
     this.takenBytes -= buffer.length
   }
 
+  /** Ends the use of a buffer. A buffer of the pooled size is reused. */
   giveBack(buffer: Buffer): void {
     this.takenBytes -= buffer.length
     if (buffer.length === pooledBytes && this.#free.length < maxPooled) this.#free.push(buffer)

@@ -18,8 +18,8 @@ export interface ListenerSetDependencies {
   readonly own: number
   /** Resolves when all clients of the listeners have been told to disconnect. */
   disconnectClients(listeners: ReadonlySet<number>): Promise<void>
-  alarm(name: AlarmName, message: string): void
-  alarmOver(name: AlarmName, message: string): void
+  raiseAlarm(name: AlarmName, message: string): void
+  endAlarm(name: AlarmName, message: string): void
 }
 
 /** Maximum wait until the address of a QUIC listener is free after its clients were disconnected. */
@@ -198,12 +198,15 @@ export class ListenerSet {
   #recordMissing(listener: ShardListener, why: string): void {
     if (this.#missing.get(listener.number) === why) return
     this.#missing.set(listener.number, why)
-    this.#dependencies.alarm(alarmOf(listener), `a listener is closed and tried again until it can be opened: ${why}`)
+    this.#dependencies.raiseAlarm(
+      alarmOf(listener),
+      `a listener is closed and tried again until it can be opened: ${why}`,
+    )
   }
 
   #recordOpened(number: number, how: string): void {
     const listener = this.#known.get(number)
-    if (listener !== undefined && this.#missing.delete(number)) this.#dependencies.alarmOver(alarmOf(listener), how)
+    if (listener !== undefined && this.#missing.delete(number)) this.#dependencies.endAlarm(alarmOf(listener), how)
   }
 
   #isLocal({ onlyOnShard = this.#dependencies.own }: ShardListener): boolean {

@@ -37,8 +37,8 @@ export interface ListenerDependencies {
   noteRefused(): void
   /** See `TlsUpgradeOptions`. */
   storedKey(identity: string, listener: ShardListener): Uint8Array | undefined
-  alarm(name: AlarmName, message: string): void
-  alarmOver(name: AlarmName, message: string): void
+  raiseAlarm(name: AlarmName, message: string): void
+  endAlarm(name: AlarmName, message: string): void
 }
 
 /** An open listener of this shard. */
@@ -73,9 +73,9 @@ export class ListenerFactory {
     this.#refusals = new RefusalLog(dependencies.log)
     this.#full = new TransientAlarm(dependencies, {
       name: 'connections',
-      over: 'connections are no longer refused',
+      endText: 'connections are no longer refused',
     })
-    this.#failing = new TransientAlarm(dependencies, { name: 'listener', over: 'connections can be accepted again' })
+    this.#failing = new TransientAlarm(dependencies, { name: 'listener', endText: 'connections can be accepted again' })
   }
 
   /** Rejects with an error text for administrators, or with the system's error. */
@@ -202,8 +202,9 @@ export class ListenerFactory {
   #noteFiles(listener: ShardListener, problem: TlsProblem | undefined): void {
     const files = `${listenerLabel(listener)}: the certificate files`
     const alarm = alarmOfFiles(listener)
-    if (problem === undefined) this.#dependencies.alarmOver(alarm, `${files} are valid again and in use`)
-    else this.#dependencies.alarm(alarm, `${files} are invalid: ${problem.message}; the previous files stay in use`)
+    if (problem === undefined) this.#dependencies.endAlarm(alarm, `${files} are valid again and in use`)
+    else
+      this.#dependencies.raiseAlarm(alarm, `${files} are invalid: ${problem.message}; the previous files stay in use`)
   }
 
   /**
@@ -211,7 +212,7 @@ export class ListenerFactory {
    */
   #clearingAlarm(listener: ShardListener, opened: OpenListener): OpenListener {
     const over = (why: string): void =>
-      this.#dependencies.alarmOver(alarmOfFiles(listener), `${listenerLabel(listener)} ${why}`)
+      this.#dependencies.endAlarm(alarmOfFiles(listener), `${listenerLabel(listener)} ${why}`)
     return {
       ...opened,
       close(): Promise<void> {

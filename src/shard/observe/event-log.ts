@@ -39,7 +39,7 @@ export class EventLog {
   constructor({ log, counters, droppedSoFar, clientEvents, commands, alarms }: EventLogDependencies) {
     this.#clientIdConflicts = new TransientAlarm(alarms, {
       name: 'client-id-conflict',
-      over: 'no client was refused the client ID of another identity for a minute',
+      endText: 'no client was refused the client ID of another identity for a minute',
     })
     this.#log = log
     this.#counters = counters

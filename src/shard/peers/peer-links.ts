@@ -13,7 +13,7 @@ import type { ShardDependencies } from '../runtime/shard-dependencies.ts'
 import { isClockDue } from '../runtime/turn-limits.ts'
 
 /** Number of messages of a peer that are handled between two reads of the clock. */
-const inputsBetweenLooks = 256
+const inputsBetweenClockReads = 256
 
 export interface PeerLinksDependencies {
   readonly core: BrokerCore
@@ -214,7 +214,7 @@ export class PeerLinks implements LinkDependencies {
     while (link.readNext()) {
       taken++
       if (this.#shard.isFull()) this.#shard.carryOut()
-      else if (!isClockDue(taken, this.#shard.core.costlySteps - costlySteps, inputsBetweenLooks)) continue
+      else if (!isClockDue(taken, this.#shard.core.costlySteps - costlySteps, inputsBetweenClockReads)) continue
       costlySteps = this.#shard.core.costlySteps
       if (this.#shard.isOverdue()) {
         this.#postpone(link)

@@ -5,7 +5,7 @@ import type { QueryOf } from '../messages/query-types.ts'
 import type { QueriedShard } from './queried-shard.ts'
 
 /** Sessions between two reads of the clock. */
-const sessionsBetweenLooks = 256
+const sessionsBetweenClockReads = 256
 const sliceMs = 4
 /** The list is sorted and truncated when it has this multiple of the requested length. */
 const slack = 64
@@ -18,7 +18,7 @@ export async function memoryUsersFor(shard: QueriedShard, { maxRows }: QueryOf<'
   for (const users of shard.core.view.memoryUsers()) {
     found.push(...users)
     if (found.length >= maxRows * slack) found = largestUsers(found, maxRows)
-    if (++looked % sessionsBetweenLooks !== 0 || performance.now() < sliceEndsAtMs) continue
+    if (++looked % sessionsBetweenClockReads !== 0 || performance.now() < sliceEndsAtMs) continue
     await new Promise((resolve) => setImmediate(resolve))
     sliceEndsAtMs = performance.now() + sliceMs
   }

@@ -5,7 +5,7 @@ import type { QueryOf } from '../messages/query-types.ts'
 import type { QueriedShard } from './queried-shard.ts'
 
 /** Number of sessions that are visited between two reads of the clock. */
-const sessionsBetweenLooks = 64
+const sessionsBetweenClockReads = 64
 const sliceMs = 4
 /** The list is sorted and truncated when it has this multiple of the requested length. */
 const slack = 4
@@ -22,7 +22,7 @@ export async function slowFor(
   for (const slow of shard.core.view.slowSessions(nowMs)) {
     if (slow !== undefined && slow.ageMs >= query.atLeastMs && isOfQuery(slow, query)) found.push(slow)
     if (found.length >= query.maxRows * slack) found = slowest(found, query.maxRows)
-    if (++visited % sessionsBetweenLooks !== 0 || performance.now() < sliceEndsAtMs) continue
+    if (++visited % sessionsBetweenClockReads !== 0 || performance.now() < sliceEndsAtMs) continue
     await new Promise((resolve) => setImmediate(resolve))
     sliceEndsAtMs = performance.now() + sliceMs
   }

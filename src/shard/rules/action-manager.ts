@@ -59,7 +59,7 @@ export interface ActionManagerDependencies {
   readonly shard: {
     readonly core: Pick<BrokerCore, 'view'>
     readonly commands: { run(command: Command): Promise<CommandResult> }
-    welcome(stream: ByteStream, listener: ShardListener): unknown
+    openConnection(stream: ByteStream, listener: ShardListener): unknown
   }
   readonly own: PeerNumber
   readonly shards: number
@@ -68,8 +68,8 @@ export interface ActionManagerDependencies {
   readonly dataDirectory: string
   readonly log: Log
   nowMs(): number
-  alarm(name: AlarmName, message: string): void
-  alarmOver(name: AlarmName, message: string): void
+  raiseAlarm(name: AlarmName, message: string): void
+  endAlarm(name: AlarmName, message: string): void
   fail(error: unknown): void
   noteDelivered(rule: string, isDone: boolean, why: string): void
   noteFallbackFailure(rule: string, why: string): void
@@ -246,7 +246,7 @@ export class ActionManager implements RuleSinks {
       order,
       attributes: new EntryAttributes(order),
       fallbacks: this.#fallbacksOf(assignment),
-      full: new FullQueueAlarm(id, (...alarm) => this.#dependencies.alarm(...alarm)),
+      full: new FullQueueAlarm(id, (...alarm) => this.#dependencies.raiseAlarm(...alarm)),
       deliveries: [],
       deadLetters,
       isStopped: false,
@@ -324,7 +324,7 @@ export class ActionManager implements RuleSinks {
       userProperties: spoolProperties({ maxMessages, dropsNewest, dropsOldest: isForDeadLetters }),
       open: () => {
         const [ours, theirs] = createStreamPair((work) => process.nextTick(() => this.#guarded(work)))
-        this.#dependencies.shard.welcome(theirs, bridgeListener)
+        this.#dependencies.shard.openConnection(theirs, bridgeListener)
         return ours
       },
       later: (work: () => void) => void setImmediate(() => this.#guarded(work)),
@@ -384,14 +384,14 @@ export class ActionManager implements RuleSinks {
     const stored = this.#storedIn(clientId)
     if (stored === 0) return this.#endSession(clientId)
     const text = `the action ${id} is not configured, and ${stored} messages are stored for it: configure it again, or delete it with force=true`
-    this.#dependencies.alarm(alarmOf(id), text)
+    this.#dependencies.raiseAlarm(alarmOf(id), text)
   }
 
   #remove(id: string, running: RunningAction): void {
     this.#close(running)
     this.#actions.delete(id)
     this.#waiting.delete(id)
-    this.#dependencies.alarmOver(alarmOf(id), `the action ${id} is not configured any more`)
+    this.#dependencies.endAlarm(alarmOf(id), `the action ${id} is not configured any more`)
     for (const clientId of [running.clientId, running.deadClientId]) this.#noteOrphan(id, clientId)
   }
 
@@ -401,7 +401,7 @@ export class ActionManager implements RuleSinks {
     for (const clientId of await sessionsWithPrefix(this.#dependencies.shard.core.view, actionClientPrefix)) {
       if (actionOfClientId(clientId) === id) this.#endSession(clientId)
     }
-    this.#dependencies.alarmOver(alarmOf(id), `what was stored for the action ${id} was discarded`)
+    this.#dependencies.endAlarm(alarmOf(id), `what was stored for the action ${id} was discarded`)
   }
 
   #endSession(clientId: string): void {
@@ -438,8 +438,9 @@ export class ActionManager implements RuleSinks {
     if (!full.isFull || this.#storedIn(clientId) >= assignment.action.resource_opts.max_buffer_messages) return
     full.reset()
     const [{ state, stateReason }] = deliveries
-    if (state === 'disconnected') this.#dependencies.alarm(alarmOf(id), `the action ${id} cannot send: ${stateReason}`)
-    else this.#dependencies.alarmOver(alarmOf(id), `the queue of the action ${id} has space again`)
+    if (state === 'disconnected')
+      this.#dependencies.raiseAlarm(alarmOf(id), `the action ${id} cannot send: ${stateReason}`)
+    else this.#dependencies.endAlarm(alarmOf(id), `the queue of the action ${id} has space again`)
   }
 
   #storedIn(clientId: string): number {
@@ -451,11 +452,11 @@ export class ActionManager implements RuleSinks {
     const full = this.#actions.get(id)?.full
     if (state === 'disconnected') {
       log.warn('action disconnected', { action: id, reason: why })
-      this.#dependencies.alarm(alarmOf(id), `the action ${id} cannot send: ${why}${full?.suffix ?? ''}`)
+      this.#dependencies.raiseAlarm(alarmOf(id), `the action ${id} cannot send: ${why}${full?.suffix ?? ''}`)
     } else if (state === 'connected') {
       log.info('action connected', { action: id })
       full?.reset()
-      this.#dependencies.alarmOver(alarmOf(id), `the action ${id} sends again`)
+      this.#dependencies.endAlarm(alarmOf(id), `the action ${id} sends again`)
     }
   }
 

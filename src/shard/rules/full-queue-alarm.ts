@@ -1,4 +1,4 @@
-// Whether the queue of an action is known to be full: the first message that it drops raises the alarm of the action, others do not.
+// The alarm about a full queue of an action. The first message that the queue drops raises it; later ones do not.
 
 import type { AlarmName } from '../../telemetry/index.ts'
 import { alarmOf } from './action-entries.ts'
@@ -29,7 +29,7 @@ export class FullQueueAlarm {
     this.#raise(alarmOf(this.#action), `the action ${this.#action} is too slow: ${this.#text}`)
   }
 
-  /** The queue has space, or the alarm is over for another reason. */
+  /** Called when the queue has space, or when the alarm was ended for another reason. */
   reset(): void {
     this.#text = ''
   }

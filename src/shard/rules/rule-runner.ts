@@ -80,7 +80,7 @@ interface CompiledAction extends NumberedAction {
  * clients.
  */
 const maxTriggerTurnMs = 2
-const triggersBetweenLooks = 16
+const triggersBetweenClockReads = 16
 
 const noOriginal: Original = { qos: 0, retain: false }
 
@@ -198,7 +198,7 @@ export class RuleRunner implements RuleHook {
       }
       this.#eventMessages.publish(trigger, new RuleEvent(columns), actions)
       done++
-      const isClockCheckDue = done % triggersBetweenLooks === 0
+      const isClockCheckDue = done % triggersBetweenClockReads === 0
       if (isClockCheckDue && this.#dependencies.monotonicMs() - startMs >= maxTriggerTurnMs) break
     }
     return done

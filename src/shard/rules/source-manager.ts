@@ -14,9 +14,9 @@ import type { PacketLimits } from '../../protocol/index.ts'
 
 export interface SourceManagerDependencies extends Pick<
   ActionManagerDependencies,
-  'own' | 'shards' | 'log' | 'alarm' | 'alarmOver' | 'fail'
+  'own' | 'shards' | 'log' | 'raiseAlarm' | 'endAlarm' | 'fail'
 > {
-  readonly shard: Pick<ActionManagerDependencies['shard'], 'welcome'>
+  readonly shard: Pick<ActionManagerDependencies['shard'], 'openConnection'>
   limits(): PacketLimits
 }
 
@@ -43,7 +43,7 @@ export class SourceManager {
       if (isDeepStrictEqual(own.get(id), running.assignment)) continue
       running.source.stop('the configuration has changed')
       this.#sources.delete(id)
-      this.#dependencies.alarmOver(alarmOf(id), `the configuration of the source ${id} has changed`)
+      this.#dependencies.endAlarm(alarmOf(id), `the configuration of the source ${id} has changed`)
     }
     for (const [id, assignment] of own) {
       if (this.#sources.has(id) || assignment.service === undefined) continue
@@ -90,7 +90,7 @@ export class SourceManager {
     }
     const publisher = new SourcePublisher({
       source: id,
-      welcome: (stream) => void shard.welcome(stream, bridgeListener),
+      openConnection: (stream) => void shard.openConnection(stream, bridgeListener),
       limits,
       guarded,
     })
@@ -116,14 +116,14 @@ export class SourceManager {
   }
 
   #noteState(id: string, state: SourceReport['state'], why: string): void {
-    const { log, alarm, alarmOver } = this.#dependencies
+    const { log, raiseAlarm, endAlarm } = this.#dependencies
     if (state === 'connected') {
       log.info('source connected', { source: id })
-      alarmOver(alarmOf(id), `the source ${id} receives again`)
+      endAlarm(alarmOf(id), `the source ${id} receives again`)
     } else if (state === 'disconnected' && !this.#isClosed) {
       log.warn('source disconnected', { source: id, reason: why })
       const isWanted = this.#sources.get(id)?.isStopped === false
-      if (isWanted) alarm(alarmOf(id), `the source ${id} does not receive: ${why}`)
+      if (isWanted) raiseAlarm(alarmOf(id), `the source ${id} does not receive: ${why}`)
     }
   }
 }

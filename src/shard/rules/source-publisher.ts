@@ -17,7 +17,7 @@ import type { ByteStream } from '../../transports/index.ts'
 export interface SourcePublisherDependencies {
   /** `type:name` */
   readonly source: string
-  welcome(stream: ByteStream): void
+  openConnection(stream: ByteStream): void
   limits(): PacketLimits
   guarded(work: () => void): void
 }
@@ -88,7 +88,7 @@ export class SourcePublisher {
     const dependencies = this.#dependencies
     const { source } = dependencies
     const [ours, theirs] = createStreamPair((work) => process.nextTick(() => dependencies.guarded(work)))
-    dependencies.welcome(theirs)
+    dependencies.openConnection(theirs)
     const topics = new TopicTable(topicsRemembered)
     const link = new PacketLink(
       {

@@ -13,9 +13,8 @@ export interface ShardDependencies {
   readonly clock: Time
   readonly counters: Counters
   readonly log: Log
-  /** Runs rules. */
   readonly ruleHook: RuleHook
-  /** Returns a listener of any shard by its number; undefined: it is closed. */
+  /** Returns a listener of any shard by its number. Undefined: the listener is closed. */
   listenerOf(number: number): ShardListener | undefined
   /** Handles a stream of another shard that does not belong to a client, and returns true if it is one. `number`: number of its listener. */
   isTaken(stream: ByteStream, number: number): boolean
@@ -23,9 +22,8 @@ export interface ShardDependencies {
   readonly identity: string
   /** Called at the end of the turn with the first message, from a client or from another shard. */
   noteFirstMessage(): void
-  alarm(name: AlarmName, message: string): void
-  /** Ends an alarm. */
-  alarmOver(name: AlarmName, message: string): void
+  raiseAlarm(name: AlarmName, message: string): void
+  endAlarm(name: AlarmName, message: string): void
   /** Reports an internal error: the thread ends and is restarted. */
   fail(error: unknown): void
 }

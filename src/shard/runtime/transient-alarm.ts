@@ -1,49 +1,48 @@
-// An alarm about repeated events: raised at the first, repeated after a minute if they continue, and ended after a
-// minute without one.
+// An alarm about repeated events. The first event raises it. Each minute, it is raised again if there was a further event, and
+// ended otherwise.
 
 import type { AlarmName } from '../../telemetry/index.ts'
 
 export interface TransientAlarmDependencies {
-  alarm(name: AlarmName, message: string): void
-  alarmOver(name: AlarmName, message: string): void
+  raiseAlarm(name: AlarmName, message: string): void
+  endAlarm(name: AlarmName, message: string): void
 }
 
 export interface TransientAlarmTexts {
   readonly name: AlarmName
-  /** Text when it ends. */
-  readonly over: string
+  readonly endText: string
 }
 
 const intervalMs = 60_000
 
 export class TransientAlarm {
-  readonly #world: TransientAlarmDependencies
-  readonly #words: TransientAlarmTexts
-  /** Text of the last event since the last check; undefined: there was none. */
-  #again: string | undefined = undefined
+  readonly #dependencies: TransientAlarmDependencies
+  readonly #texts: TransientAlarmTexts
+  /** Text of the last event since the alarm was raised. Undefined: there was none. */
+  #lastText: string | undefined = undefined
   /** Runs while the alarm is active. */
-  #look: NodeJS.Timeout | undefined = undefined
+  #timer: NodeJS.Timeout | undefined = undefined
 
-  constructor(world: TransientAlarmDependencies, words: TransientAlarmTexts) {
-    this.#world = world
-    this.#words = words
+  constructor(dependencies: TransientAlarmDependencies, texts: TransientAlarmTexts) {
+    this.#dependencies = dependencies
+    this.#texts = texts
   }
 
-  /** The event has happened. */
+  /** Called for each event. */
   note(message: string): void {
-    if (this.#look === undefined) this.#raise(message)
-    else this.#again = message
+    if (this.#timer === undefined) this.#raise(message)
+    else this.#lastText = message
   }
 
   #raise(message: string): void {
-    this.#again = undefined
-    this.#world.alarm(this.#words.name, message)
-    this.#look = setTimeout(() => this.#lookAgain(), intervalMs).unref()
+    this.#lastText = undefined
+    this.#dependencies.raiseAlarm(this.#texts.name, message)
+    this.#timer = setTimeout(() => this.#check(), intervalMs).unref()
   }
 
-  #lookAgain(): void {
-    this.#look = undefined
-    if (this.#again !== undefined) return this.#raise(this.#again)
-    this.#world.alarmOver(this.#words.name, this.#words.over)
+  #check(): void {
+    this.#timer = undefined
+    if (this.#lastText !== undefined) return this.#raise(this.#lastText)
+    this.#dependencies.endAlarm(this.#texts.name, this.#texts.endText)
   }
 }
