@@ -69,7 +69,7 @@ const mqttBridge = [
 const databases = ['mysql', 'postgresql', 'timescaledb']
 
 /** Lines that must be accepted without a warning, because these settings have an effect. */
-export const keysThatWork: readonly string[] = [
+export const supportedKeys: readonly string[] = [
   'http_server { port = 8081, ip_addr = 0.0.0.0, limit_conn = 2, max_body = 1MB }',
   'http_server { username = admin, password = public, auth_type = basic }',
   'http_server { auth_type = jwt, jwt.public.keyfile = "/etc/jwt.pem", jwt { issuer = me, leeway = 5s } }',
@@ -209,7 +209,7 @@ const mqttBridgeIdle = [
 ]
 
 /** Lines that must be accepted with a warning, and the setting or group that the warning must name. */
-export const keysWithoutEngine: readonly (readonly [line: string, warned: string])[] = [
+export const ignoredKeys: readonly (readonly [line: string, warned: string])[] = [
   ['system.num_taskq_thread = 0', 'system'],
   ['system.max_taskq_thread = 0', 'system'],
   ['system { parallel = 0, daemon = false, enable_ipc_internal = true }', 'system'],
