@@ -20,13 +20,13 @@ const repeats = 5
 
 /** A link that transfers messages immediately. */
 class Port implements LinkPort {
-  onBuffer: (post: ArrayBuffer) => void = () => {}
+  onBuffer: (buffer: ArrayBuffer) => void = () => {}
   onClose: () => void = () => {}
-  readonly posts: ArrayBuffer[] = []
+  readonly buffers: ArrayBuffer[] = []
   other: Port | undefined
 
-  send(post: ArrayBuffer): void {
-    this.other?.posts.push(post)
+  send(buffer: ArrayBuffer): void {
+    this.other?.buffers.push(buffer)
   }
 
   close(): void {}
@@ -78,12 +78,12 @@ class HalfBroker {
 
   /** True: something had arrived. */
   takeIn(): boolean {
-    const posts = this.port.posts.splice(0)
-    for (const post of posts) this.port.onBuffer(post)
+    const buffers = this.port.buffers.splice(0)
+    for (const buffer of buffers) this.port.onBuffer(buffer)
     for (let taken = 1; this.link.readNext(); taken++) if (taken % sendsBetweenDrains === 0) this.carryOut()
     this.carryOut()
     this.link.flush()
-    return posts.length > 0
+    return buffers.length > 0
   }
 
   /** A connected client of this core. */

@@ -35,8 +35,8 @@ interface Sample {
   properties: MessageProperties | undefined
   publisher: string
   publishedAtMs: number
-  /** A message without a frame: created by the broker, or changed since it was received. */
   expiresAtMs: number | undefined
+  /** A message without a frame: created by the broker, or changed since it was received. */
   isFrameless: boolean
   isForSubscribers: boolean
   isToBeRetained: boolean
@@ -116,8 +116,8 @@ function decoded(frame: Buffer, version: 4 | 5): PublishPacket {
   return decoder.next() as PublishPacket
 }
 
-/** The content of a message, wherever its bytes are. */
-function meaningOf(message: Message): unknown {
+/** Returns the content of a message, independent of the place of its bytes. */
+function contentOf(message: Message): unknown {
   const { topic, qos, retain, properties, publisher, publishedAtMs, expiresAtMs } = message
   const { publisherUsername, isByOwnRight, publisherMountpoint } = message
   return {
@@ -135,9 +135,9 @@ function meaningOf(message: Message): unknown {
   }
 }
 
-function meaningOfPeer(peerMessage: PeerMessage): unknown {
-  if (peerMessage.kind === 'publish') return { ...peerMessage, message: meaningOf(peerMessage.message) }
-  if (peerMessage.kind === 'retained-response') return { ...peerMessage, messages: peerMessage.messages.map(meaningOf) }
+function contentOfPeer(peerMessage: PeerMessage): unknown {
+  if (peerMessage.kind === 'publish') return { ...peerMessage, message: contentOf(peerMessage.message) }
+  if (peerMessage.kind === 'retained-response') return { ...peerMessage, messages: peerMessage.messages.map(contentOf) }
   return peerMessage
 }
 
@@ -215,48 +215,60 @@ const variations = fc.record<Variation>({
   isSent: fc.constantFrom(true, true, true, false),
 })
 
-function alike([sample, various]: [Sample, Variation[]]): PeerMessage[] {
+function similarMessages([sample, various]: [Sample, Variation[]]): PeerMessage[] {
   const publishes = publishesOf(various.map((variation) => ({ ...sample, ...variation })))
   return publishes.filter((_, index) => various[index]?.isSent)
 }
 
-/** To plain subscribers, without an acknowledgement: `Link.pass` does the same with less work. */
-const unwanted = { isForSubscribers: true, isToBeRetained: false, isAwaited: false, isRepeat: false } as const
-const plainSamples = samples.map((sample) => ({ ...sample, ...unwanted, groups: undefined, packetId: undefined }))
+/**
+ * Properties of a plain message: to local subscribers only, without acknowledgement. `PeerSendList.sendPlain` sends such
+ * messages with less work than `push`.
+ */
+const plainProperties = { isForSubscribers: true, isToBeRetained: false, isAwaited: false, isRepeat: false } as const
+const plainSamples = samples.map((sample) => ({
+  ...sample,
+  ...plainProperties,
+  groups: undefined,
+  packetId: undefined,
+}))
 
 function isPlain({ hasSubscribers, isRetained, isAwaited, isRepeat, groups, exactlyOnce }: PeerPublish): boolean {
   const isMore = isRetained || isAwaited || isRepeat === true
   return hasSubscribers && !isMore && groups === undefined && exactlyOnce === undefined
 }
 
-/** Several messages of one publisher in a row, or other messages. */
-const sayings: fc.Arbitrary<PeerMessage[]> = fc.oneof(
+/** Runs of messages of one publisher, or other messages. */
+const messageRuns: fc.Arbitrary<PeerMessage[]> = fc.oneof(
   fc.array(samples, { minLength: 1, maxLength: 6 }).map(publishesOf),
   fc.array(plainSamples, { minLength: 1, maxLength: 6 }).map(publishesOf),
-  fc.tuple(samples, fc.array(variations, { minLength: 2, maxLength: 20 })).map(alike),
+  fc.tuple(samples, fc.array(variations, { minLength: 2, maxLength: 20 })).map(similarMessages),
   rareMessages.map((message) => [message]),
   fc.array(samples, { maxLength: 3 }).map((found) => [retainedResponse(found)]),
 )
 
 test('messages arrive unchanged and in order, whenever the turns end', () => {
   fc.assert(
-    fc.property(fc.array(fc.tuple(sayings, fc.boolean()), { maxLength: 20 }), fc.boolean(), (turns, mayPass) => {
-      const pair = new LinkedPair()
-      const expected: unknown[] = []
-      const list = new PeerSendList()
-      for (const [messages, endsTurn] of turns) {
-        for (const message of messages) {
-          expected.push(meaningOfPeer(message))
-          if (mayPass && message.kind === 'publish' && isPlain(message)) list.sendPlain(1, message.message)
-          else list.push({ to: 1, message })
+    fc.property(
+      fc.array(fc.tuple(messageRuns, fc.boolean()), { maxLength: 20 }),
+      fc.boolean(),
+      (turns, usesSendPlain) => {
+        const pair = new LinkedPair()
+        const expected: unknown[] = []
+        const list = new PeerSendList()
+        for (const [messages, endsTurn] of turns) {
+          for (const message of messages) {
+            expected.push(contentOfPeer(message))
+            if (usesSendPlain && message.kind === 'publish' && isPlain(message)) list.sendPlain(1, message.message)
+            else list.push({ to: 1, message })
+          }
+          list.drainTo(() => pair.links[0])
+          list.clear()
+          if (endsTurn) pair.deliverAll(1)
         }
-        list.drainTo(() => pair.links[0])
-        list.clear()
-        if (endsTurn) pair.carry(1)
-      }
-      pair.settle()
-      assert.deepEqual(pair.owners[1].messages.map(meaningOfPeer), expected)
-    }),
+        pair.settle()
+        assert.deepEqual(pair.owners[1].messages.map(contentOfPeer), expected)
+      },
+    ),
     { numRuns: 200 },
   )
 })
@@ -317,7 +329,7 @@ test('a thousand messages of one publisher take little more space than their fra
   const pair = new LinkedPair()
   const frameBytes = encodePublish({ ...plain, packetId: 7, payload: Buffer.from(plain.payload) }, 4).length
   for (const publish of publishesOf(Array.from({ length: 1_000 }, () => plain))) pair.links[0].send(publish)
-  assert.equal(pair.carry(1), 2)
+  assert.equal(pair.deliverAll(1), 2)
   assert.equal(pair.owners[1].messages.length, 1_000)
   assert.ok(frameBytes * 1_000 < 131_072)
 })

@@ -14,16 +14,16 @@ import { TopicTable } from '../../src/protocol/index.ts'
 const ignore = (): void => {}
 
 class PipeEnd implements LinkPort {
-  onBuffer: (post: ArrayBuffer) => void = ignore
+  onBuffer: (buffer: ArrayBuffer) => void = ignore
   onClose: () => void = ignore
   other: PipeEnd | undefined
-  readonly posts: ArrayBuffer[] = []
+  readonly buffers: ArrayBuffer[] = []
   isClosing = false
   isClosed = false
 
-  send(post: ArrayBuffer): void {
-    const [moved] = structuredClone([post], { transfer: [post] })
-    if (!this.isClosing && moved !== undefined) this.other?.posts.push(moved)
+  send(buffer: ArrayBuffer): void {
+    const [moved] = structuredClone([buffer], { transfer: [buffer] })
+    if (!this.isClosing && moved !== undefined) this.other?.buffers.push(moved)
   }
 
   close(): void {
@@ -31,10 +31,10 @@ class PipeEnd implements LinkPort {
     if (this.other !== undefined) this.other.isClosing = true
   }
 
-  /** True: something has arrived. */
+  /** Returns whether a link buffer or the end of the link was delivered. */
   deliver(): boolean {
-    const post = this.posts.shift()
-    if (post !== undefined) this.onBuffer(post)
+    const buffer = this.buffers.shift()
+    if (buffer !== undefined) this.onBuffer(buffer)
     else if (this.isClosing && !this.isClosed) {
       this.isClosed = true
       this.onClose()
@@ -93,16 +93,16 @@ export class LinkedPair {
   }
 
   /** Delivers the pending link buffers to end `to`. Returns their number. */
-  carry(to: 0 | 1): number {
-    let posts = 0
+  deliverAll(to: 0 | 1): number {
+    let buffers = 0
     this.links[1 - to]?.flush()
-    for (; this.#ends[to].deliver(); posts++) while (this.links[to].readNext());
-    return posts
+    for (; this.#ends[to].deliver(); buffers++) while (this.links[to].readNext());
+    return buffers
   }
 
   /** Delivers in both directions until neither side has anything to send. */
   settle(): void {
-    while (this.carry(0) + this.carry(1) > 0);
+    while (this.deliverAll(0) + this.deliverAll(1) > 0);
   }
 
   /** Shard `which` fails: the link buffers that it had sent still arrive. */

@@ -27,7 +27,7 @@ class Relay {
       stream.onClose = (error) => this.closings.push(error)
     }
     pair.links[0].relay(this.socket, listener, begun)
-    pair.carry(1)
+    pair.deliverAll(1)
     this.home = pair.owners[1].relayed.at(-1)!.stream
   }
 

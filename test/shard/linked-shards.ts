@@ -11,18 +11,18 @@ import { ShardStage, type StageOptions, type TestClient } from './stage.ts'
 /** More iterations of the event loop than needed: a port takes one or two in each direction. */
 const enoughTurns = 40
 
-export class ShardRow {
+export class LinkedShards {
   readonly stages: ShardStage[] = []
   readonly #context: TestContext
   readonly #options: StageOptions
   readonly #ports = new Map<string, MessagePort>()
 
   /** Waits until all shards are linked and accept clients. */
-  static async of(context: TestContext, count: number, options: StageOptions = {}): Promise<ShardRow> {
-    const row = new ShardRow(context, count, options)
-    await row.turns()
-    for (const { shard } of row.stages) shard.acceptClients()
-    return row
+  static async of(context: TestContext, count: number, options: StageOptions = {}): Promise<LinkedShards> {
+    const shards = new LinkedShards(context, count, options)
+    await shards.turns()
+    for (const { shard } of shards.stages) shard.acceptClients()
+    return shards
   }
 
   private constructor(context: TestContext, count: number, options: StageOptions) {
@@ -47,19 +47,19 @@ export class ShardRow {
     this.stages[right]?.shard.link(left, linkPortOver(port2))
   }
 
-  /** Breaks all its links. Its peers get nothing more from it. */
+  /** Closes all links of the shard, so that its peers receive nothing more from it. */
   async kill(number: number): Promise<void> {
     for (const [name, port] of this.#ports) if (name.startsWith(`${number}-`)) port.close()
     await this.turns()
   }
 
-  /** A new shard in place of a killed one. */
-  async restart(number: number, { letsClientsIn = true } = {}): Promise<void> {
+  /** Starts a new shard in place of a killed one. */
+  async restart(number: number, { acceptsClients = true } = {}): Promise<void> {
     const stage = this.#start(number, this.count)
     this.stages[number] = stage
     for (const other of this.stages.keys()) if (other !== number) this.connect(number, other)
     await this.turns()
-    if (letsClientsIn) stage.shard.acceptClients()
+    if (acceptsClients) stage.shard.acceptClients()
     await this.turns()
   }
 

@@ -12,7 +12,7 @@ export interface PipeTraits {
 const ignore = (): void => {}
 
 class PipeEnd implements LinkPort {
-  onBuffer: (post: ArrayBuffer) => void = ignore
+  onBuffer: (buffer: ArrayBuffer) => void = ignore
   onClose: () => void = ignore
   readonly #send: (event: (to: PipeEnd) => void) => void
   #isClosed = false
@@ -20,24 +20,24 @@ class PipeEnd implements LinkPort {
   #early: ((to: PipeEnd) => void)[] | undefined = []
 
   /** Buffers that this end sent and the other one has not received. */
-  #underWay = 0
+  #inTransit = 0
 
   constructor(send: (event: (to: PipeEnd) => void) => void) {
     this.#send = send
   }
 
-  send(post: ArrayBuffer): void {
-    const [moved] = structuredClone([post], { transfer: [post] })
+  send(buffer: ArrayBuffer): void {
+    const [moved] = structuredClone([buffer], { transfer: [buffer] })
     if (moved === undefined) return
-    this.#underWay++
+    this.#inTransit++
     this.#send((to) => {
-      this.#underWay--
+      this.#inTransit--
       to.receive(moved)
     })
   }
 
   get isEmpty(): boolean {
-    return this.#underWay === 0
+    return this.#inTransit === 0
   }
 
   close(): void {
@@ -57,10 +57,10 @@ class PipeEnd implements LinkPort {
     for (const event of early) event(this)
   }
 
-  receive(post: ArrayBuffer): void {
+  receive(buffer: ArrayBuffer): void {
     if (this.#isClosed) return
-    if (this.#early === undefined) this.onBuffer(post)
-    else this.#early.push((to) => to.receive(post))
+    if (this.#early === undefined) this.onBuffer(buffer)
+    else this.#early.push((to) => to.receive(buffer))
   }
 
   end(): void {
