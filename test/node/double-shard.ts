@@ -1,6 +1,6 @@
 // A test double of a shard for tests of the node. It serves no client, and behaves as described by the file `behaviour` in the data
-// directory, which may apply to one shard. Each start adds a line to the file `lives`. It sends a greeting over each link, and logs
-// received greetings.
+// directory, which may apply to one shard. Each start adds a line to the file `starts`. The double sends a greeting over each
+// link, and logs received greetings.
 
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,23 +19,23 @@ const line = {
   peers: (start.links ?? []).map(({ peer }) => peer).toSorted((a, b) => a - b),
   listeners: start.listeners,
 }
-appendFileSync(join(start.dataDirectory, 'lives'), `${JSON.stringify(line)}\n`)
-const lives = readFileSync(join(start.dataDirectory, 'lives'), 'utf8')
+appendFileSync(join(start.dataDirectory, 'starts'), `${JSON.stringify(line)}\n`)
+const startCount = readFileSync(join(start.dataDirectory, 'starts'), 'utf8')
   .trim()
   .split('\n')
-  .filter((life) => (JSON.parse(life) as { shard: number }).shard === own).length
+  .filter((text) => (JSON.parse(text) as { shard: number }).shard === own).length
 const behaviourFile = join(start.dataDirectory, 'behaviour')
-const behaviourText = existsSync(behaviourFile) ? readFileSync(behaviourFile, 'utf8') : 'obeys'
+const behaviourText = existsSync(behaviourFile) ? readFileSync(behaviourFile, 'utf8') : 'normal'
 const [, targetShard, behaviourOfTarget] = /^shard (\d+) (.*)$/.exec(behaviourText) ?? [
   undefined,
   String(own),
   behaviourText,
 ]
-const behaviour = Number(targetShard) === own ? behaviourOfTarget : 'obeys'
+const behaviour = Number(targetShard) === own ? behaviourOfTarget : 'normal'
 new Counters(start.counters, own).add(counterCells.connectionsOpen, 1)
 
 const ready = (): void => {
-  post({ kind: 'log', level: 'warn', event: 'the double lives', fields: { lives } })
+  post({ kind: 'log', level: 'warn', event: 'shard double started', fields: { starts: startCount } })
   post({
     kind: 'ready',
     listeners: start.listeners.map(({ name, host, port: number }) => ({ name, host, port: number })),
@@ -43,7 +43,7 @@ const ready = (): void => {
 }
 
 function greet(link: ShardLink): void {
-  const name = `${own} in life ${lives}`
+  const name = `shard ${own}, start ${startCount}`
   link.port.on('message', (peer: string) =>
     post({ kind: 'log', level: 'warn', event: `${name} received from ${peer}`, fields: undefined }),
   )
@@ -63,21 +63,21 @@ switch (behaviour) {
   case 'cannot start':
     post({ kind: 'failed', message: 'storage: another process holds the database' })
     process.exit(1)
-  case 'breaks at the start':
-    throwIt()
+  case 'fails at the start':
+    throwError()
     break
-  case 'dies once':
+  case 'fails once':
     ready()
-    if (lives === 1) setImmediate(() => process.nextTick(() => throwIt()))
+    if (startCount === 1) setImmediate(() => process.nextTick(() => throwError()))
     break
-  case 'dies always':
+  case 'fails always':
     ready()
-    setImmediate(() => throwIt())
+    setImmediate(() => throwError())
     break
   default:
     ready()
 }
 
-function throwIt(): never {
-  throw new Error('the double breaks')
+function throwError(): never {
+  throw new Error('the double fails')
 }

@@ -211,24 +211,24 @@ test('if a shard cannot start, the start fails with its message, and leaves no o
   const folder = await temporaryFolder(t)
   const message = await problem(t, folder, { behaviour: 'cannot start' })
   assert.equal(message, 'storage: another process holds the database')
-  await running(t, folder, { behaviour: 'obeys' })
+  await running(t, folder, { behaviour: 'normal' })
 })
 
 test('if a shard throws while it starts, the start fails with one line', async (t) => {
   const folder = await temporaryFolder(t)
-  const message = await problem(t, folder, { behaviour: 'breaks at the start' })
-  assert.equal(message, 'a shard did not start: Error: the double breaks')
+  const message = await problem(t, folder, { behaviour: 'fails at the start' })
+  assert.equal(message, 'a shard did not start: Error: the double fails')
   const log = await readFile(join(folder, 'data', 'log', 'godwit.log'), 'utf8')
   assert.match(log, /shard did not start.*double-shard\.ts/, 'the log has the stack')
 })
 
 test('a shard that throws is restarted on the same ports, which is logged', async (t) => {
   const folder = await temporaryFolder(t)
-  const node = await running(t, folder, { behaviour: 'dies once' })
+  const node = await running(t, folder, { behaviour: 'fails once' })
   await untilLogged(node, 'shard restarted')
-  const died = (await logLines(node)).find((line) => line.event === 'shard failed and is restarting')
-  assert.match(String(died?.lastWords), /the double breaks/)
-  const starts = (await readFile(join(node.dataDirectory, 'lives'), 'utf8')).trim().split('\n')
+  const failure = (await logLines(node)).find((line) => line.event === 'shard failed and is restarting')
+  assert.match(String(failure?.lastWords), /the double fails/)
+  const starts = (await readFile(join(node.dataDirectory, 'starts'), 'utf8')).trim().split('\n')
   assert.equal(starts.length, 2)
   assert.equal(starts[0], starts[1])
   assert.equal(readCounters(node.counters).connectionsOpen, 1, 'connections from before the restart are not counted')
@@ -236,9 +236,9 @@ test('a shard that throws is restarted on the same ports, which is logged', asyn
 
 test('a shard that fails repeatedly is not restarted any more, and the node reports it as failed', async (t) => {
   const folder = await temporaryFolder(t)
-  const node = await running(t, folder, { behaviour: 'dies always' })
-  assert.equal(await node.broken, 'a shard failed 4 times in a row: Error: the double breaks; the log has the stack')
-  const starts = (await readFile(join(node.dataDirectory, 'lives'), 'utf8')).trim().split('\n')
+  const node = await running(t, folder, { behaviour: 'fails always' })
+  assert.equal(await node.broken, 'a shard failed 4 times in a row: Error: the double fails; the log has the stack')
+  const starts = (await readFile(join(node.dataDirectory, 'starts'), 'utf8')).trim().split('\n')
   assert.equal(starts.length, 1 + quickRestarts.maxConsecutiveRestarts)
 })
 
@@ -247,7 +247,7 @@ test('a shard that does not stop in time is terminated', async (t) => {
   const node = await running(t, folder, { behaviour: 'ignores stop', shardStopMs: 20 })
   await node.stop()
   assert.ok((await logLines(node)).some((line) => line.event === 'shard terminated: it did not stop in time'))
-  await running(t, folder, { behaviour: 'obeys' })
+  await running(t, folder, { behaviour: 'normal' })
 })
 
 test('a listener with only a port is bound to loopback when hardened, to all addresses when legacy, and otherwise to its address', async (t) => {
@@ -310,12 +310,12 @@ test('each shard has a thread, a number, a link to each peer and all ports, and 
 
 test('a message over a link arrives at the peer, also after one of the shards was restarted', async (t) => {
   const folder = await temporaryFolder(t)
-  const node = await running(t, folder, { overrides: ['node.shards=3'], behaviour: 'shard 1 dies once' })
+  const node = await running(t, folder, { overrides: ['node.shards=3'], behaviour: 'shard 1 fails once' })
   await untilLogged(node, 'shard restarted')
   const pairs = [
-    ['0 in life 1', '1 in life 2'],
-    ['2 in life 1', '1 in life 2'],
-    ['0 in life 1', '2 in life 1'],
+    ['shard 0, start 1', 'shard 1, start 2'],
+    ['shard 2, start 1', 'shard 1, start 2'],
+    ['shard 0, start 1', 'shard 2, start 1'],
   ]
   for (const [one, other] of pairs) {
     await untilLogged(node, `${one} received from ${other}`)
@@ -341,7 +341,7 @@ test('if one shard cannot start, the start fails, and the other shards are stopp
   const folder = await temporaryFolder(t)
   const message = await problem(t, folder, { overrides: ['node.shards=3'], behaviour: 'shard 2 cannot start' })
   assert.equal(message, 'storage: another process holds the database')
-  await running(t, folder, { behaviour: 'obeys' })
+  await running(t, folder, { behaviour: 'normal' })
 })
 
 interface ShardStart {
@@ -352,7 +352,7 @@ interface ShardStart {
 }
 
 async function startsOf(node: RunningNode): Promise<ShardStart[]> {
-  const text = await readFile(join(node.dataDirectory, 'lives'), 'utf8')
+  const text = await readFile(join(node.dataDirectory, 'starts'), 'utf8')
   return text
     .trim()
     .split('\n')
