@@ -333,8 +333,8 @@ function neverLeft(member: Client): boolean {
 /** No records of delivered messages remain, also not on disk. */
 export function checkRemains(world: World, actors: readonly Actor[], records: readonly StoredRecord[]): void {
   const known = new Set(actors.map((actor) => actor.client.id))
-  const bodies = new Map<number, number>()
-  for (const record of records) if (record.kind === 'payload') bodies.set(record.id, 0)
+  const payloadReferences = new Map<number, number>()
+  for (const record of records) if (record.kind === 'payload') payloadReferences.set(record.id, 0)
   for (const record of records) {
     if ('clientId' in record && record.clientId !== undefined && isInternalName(record.clientId))
       world.stage.fail(`the disk still has a ${record.kind} record of an internal session, and nothing is in flight`)
@@ -344,12 +344,12 @@ export function checkRemains(world: World, actors: readonly Actor[], records: re
           `the disk still has a ${record.kind} record of ${record.clientId}, which has nothing in flight`,
         )
       if (record.kind === 'queued' && typeof record.message === 'number')
-        bodies.set(record.message, (bodies.get(record.message) ?? 0) + 1)
+        payloadReferences.set(record.message, (payloadReferences.get(record.message) ?? 0) + 1)
     }
     if (record.kind === 'session' && record.expirySeconds === 0)
       world.stage.fail(`the disk keeps a session of ${record.clientId} that ends with its connection`)
   }
-  for (const [id, references] of bodies) {
+  for (const [id, references] of payloadReferences) {
     if (references === 0) world.stage.fail(`the disk still has payload ${id}, which no queue refers to`)
   }
   for (const { client } of actors) {

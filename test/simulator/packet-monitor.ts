@@ -182,7 +182,7 @@ export class PacketMonitor {
   /** Acknowledged messages: the broker must have them after a restart. */
   private readonly promised = new Set<string>()
   /** Payloads that are stored once for several sessions. */
-  private readonly bodies = new Map<number, string>()
+  private readonly payloads = new Map<number, string>()
 
   constructor(stage: Stage, limits: () => Limits) {
     this.wills = new WillMonitor(stage)
@@ -196,10 +196,10 @@ export class PacketMonitor {
     for (const change of changes) {
       if (change?.change !== 'put') continue
       const { record } = change
-      if (record.kind === 'payload') this.bodies.set(record.id, wordsOf(record.message, mountpoint))
+      if (record.kind === 'payload') this.payloads.set(record.id, wordsOf(record.message, mountpoint))
       if (record.kind !== 'queued' || record.sharedFilter === undefined) continue
       const { message, clientId, sharedFilter, sequence } = record
-      const what = typeof message === 'number' ? this.bodies.get(message) : wordsOf(message, mountpoint)
+      const what = typeof message === 'number' ? this.payloads.get(message) : wordsOf(message, mountpoint)
       if (what !== undefined) this.sessions.get(clientId)?.isGiven(what, { sharedFilter, sequence })
     }
   }

@@ -67,8 +67,8 @@ export class RealRecordStore implements RecordStore {
     const { store } = this
     const records = await this.readKinds(startKinds)
     const queues = await all(readAllQueueBounds(store))
-    const bodies = (await all(store.countPayloadReferences())).flat()
-    return inStartOrder({ records, queues, bodies })
+    const payloadReferences = (await all(store.countPayloadReferences())).flat()
+    return inStartOrder({ records, queues, payloadReferences })
   }
 
   /** Takes one step of the simulated disk; `SlowReads` takes several. */

@@ -11,7 +11,7 @@ export interface StartRecords {
   /** Records of all kinds except `queued` and `payload`, in the order of `startKinds`. */
   readonly records: StoredRecord[]
   readonly queues: { clientId: string; firstSequence: number; lastSequence: number; count: number }[]
-  readonly bodies: (readonly [payloadId: number, references: number])[]
+  readonly payloadReferences: (readonly [payloadId: number, references: number])[]
 }
 
 type QueuedRecord = StoredRecord & { kind: 'queued' }
@@ -99,14 +99,14 @@ export function inStartOrder(found: StartRecords): StartRecords {
   return {
     records: found.records.toSorted((one, other) => (rank(one) < rank(other) ? -1 : 1)),
     queues: found.queues.toSorted((one, other) => (one.clientId < other.clientId ? -1 : 1)),
-    bodies: found.bodies.toSorted(([one], [other]) => one - other),
+    payloadReferences: found.payloadReferences.toSorted(([one], [other]) => one - other),
   }
 }
 
 export class MemoryRecordStore implements RecordStore {
   private readonly records = new Map<string, StoredRecord>()
-  /** Snapshots of queues from the read of their first part: later parts may be as old. */
-  private readonly moments = new Map<string, readonly QueuedRecord[]>()
+  /** Snapshot of each queue at the read of its first part: a real store may read later parts from this snapshot. */
+  private readonly snapshots = new Map<string, readonly QueuedRecord[]>()
 
   apply(changes: readonly StoredChange[]): void {
     for (const change of changes) {
@@ -120,13 +120,14 @@ export class MemoryRecordStore implements RecordStore {
   readStart(): StartRecords {
     const records: StoredRecord[] = []
     const queues = new Map<string, StartRecords['queues'][number]>()
-    const bodies = new Map<number, number>()
+    const payloadReferences = new Map<number, number>()
     for (const record of this.records.values()) {
-      if (record.kind === 'payload') bodies.set(record.id, bodies.get(record.id) ?? 0)
+      if (record.kind === 'payload') payloadReferences.set(record.id, payloadReferences.get(record.id) ?? 0)
       else if (record.kind !== 'queued') records.push(copyOf(record))
       else {
         const queue = queues.get(record.clientId)
-        if (typeof record.message === 'number') bodies.set(record.message, (bodies.get(record.message) ?? 0) + 1)
+        if (typeof record.message === 'number')
+          payloadReferences.set(record.message, (payloadReferences.get(record.message) ?? 0) + 1)
         queues.set(record.clientId, {
           clientId: record.clientId,
           firstSequence: Math.min(record.sequence, queue?.firstSequence ?? Infinity),
@@ -135,17 +136,17 @@ export class MemoryRecordStore implements RecordStore {
         })
       }
     }
-    return inStartOrder({ records, queues: [...queues.values()], bodies: [...bodies] })
+    return inStartOrder({ records, queues: [...queues.values()], payloadReferences: [...payloadReferences] })
   }
 
   readQueue({ clientId, fromSequence, limit, part }: PartRequest): QueueSlice {
-    const kept = part === undefined || part === 0 ? undefined : this.moments.get(clientId)
+    const kept = part === undefined || part === 0 ? undefined : this.snapshots.get(clientId)
     const earlier = (kept ?? []).filter(({ sequence }) => sequence >= fromSequence).slice(0, limit)
     if (earlier.length === limit) return { records: earlier.map(copyOf), isEnd: false }
-    const moment = this.queueOf(clientId)
-    if (part !== undefined) this.moments.set(clientId, moment)
+    const snapshot = this.queueOf(clientId)
+    if (part !== undefined) this.snapshots.set(clientId, snapshot)
     const readTo = earlier.at(-1)?.sequence ?? fromSequence - 1
-    const later = moment.filter(({ sequence }) => sequence > readTo).slice(0, limit - earlier.length)
+    const later = snapshot.filter(({ sequence }) => sequence > readTo).slice(0, limit - earlier.length)
     const records = [...earlier, ...later].map(copyOf)
     return { records, isEnd: records.length < limit }
   }
@@ -159,7 +160,7 @@ export class MemoryRecordStore implements RecordStore {
   private queueOf(clientId: string): QueuedRecord[] {
     const queue: QueuedRecord[] = []
     for (const record of this.records.values())
-      if (record.kind === 'queued' && record.clientId === clientId) queue.push(this.withBody(record))
+      if (record.kind === 'queued' && record.clientId === clientId) queue.push(this.withPayload(record))
     return queue.sort((one, other) => one.sequence - other.sequence)
   }
 
@@ -175,7 +176,7 @@ export class MemoryRecordStore implements RecordStore {
     // Nothing is open.
   }
 
-  private withBody(record: QueuedRecord): QueuedRecord {
+  private withPayload(record: QueuedRecord): QueuedRecord {
     if (typeof record.message !== 'number') return record
     const payload = this.records.get(`payload\n${record.message}`)
     if (payload?.kind !== 'payload')

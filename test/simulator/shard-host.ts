@@ -164,10 +164,10 @@ export class ShardHost {
     for (const queue of found.queues) {
       if (shardOf(queue.clientId, shard.count) === shard.own) this.handle({ kind: 'restore-queue', ...queue })
     }
-    const bodies = found.bodies.filter(([id]) => id % shard.count === shard.own)
-    const half = Math.floor(bodies.length / 2)
-    this.handle({ kind: 'payloads-counted', counts: bodies.slice(0, half), isEnd: false })
-    this.handle({ kind: 'payloads-counted', counts: bodies.slice(half), isEnd: true })
+    const payloadReferences = found.payloadReferences.filter(([id]) => id % shard.count === shard.own)
+    const half = Math.floor(payloadReferences.length / 2)
+    this.handle({ kind: 'payloads-counted', counts: payloadReferences.slice(0, half), isEnd: false })
+    this.handle({ kind: 'payloads-counted', counts: payloadReferences.slice(half), isEnd: true })
   }
 
   /** Adds a link to another shard. It is used when the end of the previous link has arrived. */

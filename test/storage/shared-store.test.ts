@@ -31,11 +31,11 @@ const ofShard = (own: number, count: number): string[] => clientIds.filter((id) 
 const namesOf = (records: readonly StoredRecord[]): string[] =>
   sorted(records.flatMap((record) => ('clientId' in record ? [record.clientId] : [])))
 const sorted = (names: readonly string[]): string[] => names.toSorted((a, b) => (a < b ? -1 : 1))
-const body = (id: number): StoredRecord => ({ kind: 'payload', id, message: message('shared', `body ${id}`) })
+const payloadRecord = (id: number): StoredRecord => ({ kind: 'payload', id, message: message('shared', `body ${id}`) })
 const storeOf = (stores: SharedStores, clientId: string): Store =>
   stores.stores[shardOf(clientId, stores.stores.length)]
 
-async function bodiesIn(stores: SharedStores): Promise<number[]> {
+async function payloadIdsIn(stores: SharedStores): Promise<number[]> {
   const entries = await rawEntries(stores.directory, rangeOfKind('payload'))
   return entries.map(([key]) => Number(key.readBigUInt64BE(1)))
 }
@@ -104,7 +104,7 @@ describe('a payload that several sessions share', () => {
   test('is counted by the shard that stored it', async (t) => {
     const stores = await storesOf(t, 3)
     const [one, two] = ofShard(1, 3)
-    await stores.stores[1].commit(put(body(4), queued(one, 1, 4), queued(two, 1, 4), body(7)))
+    await stores.stores[1].commit(put(payloadRecord(4), queued(one, 1, 4), queued(two, 1, 4), payloadRecord(7)))
     const counts = await Promise.all(stores.stores.map((store) => gather(store.countPayloadReferences())))
     assert.deepEqual(
       counts.map((slices) => slices.flat()),
@@ -124,24 +124,26 @@ describe('a payload that several sessions share', () => {
     const here = ofShard(0, 2)[0]
     const there = ofShard(1, 2)[0]
     const both = [here, there]
-    await stores.stores[0].commit(put(...both.map((id) => session(id)), body(1), ...both.map((id) => queued(id, 1, 1))))
+    await stores.stores[0].commit(
+      put(...both.map((id) => session(id)), payloadRecord(1), ...both.map((id) => queued(id, 1, 1))),
+    )
     await stores.begin(2)
     // The first session takes its message, and its shard, which does not know the other session, releases the payload.
     await storeOf(stores, here).commit([
       { change: 'delete', key: { kind: 'queued', clientId: here, sequence: 1 } },
       { change: 'delete', key: { kind: 'payload', id: 1 } },
     ])
-    assert.deepEqual(await bodiesIn(stores), [1])
+    assert.deepEqual(await payloadIdsIn(stores), [1])
     await stores.begin(2)
-    assert.deepEqual(await bodiesIn(stores), [1], 'the other session still needs it')
+    assert.deepEqual(await payloadIdsIn(stores), [1], 'the other session still needs it')
     await storeOf(stores, there).commit([{ change: 'delete-session', clientId: there }])
     await stores.begin(2)
-    assert.deepEqual(await bodiesIn(stores), [])
+    assert.deepEqual(await payloadIdsIn(stores), [])
   })
 
   test('of before a redistribution keeps its ID from being reused, and is counted for no session', async (t) => {
     const stores = await storesOf(t, 1)
-    await stores.stores[0].commit(put(session('client-1'), body(9), queued('client-1', 1, 9)))
+    await stores.stores[0].commit(put(session('client-1'), payloadRecord(9), queued('client-1', 1, 9)))
     await stores.begin(3)
     for (const store of stores.stores) assert.deepEqual((await gather(store.countPayloadReferences())).flat(), [[9, 1]])
     await stores.begin(3)

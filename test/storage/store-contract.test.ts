@@ -239,7 +239,15 @@ for (const [name, open] of Object.entries(stores)) {
     test('counts the queued records that refer to each payload', async (context) => {
       const store = await open(context, [])
       await store.commit(
-        put(body(1), body(2), body(3), queued('a', 1, 1), queued('b', 1, 1), queued('b', 2, 3), queued('b', 3)),
+        put(
+          payloadRecord(1),
+          payloadRecord(2),
+          payloadRecord(3),
+          queued('a', 1, 1),
+          queued('b', 1, 1),
+          queued('b', 2, 3),
+          queued('b', 3),
+        ),
       )
       assert.deepEqual((await gather(store.countPayloadReferences())).flat(), [
         [1, 2],
@@ -268,7 +276,7 @@ for (const [name, open] of Object.entries(stores)) {
   })
 }
 
-function body(id: number): StoredRecord {
+function payloadRecord(id: number): StoredRecord {
   return { kind: 'payload', id, message: message('t', String(id)) }
 }
 

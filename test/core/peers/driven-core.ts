@@ -71,10 +71,10 @@ export class DrivenCore {
       shard,
       ...(from.permissions !== undefined && { permissions: from.permissions }),
     })
-    const { records, queues, bodies } = from.recordStore.readStart()
+    const { records, queues, payloadReferences } = from.recordStore.readStart()
     this.handle({ kind: 'restore', records })
     for (const queue of queues) this.handle({ kind: 'restore-queue', ...queue })
-    this.handle({ kind: 'payloads-counted', counts: bodies, isEnd: true })
+    this.handle({ kind: 'payloads-counted', counts: payloadReferences, isEnd: true })
   }
 
   /** Runs a turn with one input. */
