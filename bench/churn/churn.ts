@@ -83,7 +83,7 @@ try {
   await pause(restMs)
   note('60 s after all have gone', undefined)
   const costs = ['messages/s', '', "broker's µs/message", '']
-  const columns = [...costs, 'broker MiB', 'median ms', '99 % ms', 'longest ms', 'not come back']
+  const columns = [...costs, 'broker MiB', 'median ms', '99 % ms', 'longest ms', 'missing']
   printTable(['subscribed and unsubscribed', ...columns], rows)
   probe.close()
 

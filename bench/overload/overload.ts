@@ -58,10 +58,10 @@ try {
   note('30 s after')
   for (const { client } of [...readers, ...writers]) client.close()
   await pause(30_000)
-  note('60 s after, all gone')
+  note('60 s after, all clients closed')
   const read = readers.reduce((sum, reader) => sum + reader.received, 0)
-  printTable(['', 'broker MiB', 'median ms', '99 % ms', 'longest ms', 'not come back'], rows)
-  console.log(`${number(offered)} messages were taken from the publishers, ${number(read)} read by the subscribers`)
+  printTable(['', 'broker MiB', 'median ms', '99 % ms', 'longest ms', 'missing'], rows)
+  console.log(`${number(offered)} messages were sent by the publishers, ${number(read)} read by the subscribers`)
   probe.close()
 
   function note(when: string): void {
@@ -108,7 +108,7 @@ async function openWriter(index: number): Promise<{ client: LoadClient; send(cou
   let packetId = 0
   return {
     client,
-    /** Resolves with the number of sent messages, which is less than requested if the broker pauses reading. */
+    /** Returns the number of sent messages: 0 if more than `maxBytesWaiting` wait in the socket, because the broker pauses reading. */
     send(count) {
       if (client.socket.writableLength > maxBytesWaiting) return 0
       const frames = Array.from({ length: count }, () => {

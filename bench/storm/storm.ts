@@ -75,7 +75,7 @@ try {
   for (const client of await openAll('to end its session')) client.close()
   await pause(60_000)
   note('60 s after all have ended their sessions', undefined)
-  printTable(['', 'seconds', 'broker MiB', 'median ms', '99 % ms', 'longest ms', 'not come back', 'refused'], rows)
+  printTable(['', 'seconds', 'broker MiB', 'median ms', '99 % ms', 'longest ms', 'missing', 'refused'], rows)
   probe.close()
 
   function note(what: string, tookMs: number | undefined): void {

@@ -9,7 +9,7 @@ import { Random } from '../simulator/random.ts'
 import type { ClientOptions } from './durable-client.ts'
 import { Publisher } from './publisher.ts'
 import { Subscriber, type SubscriberOptions } from './subscriber.ts'
-import { inventedFor, missingFor, outOfOrderFor, repeatedFor, wronglyRemembered } from './delivery-checks.ts'
+import { unpublishedFor, missingFor, outOfOrderFor, repeatedFor, wrongRetainedFor } from './delivery-checks.ts'
 
 const program = fileURLToPath(new URL('../../bin/godwit.js', import.meta.url))
 
@@ -203,7 +203,7 @@ class CrashScenario {
     const onProgress = (): void => this.#wake()
     const latecomer = new Subscriber({ clientId: 'latecomer', version: 5, qos: 2, filters: ['crash/#'], onProgress })
     latecomer.connect(port)
-    const hasAll = (): boolean => wronglyRemembered(this.#publishers, latecomer).length === 0 && latecomer.isSubscribed
+    const hasAll = (): boolean => wrongRetainedFor(this.#publishers, latecomer).length === 0 && latecomer.isSubscribed
     await this.#until('the retained messages come', hasAll).catch(() => {})
     return latecomer
   }
@@ -217,8 +217,8 @@ class CrashScenario {
         ...outOfOrderFor(publishers, subscriber),
       ]),
       ...repeatedFor(publishers, this.#groupMembers),
-      ...this.#subscribers().flatMap((subscriber) => inventedFor(publishers, subscriber)),
-      ...wronglyRemembered(publishers, latecomer),
+      ...this.#subscribers().flatMap((subscriber) => unpublishedFor(publishers, subscriber)),
+      ...wrongRetainedFor(publishers, latecomer),
     ]
   }
 

@@ -40,20 +40,23 @@ export function outOfOrderFor(publishers: readonly Publisher[], subscriber: Subs
   })
 }
 
-/** A received message that was never published has no number, or one that its publisher has not reached. */
-export function inventedFor(publishers: readonly Publisher[], subscriber: Subscriber): string[] {
+/** Returns received messages that no client published: without a number, or with a number above the last published one. */
+export function unpublishedFor(publishers: readonly Publisher[], subscriber: Subscriber): string[] {
   return [...subscriber.received].flatMap(([topic, numbers]) => {
     const last = publishers.find((publisher) => publisher.topic === topic)?.last ?? 0
-    const invented = numbers.filter((number) => !(number >= 1 && number <= last))
-    return invented.map((number) => `${subscriber.clientId} got ${number} on ${topic}, which no client published`)
+    const unpublished = numbers.filter((number) => !(number >= 1 && number <= last))
+    return unpublished.map((number) => `${subscriber.clientId} got ${number} on ${topic}, which no client published`)
   })
 }
 
-export function wronglyRemembered(publishers: readonly Publisher[], latecomer: Subscriber): string[] {
+/** Returns topics whose retained message is not the last acknowledged one. */
+export function wrongRetainedFor(publishers: readonly Publisher[], latecomer: Subscriber): string[] {
   return publishers.flatMap((publisher) => {
     const last = publisher.acknowledged.filter(isRetained).reduce((one, other) => Math.max(one, other), 0)
     const found = latecomer.retained.get(publisher.topic) ?? 0
-    return found === last ? [] : [`${publisher.topic} remembers ${found}, and ${last} was the last`]
+    return found === last
+      ? []
+      : [`the retained message of ${publisher.topic} has number ${found}, but ${last} was the last acknowledged one`]
   })
 }
 

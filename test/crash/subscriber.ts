@@ -24,7 +24,7 @@ export class Subscriber extends DurableClient {
   /** By topic, the numbers in order of arrival. */
   readonly received: Map<string, number[]>
   readonly retained: Map<string, number>
-  /** Messages without duplicates. */
+  /** Number of different messages. */
   distinctMessages: number
   readonly #known: Set<string>
   readonly #filters: readonly string[]
@@ -74,7 +74,7 @@ export class Subscriber extends DurableClient {
   }
 
   #receive(packet: PublishPacket): void {
-    if (packet.qos > this.qos) this.fault(`got QoS ${packet.qos} where it wanted ${this.qos} at most`)
+    if (packet.qos > this.qos) this.fault(`got QoS ${packet.qos} but subscribed with QoS ${this.qos}`)
     const isKnown = packet.qos === 2 && this.#unreleased.has(packet.packetId)
     if (isKnown && !packet.dup) this.fault(`got packet id ${packet.packetId} again before it was released`)
     if (!isKnown) this.#note(packet)

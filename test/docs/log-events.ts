@@ -55,7 +55,10 @@ function nameOf(node: unknown): string {
   return type === 'PrivateIdentifier' ? `#${name}` : (name ?? '')
 }
 
-/** A text, the texts of a condition, or those that the variable of the name was set to. */
+/**
+ * Returns the event texts of an argument: a literal, or the literals in the line that initializes the constant that it
+ * names. For other expressions it returns no text.
+ */
 function textsOf(node: SyntaxNode, text: string): string[] {
   if (node.type === 'Literal') return [String(node['value'])]
   if (node.type === 'Identifier') {

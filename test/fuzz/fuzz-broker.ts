@@ -10,7 +10,7 @@ import { Random } from '../protocol/fuzz/random.ts'
 import type { WatchedProcess } from '../e2e/godwit-process.ts'
 import { fuzzSession } from './fuzz-session.ts'
 import { HealthyClient } from './healthy-client.ts'
-import { play, type FuzzPorts } from './fuzz-stream.ts'
+import { runSession, type FuzzPorts } from './fuzz-stream.ts'
 
 /** Settings of the fuzzed broker: sessions of unauthenticated clients end soon. */
 export const fuzzSettings = [
@@ -122,7 +122,7 @@ async function fuzzUntil({ options, healthy, tally }: FuzzRun, isOver: () => boo
       if (broker.child.exitCode !== null || broker.child.signalCode !== null) throw new Error('the broker has ended')
       healthy.throwIfFailed()
       const random = new Random(seed * 1_000_003 + tally.sessions++)
-      await play(fuzzSession(random), ports, random)
+      await runSession(fuzzSession(random), ports, random)
     }
   }
   await Promise.all(Array.from({ length: clientsAtOnce }, one))

@@ -10,15 +10,15 @@ import { namedPackets } from '../protocol/named-packets.ts'
 import { AckPacket, reasonCodes, type ProtocolVersion, type QoS, type TopicFilter } from '../../src/protocol/index.ts'
 import type { TopicName } from '../../src/protocol/index.ts'
 
-/** How a client disconnects: FIN, RST, or silence until the broker disconnects it. */
-export type Leaving = 'end' | 'destroy' | 'linger'
+/** Disconnection by FIN, by RST, or by silence until the broker disconnects the client. */
+export type DisconnectKind = 'end' | 'destroy' | 'linger'
 
 export interface FuzzSession {
   /** Chunks that are written one after the other. */
   readonly chunks: readonly Buffer[]
   /** The client does not read. */
   readonly isPaused: boolean
-  readonly leaving: Leaving
+  readonly disconnectKind: DisconnectKind
 }
 
 /** Few client IDs and topics, so that clients take over sessions and receive messages of each other. */
@@ -26,8 +26,9 @@ const clientIds = ['', 'f0', 'f1', 'f2', 'f3', 'f4', 'f5', 'f6', 'f7', 'ü', 'a/
 const topicNames = ['f/a', 'f/b', 'f/a/b', 'f', '/f', 'f//', '$SYS/x', '$share', 'f/ü', 'f/'.repeat(60)]
 const filters = ['f/a', 'f/#', '#', '+/+', 'f/+', '$share/g/f/#', '$share/h/f/a', '$SYS/#', '+', 'f/+/b', '$queue/f']
 const payloadSizes = [0, 1, 10, 10, 10, 200, 5_000, 70_000]
-const maxScript = 40
-/** Maximum number of packets and of pieces of one session, so that the test is not slower than the broker. */
+/** Maximum number of actions in one session. */
+const maxActions = 40
+/** Maximum bytes and chunks of one session. Without them, sending takes longer than the broker needs to handle the bytes. */
 const maxBytes = 1_000_000
 export const maxPieces = 2_000
 
@@ -43,16 +44,16 @@ export function fuzzSession(random: Random): FuzzSession {
   const packets: Buffer[] = []
   // One client in ten does not begin with a valid CONNECT.
   if (!random.oneIn(10)) packets.push(encode(connect(random, version), version))
-  const steps = random.below(maxScript)
+  const steps = random.below(maxActions)
   for (let step = 0; step < steps; step++) packets.push(...act(random, version))
   if (random.oneIn(4)) packets.push(encode({ type: 'disconnect', reasonCode: 0, properties: undefined }, version))
-  const spoiled = packets.map((packet) =>
+  const mutated = packets.map((packet) =>
     random.oneIn(8) ? mutate([packet, random.pick(corpora[version])], random) : packet,
   )
   return {
-    chunks: cut(Buffer.concat(shuffledSometimes(spoiled, random)), random),
+    chunks: cut(Buffer.concat(shuffledSometimes(mutated, random)), random),
     isPaused: random.oneIn(10),
-    leaving: random.pick(['end', 'destroy', 'linger'] as const),
+    disconnectKind: random.pick(['end', 'destroy', 'linger'] as const),
   }
 }
 

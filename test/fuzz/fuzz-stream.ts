@@ -15,7 +15,7 @@ const lingerMs = 4_000
 const opcodes = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const
 
 /** Sends the session. Resolves when the socket is closed, by either side. */
-export async function play(session: FuzzSession, ports: FuzzPorts, random: Random): Promise<void> {
+export async function runSession(session: FuzzSession, ports: FuzzPorts, random: Random): Promise<void> {
   const overWs = ports.ws !== undefined && random.oneIn(2)
   const socket = connect({ host: '127.0.0.1', port: overWs && ports.ws !== undefined ? ports.ws.port : ports.tcp })
   // The broker may reset the connection of a client that violates the protocol; other checks detect failures of the broker.
@@ -33,13 +33,13 @@ export async function play(session: FuzzSession, ports: FuzzPorts, random: Rando
     await nextTurn()
   }
   if (overWs && random.oneIn(4)) socket.write(frame(opcodes.close, Buffer.from([3, 232]), random))
-  leave(socket, session)
+  disconnect(socket, session)
   await closed
 }
 
-function leave(socket: Socket, session: FuzzSession): void {
-  if (session.leaving === 'end') socket.end()
-  if (session.leaving === 'destroy') socket.destroy()
+function disconnect(socket: Socket, session: FuzzSession): void {
+  if (session.disconnectKind === 'end') socket.end()
+  if (session.disconnectKind === 'destroy') socket.destroy()
   const timer = setTimeout(() => socket.destroy(), lingerMs)
   socket.once('close', () => clearTimeout(timer))
 }
@@ -60,19 +60,19 @@ function upgrade(path: string, random: Random): string {
   return `${right.join('\r\n')}\r\n\r\n`
 }
 
-/** The bytes in one or several frames; sometimes with pings, a text frame, or what RFC 6455 forbids in between. */
+/** The bytes in one or more frames. Some are followed by a ping, a text frame, or a frame that RFC 6455 forbids. */
 function framesOf(bytes: Buffer, random: Random): Buffer {
   const parts: Buffer[] = []
   const wanted = random.pick([Infinity, Infinity, 1 + random.below(200)])
   const pieceBytes = Math.max(wanted, Math.ceil(bytes.length / maxPieces))
   for (let at = 0; at < bytes.length; at += pieceBytes) {
     parts.push(frame(opcodes.binary, bytes.subarray(at, Math.min(bytes.length, at + pieceBytes)), random))
-    if (random.oneIn(30)) parts.push(strange(random))
+    if (random.oneIn(30)) parts.push(unexpectedFrame(random))
   }
   return Buffer.concat(parts)
 }
 
-function strange(random: Random): Buffer {
+function unexpectedFrame(random: Random): Buffer {
   switch (random.below(7)) {
     case 0:
       return frame(opcodes.text, Buffer.from('text'), random)

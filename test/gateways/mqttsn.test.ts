@@ -415,7 +415,7 @@ describe('[F3] unauthenticated clients', () => {
     assert.deepEqual(stage.taken(), ['0218'])
   })
 
-  test('that send DISCONNECT, or PINGREQ with an id that is not asleep here, get a response each time', () => {
+  test('that send DISCONNECT, or PINGREQ with the client ID of no sleeping client, get a response to each, up to 10 per second', () => {
     const stage = new Stage()
     stage.receive(0x16)
     assert.deepEqual(stage.taken(), ['0218'])

@@ -15,7 +15,7 @@ const limitMib = 384
 const maxMib = limitMib / 0.75
 const attackers = 12
 const payload = Buffer.alloc(1_000_000, 'x')
-/** Of a message to each subscriber: 540 megabytes in all, or a gigabyte. */
+/** In each round, each of the 12 subscribers gets a message of 1 MB: 540 MB in the daily run, 960 MB in the long run. */
 const rounds = testLength({ daily: 45, long: 80 })
 
 /** Resident memory without mapped files, which the limit does not count either. */

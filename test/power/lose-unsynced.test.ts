@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { PowerLoss } from './power-loss.ts'
 
-const deeds = `
+const script = `
   const { appendFileSync, closeSync, fdatasyncSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync, writeSync } = require('node:fs')
   process.chdir(process.argv[1])
   const half = openSync('half', 'w')
@@ -32,7 +32,7 @@ test('a simulated power cut removes all bytes that were not synced, and no other
   mkdirSync(directory)
   const power = new PowerLoss(folder, directory)
   const env = { ...process.env, ...power.environment }
-  execFileSync(process.execPath, ['-e', deeds, directory], { env })
+  execFileSync(process.execPath, ['-e', script, directory], { env })
   power.fail()
   const left = readdirSync(directory).map((name) => [name, readFileSync(join(directory, name), 'utf8')])
   assert.deepEqual(left, [

@@ -16,7 +16,7 @@ test('a broker whose machine repeatedly loses power loses nothing that it acknow
   assert.ok(takenBytes > 0, 'the power took nothing: it was never really cut')
 })
 
-// It tests the test above.
+// Shows that the test above would fail for a broker that does not sync.
 longTest('the check detects a broker that does not sync', async (t) => {
   const { end } = await checkPowerLoss(t, 3, { set: ['storage.sync=never'], timeoutMs: 3_000 })
   assert.notDeepEqual(end.faults, [])

@@ -28,7 +28,7 @@ export const sessionPackets: readonly NamedPacket[] = [
     packet: { ...connect, version: 3 },
   },
   {
-    name: 'CONNECT of MQTT 3.1 that ends before the username it announces',
+    name: 'CONNECT of MQTT 3.1 that ends before the username that its flags announce',
     version: 3,
     role: 'server',
     bytes: bytes`10 12 0006 ${'MQIsdp'} 03 82 003c 0004 ${'gull'}`,
@@ -58,7 +58,7 @@ export const sessionPackets: readonly NamedPacket[] = [
     packet: { ...connect, isBridge: true },
   },
   {
-    name: 'CONNECT with an empty client id and a session to be kept: for the broker to refuse',
+    name: 'CONNECT with an empty client ID without clean session: decoded, refused by the core',
     version: 4,
     role: 'server',
     bytes: bytes`10 0c 0004 ${'MQTT'} 04 00 0000 0000`,
@@ -126,7 +126,7 @@ export const sessionPackets: readonly NamedPacket[] = [
     isOnlyRead: true,
   },
   {
-    name: 'CONNECT of MQTT 5.0 with a will and all that it may carry, and a password without a username',
+    name: 'CONNECT of MQTT 5.0 with a will that has all properties, and a password without a username',
     version: 5,
     role: 'server',
     bytes: bytes`
@@ -256,14 +256,14 @@ export const sessionPackets: readonly NamedPacket[] = [
     packet: { type: 'disconnect', reasonCode: 0, properties: { sessionExpiryIntervalSeconds: 0 } },
   },
   {
-    name: 'DISCONNECT of MQTT 5.0 from a server that has moved',
+    name: 'DISCONNECT of MQTT 5.0 with Server moved',
     version: 5,
     role: 'client',
     bytes: bytes`e0 0a 9d 08 1c 0001 ${'b'} 1f 0001 ${'m'}`,
     packet: { type: 'disconnect', reasonCode: 0x9d, properties: { serverReference: 'b', reasonString: 'm' } },
   },
   {
-    name: 'AUTH that goes on',
+    name: 'AUTH with Continue authentication',
     version: 5,
     role: 'server',
     bytes: bytes`f0 0a 18 08 15 0001 ${'m'} 16 0001 01`,
@@ -274,7 +274,7 @@ export const sessionPackets: readonly NamedPacket[] = [
     },
   },
   {
-    name: 'AUTH that says success by silence',
+    name: 'AUTH of length 0: reason code Success',
     version: 5,
     role: 'client',
     bytes: bytes`f0 00`,

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { runReaderScenario, runScenarioReadingSlowly } from './run-reader-scenario.ts'
+import { runReaderScenario, runRandomScenarioWithSlowReads } from './run-reader-scenario.ts'
 import type { ScenarioEnd } from './run-scenario.ts'
 import { realMemoryStore } from './real-record-store.ts'
 import { World } from './world.ts'
@@ -82,7 +82,7 @@ test('[MQTT5-3.1.2-4] a new session with the same client ID receives nothing fro
 describe('random scenarios whose queues are read in steps violate no rule', () => {
   for (const shards of [1, 3]) {
     test(`seeds 1 to ${ordinarySeeds} (shards: ${shards})`, async () => {
-      const { faults } = await runMany(1, ordinarySeeds, (seed) => runScenarioReadingSlowly(seed, { shards }))
+      const { faults } = await runMany(1, ordinarySeeds, (seed) => runRandomScenarioWithSlowReads(seed, { shards }))
       assert.deepEqual(faults, [])
     })
   }

@@ -1,5 +1,5 @@
-// Runs scenarios whose queues the real readers read, in steps that take simulated time: scenarios of the readers, and random ones.
-// The store is in memory or LevelDB. Only one scenario runs at a time, because the timers of the readers are those of the process.
+// Runs scenarios in which queues are read by `QueueReaders` of src/storage. Each read takes simulated time. A scenario is a
+// `ReaderScenario` or a `RandomScenario`. The store is in memory or LevelDB. Only one scenario runs at a time, because the timers of the readers are those of the process.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -62,7 +62,7 @@ export async function runReaderScenario(
 }
 
 /** Runs a random scenario whose queues are read slowly. */
-export async function runScenarioReadingSlowly(
+export async function runRandomScenarioWithSlowReads(
   seed: number,
   { onLevel, ...options }: Omit<Options, 'damages'> & { readonly profile?: ScenarioProfile | undefined } = {},
 ): Promise<ScenarioEnd> {

@@ -43,11 +43,11 @@ async function run(seed: number, isRecorded: boolean): Promise<ScenarioEnd> {
   const onLevel = values.store === 'level'
   const ofShards = shards === undefined ? {} : { shards }
   if (['readers', 'damage'].includes(values.scenario) || values.reads === 'slowly') {
-    const { runReaderScenario, runScenarioReadingSlowly } = await import('./run-reader-scenario.ts')
+    const { runReaderScenario, runRandomScenarioWithSlowReads } = await import('./run-reader-scenario.ts')
     const options = { isRecorded, onLevel, ...ofShards }
     return values.scenario !== 'random'
       ? await runReaderScenario(seed, { ...options, damages: values.scenario === 'damage' })
-      : await runScenarioReadingSlowly(seed, { ...options, profile })
+      : await runRandomScenarioWithSlowReads(seed, { ...options, profile })
   }
   if (values.scenario === 'actions') {
     const { runActionScenario } = await import('./action-scenario.ts')

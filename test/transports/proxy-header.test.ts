@@ -7,7 +7,7 @@ const signature = '0d0a0d0a000d0a515549540a'
 const tcp4 = 'c63364070a0000019cb8075b'
 const tcp6 = '20010db800000000000000000000000720010db80000000000000000000000019cb8075b'
 
-/** Version and command, family, and the rest, in hexadecimal. */
+/** Returns a header of version 2. The arguments are hexadecimal. */
 function header2(versionAndCommand: string, family: string, body: string, length = body.length / 2): Buffer {
   return Buffer.from(`${signature}${versionAndCommand}${family}${length.toString(16).padStart(4, '0')}${body}`, 'hex')
 }
@@ -23,16 +23,12 @@ const good: readonly (readonly [string, Buffer, object | undefined])[] = [
   ['1, IPv4', line('PROXY TCP4 198.51.100.7 10.0.0.1 40120 1883\r\n'), { address: '198.51.100.7', port: 40_120 }],
   ['1, IPv6', line('PROXY TCP6 2001:db8::7 2001:db8::1 40120 1883\r\n'), { address: '2001:db8::7', port: 40_120 }],
   [
-    '1, IPv4 within IPv6, however it is written',
+    '1, IPv4 within IPv6, in hexadecimal notation',
     line('PROXY TCP6 ::ffff:c633:6407 ::1 40120 1883\r\n'),
     { address: '198.51.100.7', port: 40_120 },
   ],
-  ['1, the proxy does not know', line('PROXY UNKNOWN\r\n'), undefined],
-  [
-    '1, the proxy does not know and says more',
-    line(`PROXY UNKNOWN ${'f'.repeat(39)} ${'f'.repeat(39)} 65535 65535\r\n`),
-    undefined,
-  ],
+  ['1, UNKNOWN', line('PROXY UNKNOWN\r\n'), undefined],
+  ['1, UNKNOWN with addresses', line(`PROXY UNKNOWN ${'f'.repeat(39)} ${'f'.repeat(39)} 65535 65535\r\n`), undefined],
   // As in the specification: ports are 0 to 65535, and the data of an unspecified family is skipped.
   ['1, a port of 0', line('PROXY TCP4 198.51.100.7 10.0.0.1 0 0\r\n'), { address: '198.51.100.7', port: 0 }],
   ['2, IPv4', header2('21', '11', tcp4), { address: '198.51.100.7', port: 40_120 }],
@@ -43,10 +39,10 @@ const good: readonly (readonly [string, Buffer, object | undefined])[] = [
     { address: '198.51.100.7', port: 40_120 },
   ],
   ['2, with TLVs', header2('21', '11', `${tcp4}0100046d717474040000`), { address: '198.51.100.7', port: 40_120 }],
-  ['2, the proxy for itself', header2('20', '00', ''), undefined],
-  ['2, the proxy for itself, with addresses that mean nothing', header2('20', '11', tcp4), undefined],
+  ['2, command LOCAL', header2('20', '00', ''), undefined],
+  ['2, command LOCAL with addresses that are ignored', header2('20', '11', tcp4), undefined],
   ['2, an unspecified address family', header2('21', '00', ''), undefined],
-  ['2, an unspecified address family, with addresses that mean nothing', header2('21', '00', tcp4), undefined],
+  ['2, an unspecified address family with addresses that are ignored', header2('21', '00', tcp4), undefined],
   ['2, a Unix socket', header2('21', '31', '00'.repeat(216)), undefined],
 ]
 
@@ -69,25 +65,25 @@ describe('a PROXY header', () => {
   const bad: readonly (readonly [string, Buffer])[] = [
     ['MQTT', Buffer.from('100c00044d5154540402003c0000', 'hex')],
     ['TLS', Buffer.from('16030100', 'hex')],
-    ['another word', line('PROXIES TCP4\r\n')],
-    ['version 1 without an end', line(`PROXY TCP4 ${'1'.repeat(100)}`)],
-    ['version 1 with its end too late', line(`PROXY UNKNOWN ${'x'.repeat(100)}\r\n`)],
-    ['version 1 of no family', line('PROXY UDP4 1.2.3.4 1.2.3.4 1 1\r\n')],
-    ['version 1, IPv6 called IPv4', line('PROXY TCP4 ::1 ::1 1 1\r\n')],
-    ['version 1, IPv4 called IPv6', line('PROXY TCP6 1.2.3.4 1.2.3.4 1 1\r\n')],
+    ['another word than PROXY', line('PROXIES TCP4\r\n')],
+    ['version 1 without CRLF', line(`PROXY TCP4 ${'1'.repeat(100)}`)],
+    ['version 1 with CRLF after the maximum length', line(`PROXY UNKNOWN ${'x'.repeat(100)}\r\n`)],
+    ['version 1 with an unknown address family', line('PROXY UDP4 1.2.3.4 1.2.3.4 1 1\r\n')],
+    ['version 1, TCP4 with IPv6 addresses', line('PROXY TCP4 ::1 ::1 1 1\r\n')],
+    ['version 1, TCP6 with IPv4 addresses', line('PROXY TCP6 1.2.3.4 1.2.3.4 1 1\r\n')],
     ['version 1 without ports', line('PROXY TCP4 1.2.3.4 1.2.3.4\r\n')],
-    ['version 1 with a port that is none', line('PROXY TCP4 1.2.3.4 1.2.3.4 65536 1\r\n')],
-    ['version 1 with a port that has zeros in front', line('PROXY TCP4 1.2.3.4 1.2.3.4 01 1\r\n')],
-    ['version 1 with more behind it', line('PROXY TCP4 1.2.3.4 1.2.3.4 1 1 x\r\n')],
+    ['version 1 with an invalid source port', line('PROXY TCP4 1.2.3.4 1.2.3.4 65536 1\r\n')],
+    ['version 1 with leading zeros in a port', line('PROXY TCP4 1.2.3.4 1.2.3.4 01 1\r\n')],
+    ['version 1 with text after the ports', line('PROXY TCP4 1.2.3.4 1.2.3.4 1 1 x\r\n')],
     ['version 1 with two spaces', line('PROXY TCP4  1.2.3.4 1.2.3.4 1 1\r\n')],
-    ['version 1 with an address that is none', line('PROXY TCP4 256.2.3.4 1.2.3.4 1 1\r\n')],
-    ['version 1 to an address that is none', line('PROXY TCP4 1.2.3.4 256.2.3.4 1 1\r\n')],
-    ['version 1 to a port that is none', line('PROXY TCP4 1.2.3.4 1.2.3.4 1 65536\r\n')],
-    ['version 1 with an address that has a zone', line('PROXY TCP6 fe80::1%eth0 ::1 1 1\r\n')],
+    ['version 1 with an invalid source address', line('PROXY TCP4 256.2.3.4 1.2.3.4 1 1\r\n')],
+    ['version 1 with an invalid destination address', line('PROXY TCP4 1.2.3.4 256.2.3.4 1 1\r\n')],
+    ['version 1 with an invalid destination port', line('PROXY TCP4 1.2.3.4 1.2.3.4 1 65536\r\n')],
+    ['version 1 with an IPv6 zone', line('PROXY TCP6 fe80::1%eth0 ::1 1 1\r\n')],
     ['version 3', header2('31', '11', tcp4)],
-    ['version 2 with a command that is none', header2('22', '11', tcp4)],
+    ['version 2 with an unknown command', header2('22', '11', tcp4)],
     ['version 2, UDP', header2('21', '12', tcp4)],
-    ['version 2 of no family', header2('21', '41', tcp4)],
+    ['version 2 with an unknown address family', header2('21', '41', tcp4)],
     ['version 2 too short for its addresses', header2('21', '11', tcp4.slice(0, 22))],
     ['version 2, IPv6 with the addresses of IPv4', header2('21', '21', tcp4)],
     ['[bad-input 13] a TLV longer than the header', header2('21', '11', `${tcp4}0100ff6d71`)],
