@@ -8,7 +8,7 @@ export interface ProbeTarget {
   readonly host: string
   readonly port: number
   readonly usesTls: boolean
-  /** PEM of the trusted authority; undefined: those that Node trusts. */
+  /** PEM of the trusted CA certificate; undefined: the CA certificates that Node trusts. */
   readonly ca: string | undefined
   readonly username: string | undefined
   readonly password: string | undefined
@@ -30,13 +30,13 @@ export function parseTarget(
   return { host, port: parsed.port === '' ? port : Number(parsed.port), usesTls: parsed.protocol === 'mqtts:' }
 }
 
-/** Names the trusted authority of a broker. */
+/** Command-line option for the file with the trusted CA certificate, as in error texts. */
 export const trustOption = '--ca FILE'
 
 export class ProbeClient {
   /** Called with each received frame, in order. */
   onFrame: (frame: Frame) => void = () => {}
-  /** Called once at the end of the connection; undefined: the broker closed it normally. */
+  /** Called once at the end of the connection. `error`: why it failed; undefined: either side closed it. */
   onClose: (error: Error | undefined) => void = () => {}
   readonly #socket: Socket
   readonly #reader = new FrameReader()
@@ -44,12 +44,12 @@ export class ProbeClient {
 
   private constructor(socket: Socket) {
     this.#socket = socket
-    socket.on('data', (chunk) => this.#take(chunk))
+    socket.on('data', (chunk) => this.#readFrames(chunk))
     socket.on('error', (error) => (this.#error = error))
     socket.on('close', () => this.onClose(this.#error))
   }
 
-  /** Resolves when the connection is open. Rejects with the error of the system. */
+  /** Resolves when the connection is open. Rejects with the error of the operating system. */
   static open({ host, port, usesTls, ca }: ProbeTarget): Promise<ProbeClient> {
     return new Promise((resolve, reject) => {
       const options = { host, port, noDelay: true }
@@ -73,7 +73,7 @@ export class ProbeClient {
       this.#socket.write(packets.length === 1 ? (packets[0] ?? nothing) : Buffer.concat(packets))
   }
 
-  /** Sends a last packet and closes after it. Closing at once could lose the packet. */
+  /** Sends a last packet, then closes the connection. `destroy` could lose the packet. */
   end(packet: Uint8Array): void {
     if (this.#socket.writable) this.#socket.end(packet)
   }
@@ -83,7 +83,7 @@ export class ProbeClient {
     this.#socket.destroy()
   }
 
-  #take(chunk: Buffer): void {
+  #readFrames(chunk: Buffer): void {
     const frames = this.#reader.read(chunk)
     if (frames === undefined) {
       this.#socket.destroy(new Error('the broker sent bytes that are not an MQTT packet'))

@@ -68,7 +68,7 @@ test('the bench prints a line for each second, and reports a broker that it cann
   assert.match(nobody.errors, /^godwit: mqtt:\/\/127\.0\.0\.1:1: the connection is refused: no server listens there/)
   const wrong = await bench(['publish', '--qos', '3'])
   assert.equal(wrong.code, 2)
-  assert.match(wrong.errors, /--qos: give 0, 1 or 2/)
+  assert.match(wrong.errors, /--qos: use 0, 1 or 2/)
 })
 
 test('an unreachable broker is reported with the reason and the remedy', async (t) => {

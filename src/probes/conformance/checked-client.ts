@@ -100,7 +100,7 @@ export class CheckedClient {
     if (!this.#isClosed) throw new Violation('the connection stays open')
   }
 
-  /** Nothing but the PINGRESP arrived: all packets before it are complete. */
+  /** Sends PINGREQ and throws unless the next packet is PINGRESP: then the broker has sent nothing else before. */
   async expectNothing(): Promise<void> {
     this.send(pingreqFrame)
     await this.expect(packetTypes.pingresp)
@@ -121,12 +121,12 @@ export class CheckedClient {
     while (this.#frames.length === 0 && !this.#isClosed) {
       const leftMs = deadline - performance.now()
       if (leftMs <= 0) return undefined
-      await this.#somethingWithin(leftMs)
+      await this.#waitForFrameOrClose(leftMs)
     }
     return this.#frames.shift()
   }
 
-  #somethingWithin(ms: number): Promise<void> {
+  #waitForFrameOrClose(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, ms)
       this.#wake = () => {

@@ -25,8 +25,8 @@ export interface ConformanceResult {
 }
 
 /**
- * Returns a problem if the broker refuses the client: then no statement can be checked. Rejects with the error of the system
- * if the broker cannot be reached at all.
+ * Returns a problem if the broker refuses the client: then no statement can be checked. Rejects with the error of the
+ * operating system if the broker cannot be reached at all.
  */
 export async function runConformance(
   { target, versions, responseTimeoutMs }: ConformanceOptions,
@@ -55,7 +55,7 @@ export async function runConformance(
   return results
 }
 
-/** Undefined also if the broker does not send CONNACK: the report contains that. */
+/** Returns why the broker refuses the client; undefined: it accepts the client, or sends no CONNACK, which a check reports. */
 async function refusalOf(clientId: string, options: CheckedOptions): Promise<string | undefined> {
   const client = await CheckedClient.open(options)
   try {
@@ -100,7 +100,7 @@ function contextFor(
   }
 }
 
-/** The broker may be one in use: neither a session nor a retained message of a check stays there. */
+/** Deletes the session and the retained message of a check, because the broker may be in production use. */
 async function cleanUp({ name, connected }: CheckContext): Promise<void> {
   const client = await connected(name)
   await retain(client, retainedTopic(name), '')

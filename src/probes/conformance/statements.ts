@@ -1,5 +1,5 @@
-// Statements of MQTT 3.1.1 and 5.0 that a server keeps and that can be seen from outside within seconds. The numbers are those of
-// the standards; where both versions have a statement, both numbers stand here.
+// Statements of MQTT 3.1.1 and 5.0 about servers that a client can check within seconds. Each statement has its number in both
+// standards, if both have it.
 
 import { packetTypes } from '../../protocol/index.ts'
 import {
@@ -15,17 +15,18 @@ import {
 } from '../wire.ts'
 import { type CheckedClient, Violation } from './checked-client.ts'
 
-/** The functions that a check uses. Each returned name is unique, so that checks do not affect each other. */
+/** The client ID and the functions of one check. */
 export interface CheckContext {
+  /** Unique client ID and topic prefix of this check, so that checks do not affect each other. */
   readonly name: string
-  /** Has not sent anything. */
+  /** Opens a connection that has not sent a packet. */
   readonly open: () => Promise<CheckedClient>
-  /** Has been let in, with a clean session unless `isPersistent`. */
+  /** Opens a connection and waits for an accepting CONNACK. The session is clean unless `isPersistent`. */
   readonly connected: (clientId: string, isPersistent?: boolean) => Promise<CheckedClient>
 }
 
 export interface CheckedStatement {
-  /** Undefined: the version has no such statement. */
+  /** Number of the statement in MQTT 3.1.1; undefined: the version has no such statement. `v5`: that in MQTT 5.0. */
   readonly v311: string | undefined
   readonly v5: string | undefined
   readonly statement: string
@@ -80,7 +81,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: 'MQTT-3.2.2-1',
     v5: 'MQTT-3.2.2-2',
-    statement: 'with a clean session no session is present',
+    statement: 'CONNACK to a clean session has Session Present 0',
     check: async ({ open, name }) => {
       const client = await open()
       const connack = await client.connect({ clientId: name })
@@ -91,7 +92,7 @@ export const statements: readonly CheckedStatement[] = [
   {
     v311: 'MQTT-3.2.2-2',
     v5: 'MQTT-3.2.2-3',
-    statement: 'a session that was kept is present',
+    statement: 'CONNACK to a client with a stored session has Session Present 1',
     check: async ({ connected, open, name }) => {
       const first = await connected(name, true)
       await first.subscribe(`${name}/kept`, 1)
@@ -162,7 +163,8 @@ export const statements: readonly CheckedStatement[] = [
       const client = await open()
       await client.connect({ clientId: name, will: { topic: `${name}/will`, payload: 'gone' } })
       client.disconnect()
-      // A connection with the same client ID that comes before the DISCONNECT was read ends the older one with its will.
+      // The broker must read the DISCONNECT before the next connection with the same client ID: otherwise a takeover would publish
+      // the will.
       await client.expectClose()
       const last = await connected(name)
       last.send(publishFrame({ version: last.version, topic: `${name}/end`, payload: 'end' }))
@@ -255,7 +257,7 @@ export const statements: readonly CheckedStatement[] = [
       const client = await connected(name)
       await client.subscribe(`${name}/one`, 1)
       client.send(publishFrame({ version: client.version, topic: `${name}/one`, payload: 'x', qos: 1, packetId: 9 }))
-      await seeBoth(client, packetTypes.puback, 9)
+      await expectPublishAndAck(client, packetTypes.puback, 9)
       client.disconnect()
     },
   },
@@ -469,8 +471,8 @@ export async function retain(client: CheckedClient, topic: string, payload: stri
   await client.expect(packetTypes.puback)
 }
 
-/** The own message at QoS 1 and the acknowledgement of what was sent, in either order. */
-async function seeBoth(client: CheckedClient, ackType: number, packetId: number): Promise<void> {
+/** Waits for the client's own message at QoS 1 and for the acknowledgement of its PUBLISH, in either order. */
+async function expectPublishAndAck(client: CheckedClient, ackType: number, packetId: number): Promise<void> {
   const frames = [await client.next(), await client.next()]
   const ack = frames.find((one) => one?.type === ackType)
   const message = frames.find((one) => one?.type === packetTypes.publish)
