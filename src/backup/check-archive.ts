@@ -17,7 +17,7 @@ export interface CheckedArchive {
   readonly meta: ArchiveMeta
   /** Configuration as HOCON; undefined: the archive has none. */
   readonly configuration: string | undefined
-  /** The namespace of the configuration, from the name of the member. */
+  /** The namespace of the configuration, from the name of the member; undefined: of the whole broker. */
   readonly configurationNamespace: string | undefined
   /** Contents of files of the data directory, by their names in the configuration. */
   readonly files: ReadonlyMap<string, Buffer>
@@ -35,7 +35,7 @@ export interface CheckOptions {
   readonly maxLineBytes: number
   /** Called with each record of each table, in order. */
   readonly onRecord?: (table: TableName, record: TableRecord) => void
-  /** Called between pieces of a table, so that the caller can pause the check. `total`: the number of records in META.hocon. */
+  /** Called between parts of a table, so that the caller can pause the check. `total`: the number of records in META.hocon. */
   readonly onPiece?: (table: TableName, recordsSoFar: number, total: number | undefined) => Promise<void> | void
 }
 
@@ -91,7 +91,8 @@ class ArchiveChecker {
 
   async #checkFile(member: ArchiveMember, hash: Hash): Promise<void> {
     const name = member.name.slice(filesFolder.length)
-    if (name.includes('/')) throw new InvalidArchive(`${quoteText(member.name)} is in a folder where there are none`)
+    if (name.includes('/'))
+      throw new InvalidArchive(`${quoteText(member.name)} is in a subfolder of ${filesFolder}, which must not have any`)
     this.#filesBytes += member.bytes
     if (this.#files.size >= archiveLimits.maxFiles || this.#filesBytes > archiveLimits.maxTotalFileBytes) {
       const { maxFiles, maxTotalFileBytes } = archiveLimits
@@ -126,7 +127,7 @@ class ArchiveChecker {
     if (meta.product === ownProduct) this.#compare(meta)
     else if (this.#meta === undefined && this.#members.length === 0) throw new InvalidArchive('it is empty')
     const configurationNamespace = this.#configurationNamespace
-    // META.hocon of another product does not contain it.
+    // META.hocon of another product does not contain the namespace.
     const hasNamespace = meta === noMeta || meta.product === ownProduct || configurationNamespace === undefined
     return {
       meta: hasNamespace ? meta : { ...meta, namespace: configurationNamespace },
@@ -146,7 +147,9 @@ class ArchiveChecker {
       const mark = missingMembers.get(name)
       if (mark === undefined) throw new InvalidArchive(`${quoteText(name)} is not listed in ${metaMember}`)
       if (mark.bytes !== bytes || mark.sha256 !== sha256) {
-        throw new InvalidArchive(`${quoteText(name)} is not as it was written: its SHA-256 is another one`)
+        throw new InvalidArchive(
+          `${quoteText(name)} was changed after the export: its size or SHA-256 differs from ${metaMember}`,
+        )
       }
       missingMembers.delete(name)
     }
@@ -160,7 +163,8 @@ class ArchiveChecker {
       }
     }
     const [unknown] = this.#unknown
-    if (unknown !== undefined) throw new InvalidArchive(`${quoteText(unknown)} is nothing that an archive has`)
+    if (unknown !== undefined)
+      throw new InvalidArchive(`${quoteText(unknown)} is not a member of an archive: export the archive again`)
   }
 }
 
@@ -194,7 +198,7 @@ async function* hashPieces(pieces: AsyncIterable<Buffer>, hash: Hash): AsyncGene
 
 async function gather(member: ArchiveMember, maxBytes: number): Promise<Buffer> {
   if (member.bytes > maxBytes) {
-    throw new InvalidArchive(`${quoteText(member.name)} has ${member.bytes} bytes, and may have ${maxBytes}`)
+    throw new InvalidArchive(`${quoteText(member.name)} has ${member.bytes} bytes; maximum ${maxBytes}`)
   }
   const pieces: Buffer[] = []
   for await (const piece of member.content()) pieces.push(piece)

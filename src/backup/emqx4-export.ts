@@ -66,7 +66,7 @@ function parse(text: string): Entry {
   try {
     whole = JSON.parse(text)
   } catch {
-    throw new InvalidArchive('it is no JSON')
+    throw new InvalidArchive('it is not valid JSON')
   }
   const isObject = typeof whole === 'object' && whole !== null && !Array.isArray(whole)
   const { version } = (isObject ? whole : {}) as Entry

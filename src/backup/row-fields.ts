@@ -83,7 +83,7 @@ export function oneOf<const Value extends string | number>(values: readonly Valu
     write: (value) => value,
     read: (written) => {
       const found = values.find((value) => value === written)
-      if (found === undefined) throw new InvalidArchive(`is none of ${values.join(', ')}`)
+      if (found === undefined) throw new InvalidArchive(`is invalid: it must be one of ${values.join(', ')}`)
       return found
     },
   }
@@ -136,7 +136,7 @@ export function object<Value extends object>(shape: Shape<Value>): Field<Value> 
       if (typeof written !== 'object' || written === null || Array.isArray(written))
         throw new InvalidArchive('is not an object')
       for (const name in written) {
-        if (!names.has(name)) throw new InvalidArchive(`has ${JSON.stringify(name.slice(0, 60))}, which is not known`)
+        if (!names.has(name)) throw new InvalidArchive(`has the unknown field ${JSON.stringify(name.slice(0, 60))}`)
       }
       const value: Record<string, unknown> = {}
       for (const [name, field] of fields) {

@@ -119,7 +119,7 @@ const namespace: Field<string | undefined> = optional(text({ minBytes: 1, maxByt
 const maxNameBytes = 1_024
 const maxDescriptionBytes = 4_096
 
-/** Used codes stay invalid. */
+/** Includes the time step of the last used code, so that used codes stay invalid after an import. */
 const secondFactor: Field<SecondFactor> = object<SecondFactor>({
   secret: hash,
   isConfirmed: boolean,
@@ -291,17 +291,17 @@ function parse(line: string): unknown {
     return JSON.parse(line) as unknown
   } catch {
     // The message of V8 quotes the line, which may contain a secret.
-    throw new InvalidArchive('is no JSON')
+    throw new InvalidArchive('is not valid JSON')
   }
 }
 
 /** Refuses well-formed records that the API would not create. */
 function problemOf(record: TableRecord): string | undefined {
   if ('namespace' in record && record.namespace !== undefined && !isNamespaceName(record.namespace)) {
-    return 'namespace is none that a namespace can be called'
+    return 'namespace is not a valid namespace name'
   }
-  const unspeakable = invalidTextIn(record)
-  return unspeakable === undefined ? problemOfKind(record) : `${unspeakable} contains U+0000`
+  const invalidField = invalidTextIn(record)
+  return invalidField === undefined ? problemOfKind(record) : `${invalidField} contains U+0000`
 }
 
 const nameFields = ['name', 'chain', 'id', 'username', 'identity', 'who', 'topic'] as const
@@ -323,8 +323,10 @@ function problemOfKind(record: TableRecord): string | undefined {
     }
     case 'rule': {
       const topic = readAclTopic(record.topic)
-      if ('problem' in topic) return `topic cannot be that of a rule: ${topic.problem}`
-      return (record.about === 'all') === (record.who === '') ? undefined : 'who does not go with about'
+      if ('problem' in topic) return `topic is not valid in a rule: ${topic.problem}`
+      return (record.about === 'all') === (record.who === '')
+        ? undefined
+        : 'who must be empty if about is all, and must not be empty otherwise'
     }
     case 'ban':
       return record.as === 'peerhost' && parseAddressRange(record.who) === undefined
@@ -335,7 +337,7 @@ function problemOfKind(record: TableRecord): string | undefined {
     case 'api-key':
       return problemOfPassword(record.secret)
     case 'namespace':
-      return isNamespaceName(record.name) ? undefined : 'name is none that a namespace can have'
+      return isNamespaceName(record.name) ? undefined : 'name is not a valid namespace name'
     case 'psk':
       return record.key.length < minKeyBytes ? `key is shorter than ${minKeyBytes} bytes` : undefined
     case 'scram': {
@@ -356,16 +358,25 @@ function problemOfPbkdf2({ salt, hash: digest }: CredentialRecord | GatewayUserR
   const isGood = iterations >= 1 && iterations <= maxPbkdf2Iterations && digest.length === pbkdf2HashBytes
   return isGood
     ? undefined
-    : `a PBKDF2 hash has a salt, 1 to ${maxPbkdf2Iterations} iterations and ${pbkdf2HashBytes} bytes`
+    : `salt or hash is not valid for pbkdf2_sha512: it needs a salt, 1 to ${maxPbkdf2Iterations} iterations and a hash of ${pbkdf2HashBytes} bytes`
 }
 
 const minKeyBytes = 8
 const hashBytes = { 'SCRAM-SHA-256': 32, 'SCRAM-SHA-512': 64, sha256: 32 } as const
 
 /** Returns why OpenSSL cannot check the password. */
-function problemOfPassword({ algorithm, memory, passes, lanes, salt, hash: kept }: StoredPassword): string | undefined {
+function problemOfPassword({
+  algorithm,
+  memory,
+  passes,
+  lanes,
+  salt,
+  hash: digest,
+}: StoredPassword): string | undefined {
   if (algorithm === 'sha256') {
-    return kept.length === hashBytes.sha256 ? undefined : 'password is none that sha256 would give'
+    return digest.length === hashBytes.sha256
+      ? undefined
+      : `password is not a SHA-256 hash: it must have ${hashBytes.sha256} bytes`
   }
   const isPower = memory > 1 && Number.isInteger(Math.log2(memory))
   const isScrypt = isPower && passes > 0 && lanes > 0 && memory * passes <= 1_048_576
@@ -376,8 +387,8 @@ function problemOfPassword({ algorithm, memory, passes, lanes, salt, hash: kept 
 
 /** Returns a readable name of the record, which is unique in its table. */
 export function nameOfRecord(record: TableRecord): string {
-  const whose = 'namespace' in record && record.namespace !== undefined ? `${record.namespace}: ` : ''
-  return `${whose}${ownNameOf(record)}`
+  const prefix = 'namespace' in record && record.namespace !== undefined ? `${record.namespace}: ` : ''
+  return `${prefix}${ownNameOf(record)}`
 }
 
 function ownNameOf(record: TableRecord): string {

@@ -38,7 +38,7 @@ export function parseServerUrl(text: string): { readonly url: ServerUrl } | { re
   const [, scheme = '', host = '', port, path] = form.exec(text) ?? []
   if (host === '') return { problem: `is not of the form ${defaultPorts}` }
   const known = schemes.get(scheme.toLowerCase())
-  if (known === undefined) return { problem: `has a scheme that is none of ${[...schemes.keys()].join(', ')}` }
+  if (known === undefined) return { problem: `has an unsupported scheme: use ${[...schemes.keys()].join(', ')}` }
   const number = port === undefined ? known.port : Number(port)
   if (number < 1 || number > maxPort) return { problem: `has no port from 1 to ${maxPort}` }
   if (host.length > maxHostLength) return { problem: 'has a host that is too long' }

@@ -22,7 +22,7 @@ const accountErrors: Readonly<Record<AccountRefusal, AccountErrorText>> = {
   'is-own': {
     code: 'adminCannotBeDeleted',
     reason: 'NOT_ALLOWED',
-    words: (name) => `${name} is the account of http_server, which stays an administrator of everything`,
+    words: (name) => `${name} is the account of http_server, which must stay a global administrator`,
   },
   'is-configured': {
     code: 'invalidParameter',

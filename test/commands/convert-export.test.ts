@@ -60,7 +60,7 @@ test('a file that is not an export of EMQX 4 is refused with a sentence', async 
   const folder = await temporaryFolder(t)
   const file = join(folder, 'other.json')
   for (const [text, why] of [
-    ['no json', /is no JSON/],
+    ['no json', /is not valid JSON/],
     ['{"a":1}', /not an export of EMQX 4/],
   ] as const) {
     await writeFile(file, text)
