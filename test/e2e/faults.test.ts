@@ -134,7 +134,7 @@ test('a session that crashes its shard twice is quarantined, and other sessions 
     ['session', 'subscription', 'queued'],
   )
   assert.equal(Buffer.from(records[2].message.payload, 'base64').toString(), 'the message')
-  await logged(node, /session-set-aside.*The session of client 'poison' has ended its shard twice/)
+  await logged(node, /session-set-aside.*The session of client 'poison' crashed its shard twice/)
 })
 
 test('a record that a shard cannot load at its start is found and quarantined, and the broker starts', async (t) => {
@@ -183,8 +183,8 @@ test('a record that a shard cannot load at its start is found and quarantined, a
   t.after(() => again.end(true))
   await logged(
     node,
-    /session-set-aside.*The session of client 'poisoned will' has ended its shard twice/,
-    /retained-set-aside.*The retained message of topic 'poisoned\/topic' has ended its shard twice/,
+    /session-set-aside.*The session of client 'poisoned will' crashed its shard twice/,
+    /retained-set-aside.*The retained message of topic 'poisoned\/topic' crashed its shard twice/,
   )
 })
 

@@ -1,4 +1,4 @@
-// Quarantines a session or a retained message that made its shard fail twice, because the shard would fail at each restart. The records
+// Quarantines a session or a retained message that crashed its shard twice, because the shard would fail at each restart. The records
 // are written to a file next to the store and deleted from the store, and an alarm reports it.
 
 import { createHash } from 'node:crypto'
@@ -11,21 +11,21 @@ import type { RecordRange, Store } from '../../storage/index.ts'
 const linesAtOnce = 500
 const nameCharacters = 16
 
-/** Quarantines the records of `suspect`. Resolves with a text for administrators. */
-export async function quarantineText(store: Store, dataDirectory: string, suspect: CrashCandidate): Promise<string> {
-  const what =
-    suspect.kind === 'session'
-      ? `The session of client '${suspect.clientId}' has ended its shard twice`
-      : `The retained message of topic '${suspect.topic}' has ended its shard twice`
+/** Quarantines the records of `candidate`. Resolves with a text for administrators. */
+export async function quarantineText(store: Store, dataDirectory: string, candidate: CrashCandidate): Promise<string> {
+  const subject =
+    candidate.kind === 'session'
+      ? `The session of client '${candidate.clientId}' crashed its shard twice`
+      : `The retained message of topic '${candidate.topic}' crashed its shard twice`
   try {
     const path =
-      suspect.kind === 'session'
-        ? await quarantineSession(store, dataDirectory, suspect.clientId)
-        : await quarantineRetained(store, dataDirectory, suspect.topic)
-    return `${what}: it was moved from the store to ${path}.`
+      candidate.kind === 'session'
+        ? await quarantineSession(store, dataDirectory, candidate.clientId)
+        : await quarantineRetained(store, dataDirectory, candidate.topic)
+    return `${subject}: it was moved from the store to ${path}.`
   } catch (error) {
     // The shard is restarted anyway, because its other clients need it.
-    return `${what} and could not be quarantined: ${error instanceof Error ? error.message : String(error)}.`
+    return `${subject} and could not be quarantined: ${error instanceof Error ? error.message : String(error)}.`
   }
 }
 
