@@ -92,7 +92,7 @@ async function optionsOf(
     payloadBytes: numberOf('--size', words.size, 10_485_760),
   }
   for (const value of Object.values(numbers)) if (typeof value === 'string') return { problem: value }
-  if (!['0', '1', '2'].includes(words.qos)) return { problem: '--qos: give 0, 1 or 2' }
+  if (!['0', '1', '2'].includes(words.qos)) return { problem: '--qos: use 0, 1 or 2' }
   if (!['4', '5'].includes(words.protocol)) return { problem: '--protocol: give 4 (MQTT 3.1.1) or 5' }
   const qos = Number(words.qos) as 0 | 1 | 2
   return {

@@ -21,7 +21,7 @@ export async function manCommand({ pages, command, directory }: ManRequest, term
     const page = pages.find((one) => one.file === file)
     const known = pages.map((one) => one.file.replace(/^godwit-?|\.1$/g, '')).filter((name) => name !== '')
     if (page === undefined) {
-      terminal.fail(`there is no manual page for ${JSON.stringify(command)}: there are ${known.join(', ')}`)
+      terminal.fail(`no manual page for ${JSON.stringify(command)}; use one of ${known.join(', ')}`)
       return exitCodes.wrongUsage
     }
     terminal.print(page.text)

@@ -58,5 +58,5 @@ test('all pages are written, each with its name and synopsis, and no text line i
 test('an unknown page is refused, and the message lists the existing pages', async () => {
   const { code, errors } = await godwit(['man', 'nothing'])
   assert.equal(code, 2)
-  assert.match(errors, /"nothing": there are start, init, config, ctl,/)
+  assert.match(errors, /no manual page for "nothing"; use one of start, init, config, ctl,/)
 })

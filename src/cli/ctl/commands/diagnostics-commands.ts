@@ -130,7 +130,7 @@ function explain({
   options: { qos, user, address },
 }: CtlCall): Promise<Outcome> | Outcome {
   if (action !== 'publish' && action !== 'subscribe') return { usage: `${action}: use publish or subscribe` }
-  if (qos !== undefined && !/^[012]$/.test(String(qos))) return { usage: '--qos: give 0, 1 or 2' }
+  if (qos !== undefined && !/^[012]$/.test(String(qos))) return { usage: '--qos: use 0, 1 or 2' }
   const assumed = {
     ...(qos === undefined ? {} : { qos: Number(qos) }),
     ...(typeof user === 'string' ? { username: user } : {}),

@@ -58,7 +58,7 @@ export const publishCommands: readonly CtlCommand[] = [
 
 const maxRetainedRows = 10_000
 
-const badQos = '--qos: there are 0, 1 and 2'
+const badQos = '--qos: use 0, 1 or 2'
 
 async function publish({ client, operands: [topic = ''], options }: CtlCall): Promise<Outcome> {
   const qos = qosOf(options['qos'])
