@@ -42,10 +42,10 @@ function originOf({ host, port }: { readonly host: string; readonly port: number
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-function managementLines({ address, pageAddress, newPassword }: RunningNode['management']): string[] {
+function managementLines({ address, dashboardAddress, newPassword }: RunningNode['management']): string[] {
   if (address === undefined) return []
   const lines = [`  management API  ${originOf(address)}/api/v4`]
-  if (pageAddress !== undefined) lines.push(`  dashboard       ${originOf(pageAddress)}/dashboard/`)
+  if (dashboardAddress !== undefined) lines.push(`  dashboard       ${originOf(dashboardAddress)}/dashboard/`)
   if (newPassword === undefined) return lines
   const { username, password } = newPassword
   return [...lines, `  sign in as      ${username} with ${password} (shown this once)`]

@@ -46,7 +46,7 @@ test('a configuration that includes itself with another path is refused', async 
   await symlink(join(folder, 'real.conf'), file)
   for (const from of [file, join(folder, 'parts', 'log.conf')]) {
     assert.deepEqual(includeReader(file)(join(folder, 'real.conf'), from), {
-      error: 'it is this configuration, which so includes itself',
+      error: 'the file includes itself: remove this include',
     })
   }
 })

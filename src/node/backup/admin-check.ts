@@ -8,42 +8,46 @@ import { maxAdmins } from '../admins/account-limits.ts'
 
 export class AdminCheck {
   readonly #accounts = new Set<string>()
-  readonly #programs = new Set<string>()
+  readonly #apiKeyIds = new Set<string>()
   readonly #namespaces = new Set<string>()
-  /** Accounts with restricted rights. */
-  readonly #confined = new Set<string>()
+  /** Accounts that are not global administrators. */
+  readonly #restrictedAccounts = new Set<string>()
 
-  /** Stores at most the allowed number of names of a table. */
-  take(record: TableRecord): void {
+  /** Collects the name of a record that is an account, an API key or a namespace. */
+  add(record: TableRecord): void {
     if (record.kind === 'account') {
-      note(this.#accounts, record.name, maxAdmins)
+      addName(this.#accounts, record.name, maxAdmins)
       if (record.role !== 'administrator' || record.namespace !== undefined)
-        note(this.#confined, record.name, maxAdmins)
+        addName(this.#restrictedAccounts, record.name, maxAdmins)
     }
-    if (record.kind === 'api-key') note(this.#programs, record.id, maxAdmins)
-    if (record.kind === 'namespace') note(this.#namespaces, record.name, maxNamespaces)
+    if (record.kind === 'api-key') addName(this.#apiKeyIds, record.id, maxAdmins)
+    if (record.kind === 'namespace') addName(this.#namespaces, record.name, maxNamespaces)
   }
 
-  /** A sentence; undefined: valid. `ownName`: of the account of `http_server` after the import. */
+  /**
+   * Returns why the archive must not be imported, as a sentence; undefined: it may. `ownName`: name of the account of
+   * `http_server` after the import.
+   */
   problem(records: Pick<AccessRecords, 'find' | 'list'>, ownName: string): string | undefined {
-    if (this.#confined.has(ownName)) {
-      return `the account ${JSON.stringify(ownName)} is that of http_server here, which stays an administrator of everything`
+    if (this.#restrictedAccounts.has(ownName)) {
+      return `${JSON.stringify(ownName)} is the account of http_server of this broker, which must be a global administrator: rename the account in the archive, or change http_server.username`
     }
-    const twice = this.#nameOfTwo(records, ownName)
-    if (twice !== undefined) {
-      return `${JSON.stringify(twice)} would be both an account and an API key: people and programs sign in alike`
+    const ambiguous = this.#findAmbiguousName(records, ownName)
+    if (ambiguous !== undefined) {
+      return `${JSON.stringify(ambiguous)} would be both the name of an account and the ID of an API key, and both log in in the same way: rename or delete one of them`
     }
-    const operators = [...this.#accounts, ...this.#programs].filter((name) => !isKnown(records, name)).length
-    const there = [...records.list('account'), ...records.list('api-key')].length
-    if (there + operators > maxAdmins) return `there would be more than ${maxAdmins} accounts and API keys`
+    const newCount = [...this.#accounts, ...this.#apiKeyIds].filter((name) => !isKnown(records, name)).length
+    const existingCount = [...records.list('account'), ...records.list('api-key')].length
+    if (existingCount + newCount > maxAdmins) return `there would be more than ${maxAdmins} accounts and API keys`
     const names = [...records.list('namespace')].map(({ name }) => name)
     return new Set([...names, ...this.#namespaces]).size > maxNamespaces
       ? `there would be more than ${maxNamespaces} namespaces`
       : undefined
   }
 
-  #nameOfTwo(records: Pick<AccessRecords, 'find'>, ownName: string): string | undefined {
-    for (const name of this.#programs) {
+  /** Returns a name that would be both the name of an account and the ID of an API key. */
+  #findAmbiguousName(records: Pick<AccessRecords, 'find'>, ownName: string): string | undefined {
+    for (const name of this.#apiKeyIds) {
       const isAccount = this.#accounts.has(name) || name === ownName
       if (isAccount || records.find({ kind: 'account', name }) !== undefined) return name
     }
@@ -52,8 +56,8 @@ export class AdminCheck {
   }
 }
 
-/** One more than the maximum is sufficient. */
-function note(names: Set<string>, name: string, max: number): void {
+/** Adds the name. At most `max + 1` names are stored: they are sufficient to detect that the maximum is exceeded. */
+function addName(names: Set<string>, name: string, max: number): void {
   if (names.size <= max) names.add(name)
 }
 

@@ -78,13 +78,13 @@ export async function importArchive(
   if ('symbol' in parts) return parts
   const plan: Plan = { ...options, ...parts }
   const previewed = plan.request.isDryRun ? new ImportPreview(dependencies.accessRecords) : undefined
-  const operators = new AdminCheck()
+  const adminCheck = new AdminCheck()
   const { maxPacketBytes } = limitsOf(dependencies)
   const checked = await checkFile(archive, {
     maxPacketBytes,
     onRecord: (table, record) => {
       if (!plan.tables.includes(table)) return
-      operators.take(record)
+      adminCheck.add(record)
       previewed?.take(table, record)
     },
     onProgress: (part, done, total) => plan.onProgress(`check of ${part}`, done, total),
@@ -94,7 +94,7 @@ export async function importArchive(
   if (refused !== undefined) return refused
   const prepared = prepareConfiguration(dependencies, plan, checked)
   if ('symbol' in prepared) return prepared
-  const problem = operators.problem(dependencies.accessRecords, prepared.ownName)
+  const problem = adminCheck.problem(dependencies.accessRecords, prepared.ownName)
   if (problem !== undefined) return refusal('BAD_REQUEST', `nothing has been changed: ${problem}`)
   const warnings = [...prepared.warnings, ...unknownIn(checked)]
   if (previewed !== undefined) {

@@ -27,7 +27,7 @@ export interface ConfigManagerDependencies {
   readonly supervisor: ShardSupervisor
   readonly sysTopics: SysTopics
   readonly log: Logger
-  /** Further consumers, called before those that cannot fail. */
+  /** Further consumers. They are called first, before the consumers of logs, shards and `$SYS` topics. */
   readonly consumers: readonly ConfigConsumer[]
 }
 
@@ -52,11 +52,11 @@ export async function createConfigManager(dependencies: ConfigManagerDependencie
       sysTopicsConsumer(sysTopics),
     ],
     problemOf: (changed) => {
-      const admission = accessSettingsOf(changed, secret)
-      return 'problem' in admission ? admission : undefined
+      const converted = accessSettingsOf(changed, secret)
+      return 'problem' in converted ? converted : undefined
     },
     warningsOf,
-    reasonToWait,
+    settingThatNeedsRestart,
     log,
   })
 }
@@ -77,19 +77,23 @@ function sourcesOf(config: GodwitConfig, dataDirectory: string): ConfigurationSo
   }
 }
 
-/** Returns warnings about a well-known password. Values that must be refused were refused before. */
-function warningsOf(held: GodwitConfig): readonly Warning[] {
-  if (!held.http.isEnabled || passwordRisk(held, true) === undefined) return []
+/** Returns a warning about a well-known password. `problemOfExposure` has already refused passwords that must not be used. */
+function warningsOf(config: GodwitConfig): readonly Warning[] {
+  if (!config.http.isEnabled || passwordRisk(config, true) === undefined) return []
   const { key, message, hint } = wellKnownPasswordText
-  return [configErrorAt(held.places.get(key) ?? { file: '', line: 0, column: 0 }, key, message, hint)]
+  return [configErrorAt(config.places.get(key) ?? { file: '', line: 0, column: 0 }, key, message, hint)]
 }
 
-/** A change of the security profile waits for a restart: its defaults differ, and mixing both profiles is invalid. */
-function reasonToWait(changed: GodwitConfig, running: GodwitConfig): string | undefined {
+/**
+ * Returns the key of a changed setting for which the whole change waits for a restart. Defaults depend on the security profile, and
+ * a mixture of both profiles is invalid.
+ */
+function settingThatNeedsRestart(changed: GodwitConfig, running: GodwitConfig): string | undefined {
   return changed.node.securityProfile === running.node.securityProfile ? undefined : 'node.security_profile'
 }
 
-const shardSections = [
+/** Beginnings of the keys of settings that shards use. */
+const shardSettingPrefixes = [
   'auth.',
   'auto_subscribe.',
   'delayed.',
@@ -101,19 +105,19 @@ const shardSections = [
   'log.level',
 ]
 
-/** Returns the consumer for settings of shards. It is called at each change, because files of rules and keys may have changed too. */
+/** Returns the consumer for settings of shards. It is called at each change, because files with rules and keys may have changed too. */
 function shardsConsumer({
   secret,
   supervisor,
 }: Pick<ConfigManagerDependencies, 'secret' | 'supervisor'>): ConfigConsumer {
   return {
-    owns: (key) => shardSections.some((section) => key.startsWith(section)),
+    owns: (key) => shardSettingPrefixes.some((prefix) => key.startsWith(prefix)),
     isAlwaysApplied: true,
     apply: async (config) => {
-      const admission = accessSettingsOf(config, secret)
-      if ('problem' in admission) return admission
+      const converted = accessSettingsOf(config, secret)
+      if ('problem' in converted) return converted
       const { autoSubscriptions, core, maxPropertyBytes, log } = config
-      const { access } = admission
+      const { access } = converted
       const limits = connectionLimitsOf(config, supervisor.size)
       const settings: ShardSettings = {
         autoSubscriptions,

@@ -40,9 +40,9 @@ import { type HttpAddress, type HttpPlace, HttpEndpoint } from '../api/http-endp
 export interface RunningManagement {
   /** HTTP address of the API; undefined: the API is not served. */
   readonly address: HttpAddress | undefined
-  /** The address of `dashboard.bind`, if the page has one. */
-  readonly pageAddress?: HttpAddress | undefined
-  /** Created at this start because none was set: must be shown once. */
+  /** Address of `dashboard.bind`; undefined: the dashboard has no listener of its own. */
+  readonly dashboardAddress?: HttpAddress | undefined
+  /** Password that was created at this start because none was set. It must be shown once. */
   readonly newPassword: NewPassword | undefined
   /** Consumer of `http_server`. */
   readonly consumer: ConfigConsumer
@@ -63,33 +63,33 @@ export interface ManagementDependencies {
   readonly log: Logger
 }
 
-/** A problem is a sentence for administrators. */
+/** Starts the API. A `problem` is a sentence for administrators. */
 export async function startManagement(dependencies: ManagementDependencies): Promise<RunningManagement | Problem> {
   const { config, accessRecords: records, log } = dependencies
   const accounts = new AdminAccounts(dependencies)
-  const inForce = accounts.settingsOf(config)
-  if ('problem' in inForce) return inForce
+  const settings = accounts.settingsOf(config)
+  if ('problem' in settings) return settings
   const operations = { ...dependencies.operations, accounts: accounts.operations }
   const dashboardFiles = new DashboardFiles(join(dependencies.installationRoot, 'dist', 'dashboard'))
   const { dashboardSocket: mqttSocket } = dependencies
   const create = (settings: ManagementSettings): ManagementServer =>
     createManagementServer({ operations, log, dashboardFiles, mqttSocket, ...settings })
   const http = new HttpEndpoint(create, log)
-  const page = new HttpEndpoint(create, log)
+  const dashboard = new HttpEndpoint(create, log)
   const problem =
     (await problemOfExposure(config, log)) ??
-    (await http.change(placeOf(config, config), inForce)) ??
-    (await page.change(placeOfPage(config, config), inForce))
+    (await http.change(placeOf(config, config), settings)) ??
+    (await dashboard.change(dashboardPlaceOf(config, config), settings))
   if (problem !== undefined) {
-    await Promise.all([http.close(), page.close()])
+    await Promise.all([http.close(), dashboard.close()])
     return problem
   }
-  accounts.take(config)
+  accounts.apply(config)
   const socket = createManagementServer({
     operations,
     log,
     headerBytes: maxSocketHeaderBytes,
-    ...atSocket(inForce),
+    ...atSocket(settings),
   })
   const closeSocket = await serveSocket(socket, dependencies)
   const needsPassword = http.address !== undefined && config.http.authType === 'basic'
@@ -98,16 +98,16 @@ export async function startManagement(dependencies: ManagementDependencies): Pro
     get address() {
       return http.address
     },
-    get pageAddress() {
-      return page.address
+    get dashboardAddress() {
+      return dashboard.address
     },
     newPassword,
-    consumer: consumerOf(dependencies, { accounts, http, page, socket, inForce }),
+    consumer: consumerOf(dependencies, { accounts, http, dashboard, socket, settings }),
     close: async () => {
       accounts.authQueue.close()
       accounts.oidc.close()
-      await Promise.all([http.close(), page.close(), closeSocket()])
-      // Waiting clients were disconnected; checking all of their passwords would take many seconds.
+      await Promise.all([http.close(), dashboard.close(), closeSocket()])
+      // The connections of waiting requests are closed, so their passwords are not checked: that would delay the shutdown by many seconds.
       accounts.work.close()
     },
   }
@@ -117,54 +117,62 @@ function atSocket(settings: ManagementSettings): ManagementSettings {
   return { ...settings, authenticator: socketAuthenticator(settings.authenticator) }
 }
 
-interface Parts {
+interface ConsumerDependencies {
   readonly accounts: AdminAccounts
   readonly http: HttpEndpoint
-  /** `dashboard.bind` */
-  readonly page: HttpEndpoint
-  readonly inForce: ManagementSettings
+  /** The listener of `dashboard.bind`. */
+  readonly dashboard: HttpEndpoint
+  /** Settings of the start. */
+  readonly settings: ManagementSettings
   readonly socket: ManagementServer
 }
 
-/** Always called: the file with the key of tokens may have changed. */
-function consumerOf({ config: atStart, log }: ManagementDependencies, parts: Parts): ConfigConsumer {
-  const { accounts, http, page, socket } = parts
-  let taken = JSON.stringify(atStart.http)
-  let before = { place: placeOfPage(atStart, atStart), settings: parts.inForce }
+/**
+ * Returns the consumer of `http_server` and `dashboard`. It is called at every change, because the file with the key for tokens may
+ * have changed.
+ */
+function consumerOf(
+  { config: atStart, log }: ManagementDependencies,
+  dependencies: ConsumerDependencies,
+): ConfigConsumer {
+  const { accounts, http, dashboard, socket } = dependencies
+  let appliedHttp = JSON.stringify(atStart.http)
+  let before = { place: dashboardPlaceOf(atStart, atStart), settings: dependencies.settings }
   return {
     owns: (key) => key.startsWith('http_server.') || key.startsWith('dashboard.'),
     isAlwaysApplied: true,
     apply: async (config) => {
-      const wanted = JSON.stringify(config.http)
-      if (wanted === taken) return undefined
+      const newHttp = JSON.stringify(config.http)
+      if (newHttp === appliedHttp) return undefined
       const settings = accounts.settingsOf(config)
       if ('problem' in settings) return settings
       const problem = accounts.problemOfOwn(config) ?? (await problemOfExposure(config, log))
       if (problem !== undefined) return problem
-      const place = placeOfPage(config, atStart)
-      const unserved = (await page.change(place, settings)) ?? (await http.change(placeOf(config, atStart), settings))
+      const place = dashboardPlaceOf(config, atStart)
+      const unserved =
+        (await dashboard.change(place, settings)) ?? (await http.change(placeOf(config, atStart), settings))
       if (unserved !== undefined) {
-        await page.change(before.place, before.settings)
+        await dashboard.change(before.place, before.settings)
         return unserved
       }
       before = { place, settings }
       socket.change(atSocket(settings))
-      accounts.take(config)
-      taken = wanted
+      accounts.apply(config)
+      appliedHttp = newHttp
       return undefined
     },
   }
 }
 
-/** Returns undefined if the page has no listener of its own. */
-function placeOfPage({ http }: GodwitConfig, atStart: GodwitConfig): HttpPlace | undefined {
+/** Returns undefined if the dashboard has no listener of its own. */
+function dashboardPlaceOf({ http }: GodwitConfig, atStart: GodwitConfig): HttpPlace | undefined {
   const bind = http.dashboard?.bind
   if (!http.isEnabled || bind === undefined) return undefined
   const hosts = bind.host === undefined ? hostsOfPort(atStart) : [bind.host]
   return { key: 'dashboard.bind', hosts, port: bind.port, isNamed: true }
 }
 
-/** undefined: not served over HTTP. The address for a port without a host is fixed at the start. */
+/** Returns undefined if the API is not served over HTTP. The addresses of a port without a host are those of the start. */
 function placeOf({ http, places }: GodwitConfig, atStart: GodwitConfig): HttpPlace | undefined {
   if (!http.isEnabled) return undefined
   const isNamed = places.has('http_server.port') || places.has('http_server.ip_addr')
@@ -184,7 +192,7 @@ class AdminAccounts {
   readonly #recent = new RecentLogins()
   readonly #dependencies: ManagementDependencies
   #own: ConfiguredAccount
-  /** `auth_type = jwt`: the account of `http_server` is refused. */
+  /** Whether the account of `http_server` is refused: with `auth_type = jwt`. */
   #refusesOwn: boolean
 
   constructor(dependencies: ManagementDependencies) {
@@ -200,20 +208,20 @@ class AdminAccounts {
     const canSignIn = (name: string): boolean => !this.#refusesOwn || name !== this.#own.username
     const { nodeName } = dependencies
     this.#secondFactors = secondFactors({ records, own, nodeName, nowMs: () => Date.now() })
-    this.#logins = adminLogins({ records, own, canSignIn, nowMs: steadyMs })
+    this.#logins = adminLogins({ records, own, canSignIn, nowMs: monotonicMs })
     const admit = admitOidcUser({ records, ownName: () => this.#own.username, log })
-    this.#singleSignOn = oidcSignIn({ provider: () => this.oidc.current, admit, nowMs: steadyMs })
+    this.#singleSignOn = oidcSignIn({ provider: () => this.oidc.current, admit, nowMs: monotonicMs })
   }
 
   get own(): ConfiguredAccount {
     return this.#own
   }
 
-  take(config: GodwitConfig): void {
+  apply(config: GodwitConfig): void {
     this.#refusesOwn = refusesOwn(config)
     this.oidc.take(config)
     const { username, password } = configuredAccountOf(config, this.#dependencies.accessRecords)
-    // A new object only if it has changed, so that logins remain.
+    // The object is replaced only if the account has changed, because logins refer to the object and end with it.
     if (username !== this.#own.username || password !== this.#own.password) this.#own = { username, password }
   }
 
@@ -231,7 +239,7 @@ class AdminAccounts {
       refusesOwn: refusesOwn(config),
       nowMs: () => Date.now(),
     })
-    const ways = {
+    const authentication = {
       accounts,
       logins: this.#logins,
       secondFactors: this.#secondFactors,
@@ -239,12 +247,14 @@ class AdminAccounts {
       ...tokens,
       isOpen: http.authType === 'no_auth',
     }
-    const authenticator = createAuthenticator(ways, this.authQueue)
+    const authenticator = createAuthenticator(authentication, this.authQueue)
     const { maxBodyBytes, maxUploadBytes, maxRequests, dashboard } = http
     return { authenticator, maxBodyBytes, maxUploadBytes, maxRequests, dashboard }
   }
 
-  /** A password can be created only at a start, where it can be shown. */
+  /**
+   * Returns a problem if the account of `http_server` has no password. Only a start creates a password, because it can show it.
+   */
   problemOfOwn(config: GodwitConfig): Problem | undefined {
     const { accessRecords: records } = this.#dependencies
     const { username, password } = configuredAccountOf(config, records)
@@ -256,19 +266,19 @@ class AdminAccounts {
   }
 }
 
-const steadyMs = (): number => performance.now()
+const monotonicMs = (): number => performance.now()
 
 function refusesOwn({ http }: GodwitConfig): boolean {
   return http.authType === 'jwt'
 }
 
-/** What prevents the API from starting, except addresses. The start checks it before it opens listeners for clients. */
+/** Returns why the API cannot start, except for addresses. The start checks this before it opens listeners for clients. */
 export async function problemOfManagement(config: GodwitConfig): Promise<Problem | undefined> {
   const tokens = apiTokens(config)
   return 'problem' in tokens ? tokens : problemOfExposure(config, { warn: () => {} })
 }
 
-/** Refuses to expose what must not be reachable from other machines. */
+/** Returns a problem if an API without authentication or with a well-known password would be reachable from other machines. */
 export async function problemOfExposure(config: GodwitConfig, log: Pick<Logger, 'warn'>): Promise<Problem | undefined> {
   const { http } = config
   if (!http.isEnabled) return undefined
@@ -277,13 +287,13 @@ export async function problemOfExposure(config: GodwitConfig, log: Pick<Logger, 
   if (http.authType === 'no_auth' && !isLoopback) {
     return { problem: 'http_server.auth_type: no_auth is for loopback only: set http_server.ip_addr = "127.0.0.1"' }
   }
-  const danger = passwordRisk(config, isLoopback)
-  if (danger === undefined || 'problem' in danger) return danger
-  log.warn('configuration', danger)
+  const risk = passwordRisk(config, isLoopback)
+  if (risk === undefined || 'problem' in risk) return risk
+  log.warn('configuration', risk)
   return undefined
 }
 
-/** A name counts by its addresses. */
+/** Returns whether all addresses of the host are loopback addresses. */
 async function isLoopbackHost(host: string): Promise<boolean> {
   try {
     const addresses = await lookup(host, { all: true })
@@ -294,7 +304,10 @@ async function isLoopbackHost(host: string): Promise<boolean> {
   }
 }
 
-/** The broker runs without it if the file system has no sockets. */
+/**
+ * Opens the control socket. If that fails, for example on a file system without sockets, the error is logged and the broker runs
+ * without it. Returns the function that closes the socket.
+ */
 async function serveSocket(
   server: ManagementServer,
   dependencies: ManagementDependencies,

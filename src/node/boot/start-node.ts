@@ -78,7 +78,7 @@ export interface RunningNode {
   readonly listeners: readonly ListenerAddress[]
   readonly log: Logger
   /** The management API. */
-  readonly management: Pick<RunningManagement, 'address' | 'pageAddress' | 'newPassword'>
+  readonly management: Pick<RunningManagement, 'address' | 'dashboardAddress' | 'newPassword'>
   /** Shared counters of all shards, for `readCounters`. */
   readonly counters: SharedArrayBuffer
   /** Resolves with an error text when the node cannot continue: then call `stop` and end the process with 1. */
@@ -157,8 +157,8 @@ async function startOnLog(
   const { config } = options
   const name = await settleNodeName(dependencies.directory, config.node.name)
   const accessSecret = await settleAccessSecret(dependencies.directory)
-  const admission = accessSettingsOf(config, accessSecret)
-  if ('problem' in admission) return admission
+  const converted = accessSettingsOf(config, accessSecret)
+  if ('problem' in converted) return converted
   const planned = planBridges(config, accessSecret)
   if ('problem' in planned) return planned
   const ruled = planRules(config, name)
@@ -185,7 +185,7 @@ async function startOnLog(
     alarms,
     name,
     accessSecret,
-    ...admission,
+    ...converted,
     listeners,
     bridges,
     rules: ruled.plan,

@@ -36,13 +36,14 @@ export function includeReader(file: string): (path: string, from: string) => Fil
     const outside = { error: `only files below ${folder} can be included` }
     try {
       const realFolder = realpathSync(folder)
-      // Not even the existence of other files is revealed.
+      // The result does not reveal whether other files exist.
       if (!isBelow(target, folder) && !isBelow(target, realFolder)) return outside
       const realTarget = realpathSync(target)
       if (!isBelow(realTarget, realFolder)) return outside
-      // The file includes itself through a link. A text that replaces it would still be valid, and then never again.
+      // The file includes itself through a symbolic link. A text that replaces the file would be valid while the old text is read, and
+      // never again.
       if (existsSync(file) && realpathSync(file) === realTarget)
-        return { error: 'it is this configuration, which so includes itself' }
+        return { error: 'the file includes itself: remove this include' }
     } catch (error) {
       return { error: fileErrorText(error) }
     }

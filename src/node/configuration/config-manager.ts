@@ -78,8 +78,8 @@ export interface ConfigManagerOptions {
   problemOf(config: GodwitConfig): Problem | undefined
   /** Returns warnings of a configuration, beyond those of the module config. */
   warningsOf(config: GodwitConfig): readonly Warning[]
-  /** Returns a setting whose change requires a restart for all others as well. */
-  reasonToWait(config: GodwitConfig, running: GodwitConfig): string | undefined
+  /** Returns the key of a changed setting for which the whole change waits for a restart. */
+  settingThatNeedsRestart(config: GodwitConfig, running: GodwitConfig): string | undefined
   readonly log: Logger
 }
 
@@ -202,8 +202,8 @@ export class ConfigManager {
       const tried = this.#load(over(sent), act)
       if ('faults' in tried) return refuseFaults('invalid', tried.faults)
       // The caller expects the setting to be applied. Only the change that requires a restart may be deferred.
-      const waitsFor = this.#reasonToWait(tried.config)
-      if (waitsFor !== undefined && (!persists || this.#reasonToWait(this.#wanted) !== undefined)) {
+      const waitsFor = this.#settingThatNeedsRestart(tried.config)
+      if (waitsFor !== undefined && (!persists || this.#settingThatNeedsRestart(this.#wanted) !== undefined)) {
         return refuseUntilRestart(waitsFor)
       }
       const pinned = this.#pinnedIn(sent, over(sent), act)
@@ -286,7 +286,7 @@ export class ConfigManager {
     const problem = passesOverFiles ? undefined : this.#options.problemOf(loaded.config)
     if (problem !== undefined) return refuseProblem(problem, loaded.config)
     const found = differences(this.#wanted, loaded.config)
-    const waits = this.#reasonToWait(loaded.config) !== undefined
+    const waits = this.#settingThatNeedsRestart(loaded.config) !== undefined
     const live = waits ? [] : found.filter((difference) => this.#isLive(difference))
     const needsRestart = waits ? found : found.filter((difference) => !this.#isLive(difference))
     return { isDone: true, config: loaded.config, live, needsRestart }
@@ -392,7 +392,7 @@ export class ConfigManager {
     const found = differences(this.#running, config)
     const forbidden = refusalOfAccountChange(() => differences(this.#wanted, config), act)
     if (forbidden !== undefined) return forbidden
-    const waits = this.#reasonToWait(config) !== undefined
+    const waits = this.#settingThatNeedsRestart(config) !== undefined
     const live = waits ? [] : found.filter((difference) => this.#isLive(difference))
     const after = waits ? this.#running : config
     const staged = await this.#stage(layers, act)
@@ -435,8 +435,8 @@ export class ConfigManager {
     return { isDone: true, changed, needsRestart, withoutEffect, pinned, warnings: allWarnings }
   }
 
-  #reasonToWait(config: GodwitConfig): string | undefined {
-    return this.#options.reasonToWait(config, this.#running)
+  #settingThatNeedsRestart(config: GodwitConfig): string | undefined {
+    return this.#options.settingThatNeedsRestart(config, this.#running)
   }
 
   #isLive({ key, appliesOn, hasEffect }: Pick<Difference, 'key' | 'appliesOn' | 'hasEffect'>): boolean {

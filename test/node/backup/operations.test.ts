@@ -192,12 +192,12 @@ test('export, verification, import, comparison and upload of archives on one nod
       [{ 'tables/accounts.jsonl': account('reports') }, /"reports" would be both/],
       [{ 'tables/api-keys.jsonl': program('admin') }, /"admin" would be both/],
       [{ 'tables/accounts.jsonl': account('new'), 'tables/api-keys.jsonl': program('new') }, /"new" would be both/],
-      [{ 'tables/accounts.jsonl': account('admin', { role: 'viewer' }) }, /stays an administrator/],
-      [{ 'tables/accounts.jsonl': account('admin', { namespace: 'plant' }) }, /stays an administrator/],
+      [{ 'tables/accounts.jsonl': account('admin', { role: 'viewer' }) }, /must be a global administrator/],
+      [{ 'tables/accounts.jsonl': account('admin', { namespace: 'plant' }) }, /must be a global administrator/],
       [{ 'tables/accounts.jsonl': account('ann'), 'cluster.hocon': 'http_server.username = ann' }, undefined],
       [
         { 'tables/accounts.jsonl': account('ann', { role: 'viewer' }), 'cluster.hocon': 'http_server.username = ann' },
-        /"ann" is that of http_server/,
+        /"ann" is the account of http_server/,
       ],
     ] as const) {
       await put(one, archiveOf(members))
