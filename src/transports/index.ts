@@ -10,7 +10,7 @@ export {
   receiveFrom,
   type StreamCredentials,
   type StreamReceiver,
-} from './byte-stream.ts'
+} from './streams/byte-stream.ts'
 export {
   ConnectionLimit,
   createDescriptorCounter,
@@ -19,30 +19,30 @@ export {
   setFreeDescriptors,
   type ConnectionSlots,
   usedSlots,
-} from './connection-limits.ts'
-export { isSocketPath } from './connection-acceptor.ts'
-export { ConnectionRate } from './connection-rate.ts'
-export { denyAddresses, safeLookup, isForbiddenAddress } from './address-guard.ts'
-export { dial, type DialSettings } from './dial.ts'
-export { problemOfDialFiles } from './dial-files.ts'
-export type { Dial, DialFailure, DialHandlers, DialProblem, DialTarget } from './dial-attempt.ts'
-export { listenQuic, type QuicListenOptions } from './quic.ts'
-export { problemOfQuic } from './quic-library.ts'
-export { problemOfQuicFiles, type QuicCredentials, QuicFiles } from './quic-credentials.ts'
-export { listenTcp, type TcpListenOptions } from './tcp.ts'
-export { listenTls, type TlsListenOptions } from './tls.ts'
-export { problemOfTlsFiles, type TlsProblem, unreadableTlsFiles } from './tls-files.ts'
-export { TlsUpgrade, type TlsUpgradeOptions } from './tls-upgrade.ts'
-export type { CertificateFiles, TlsSettings } from './tls-settings.ts'
+} from './limits/connection-limits.ts'
+export { isSocketPath } from './tcp/connection-acceptor.ts'
+export { ConnectionRate } from './limits/connection-rate.ts'
+export { denyAddresses, safeLookup, isForbiddenAddress } from './dial/address-guard.ts'
+export { dial, type DialSettings } from './dial/dial.ts'
+export { problemOfDialFiles } from './dial/dial-files.ts'
+export type { Dial, DialFailure, DialHandlers, DialProblem, DialTarget } from './dial/dial-attempt.ts'
+export { listenQuic, type QuicListenOptions } from './quic/quic.ts'
+export { problemOfQuic } from './quic/quic-library.ts'
+export { problemOfQuicFiles, type QuicCredentials, QuicFiles } from './quic/quic-credentials.ts'
+export { listenTcp, type TcpListenOptions } from './tcp/tcp.ts'
+export { listenTls, type TlsListenOptions } from './tcp/tls.ts'
+export { problemOfTlsFiles, type TlsProblem, unreadableTlsFiles } from './certificates/tls-files.ts'
+export { TlsUpgrade, type TlsUpgradeOptions } from './tcp/tls-upgrade.ts'
+export type { CertificateFiles, TlsSettings } from './certificates/tls-settings.ts'
 export {
   type IncomingSocket,
   listenWebSocket,
   WebSocketAcceptor,
   type WebSocketListenOptions,
   type WebSocketOptions,
-} from './websocket.ts'
+} from './websocket/websocket.ts'
 export { openUdp, type UdpOptions, type UdpSocket } from './udp.ts'
 export { listenErrorText } from './listen-error.ts'
 export { DtlsServer, type DtlsSession } from './dtls/dtls-server.ts'
 export { type DtlsSettings, loadDtlsCredentials, problemOfDtls } from './dtls/dtls-files.ts'
-export { fileStampOf } from './tls-files.ts'
+export { fileStampOf } from './certificates/tls-files.ts'

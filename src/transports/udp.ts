@@ -2,7 +2,7 @@
 
 import { createSocket, type Socket, type SocketOptions } from 'node:dgram'
 import { isIPv6 } from 'node:net'
-import { type AddressRule, AddressRules } from './address-rules.ts'
+import { type AddressRule, AddressRules } from './limits/address-rules.ts'
 
 /** Receive buffer of the kernel: a burst of small datagrams. */
 const receiveBufferBytes = 4_194_304

@@ -93,7 +93,7 @@ export const architectureRules: ArchitectureRules = {
   // Each library is imported by one file, so that replacing the library changes one file.
   libraryOwners: {
     '@fastify/busboy': 'src/management/multipart.ts',
-    '@currentspace/http3': 'src/transports/quic-library.ts',
+    '@currentspace/http3': 'src/transports/quic/quic-library.ts',
     'classic-level': 'src/storage/level-database.ts',
     fastify: 'src/management/server.ts',
     typebox: 'src/contract/schema.ts',
@@ -101,7 +101,7 @@ export const architectureRules: ArchitectureRules = {
     jose: 'src/access/tokens/token-check.ts',
     pino: 'src/telemetry/json-log.ts',
     'rotating-file-stream': 'src/telemetry/rotating-file.ts',
-    ws: 'src/transports/websocket-library.ts',
+    ws: 'src/transports/websocket/websocket-library.ts',
     undici: 'src/sinks/http/http-library.ts',
     pg: 'src/sinks/sql/postgresql-sink.ts',
     mysql2: 'src/sinks/sql/mysql-sink.ts',

@@ -26,7 +26,7 @@ import { normalizePath, readQueryString } from '../../src/management/query-strin
 import { refusalOfForm } from '../../src/management/request-form.ts'
 import { maskedPaths, settingsIn, storedAt } from '../../src/node/configuration/setting-paths.ts'
 import { versionDifferences } from '../../src/node/configuration/config-history.ts'
-import { parseProxyHeader } from '../../src/transports/proxy-header.ts'
+import { parseProxyHeader } from '../../src/transports/proxy/proxy-header.ts'
 import { checkToken, readTokenKeys } from '../../src/access/index.ts'
 import { convertDatabase } from '../../src/backup/index.ts'
 import { databaseOf } from '../backup/mosquitto-files.ts'

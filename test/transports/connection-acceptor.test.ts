@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { describe, test, type TestContext } from 'node:test'
-import { AddressRules, type AddressRule } from '../../src/transports/address-rules.ts'
+import { AddressRules, type AddressRule } from '../../src/transports/limits/address-rules.ts'
 import {
   type ByteStream,
   ConnectionLimit,

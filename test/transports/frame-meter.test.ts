@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { FrameMeter } from '../../src/transports/frame-meter.ts'
+import { FrameMeter } from '../../src/transports/websocket/frame-meter.ts'
 import { frame, opcodes } from './websocket-peer.ts'
 import { fc } from '../properties.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { parseProxyHeader } from '../../src/transports/proxy-header.ts'
+import { parseProxyHeader } from '../../src/transports/proxy/proxy-header.ts'
 import { fc } from '../properties.ts'
 
 const signature = '0d0a0d0a000d0a515549540a'

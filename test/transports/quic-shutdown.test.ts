@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
-import { DialedQuicConnection } from '../../src/transports/dialled-quic.ts'
-import { QuicConnection } from '../../src/transports/quic-connection.ts'
+import { DialedQuicConnection } from '../../src/transports/quic/dialled-quic.ts'
+import { QuicConnection } from '../../src/transports/quic/quic-connection.ts'
 
 const connect = Buffer.of(0x10, 2, 1, 2)
 const publish = Buffer.of(0x30, 3, 0, 1, 0x74)

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
 import { test } from 'node:test'
-import { readRevocationLists } from '../../src/transports/revocation-lists.ts'
+import { readRevocationLists } from '../../src/transports/certificates/revocation-lists.ts'
 import { Authority } from './certificates.ts'
 
 const plant = new Authority('plant')

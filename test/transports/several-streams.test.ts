@@ -4,9 +4,9 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
-import { AckStreams } from '../../src/transports/ack-streams.ts'
-import { PacketReassembler } from '../../src/transports/packet-reassembly.ts'
-import { QuicConnection, type QuicPeer } from '../../src/transports/quic-connection.ts'
+import { AckStreams } from '../../src/transports/quic/ack-streams.ts'
+import { PacketReassembler } from '../../src/transports/quic/packet-reassembly.ts'
+import { QuicConnection, type QuicPeer } from '../../src/transports/quic/quic-connection.ts'
 import { fc } from '../properties.ts'
 
 function packet(first: number, body: Uint8Array): Buffer {

@@ -2,7 +2,11 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { certificateErrorText, handshakeErrorText, openSslReason } from '../../src/transports/tls-error-text.ts'
+import {
+  certificateErrorText,
+  handshakeErrorText,
+  openSslReason,
+} from '../../src/transports/certificates/tls-error-text.ts'
 
 const withCode = (message: string, more: object): Error => Object.assign(new Error(message), more)
 

@@ -5,7 +5,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { describe, test } from 'node:test'
 import { problemOfTlsFiles, type TlsSettings } from '../../src/transports/index.ts'
-import { parsePskFile } from '../../src/transports/psk-file.ts'
+import { parsePskFile } from '../../src/transports/certificates/psk-file.ts'
 import { authority, server, serverName, plainTls, TlsStage } from './tls-stage.ts'
 
 const renewed = authority.issue(serverName, { hostNames: [serverName] })

@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { createServer, connect, type Server, Socket } from 'node:net'
 import { describe, test, type TestContext } from 'node:test'
 import { connect as connectTls, type TLSSocket } from 'node:tls'
-import type { AcceptedSocket } from '../../src/transports/connection-acceptor.ts'
+import type { AcceptedSocket } from '../../src/transports/tcp/connection-acceptor.ts'
 import { authority, serverName, TlsStage } from './tls-stage.ts'
 
 const loopback = '127.0.0.1'

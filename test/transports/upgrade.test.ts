@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkUpgrade, type UpgradeRules } from '../../src/transports/upgrade-request.ts'
+import { checkUpgrade, type UpgradeRules } from '../../src/transports/websocket/upgrade-request.ts'
 import { binary, upgradeRequest } from './websocket-peer.ts'
 import { openWebSocketStage, path, received } from './websocket-stage.ts'
 

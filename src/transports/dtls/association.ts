@@ -3,7 +3,7 @@
 //   records --> RecordLayer --> HandshakeReassembly --> ServerHandshake --> flights
 //                   '-- once it is open --> onMessage
 
-import type { StreamCredentials } from '../byte-stream.ts'
+import type { StreamCredentials } from '../streams/byte-stream.ts'
 import { alertLevels, type AlertName, alerts, HandshakeFailure, writeAlert } from './alerts.ts'
 import type { DtlsCredentials } from './dtls-credentials.ts'
 import { datagramsOf, type FlightItem } from './flight.ts'

@@ -2,7 +2,7 @@
 // does not offer it separately. A certificate with anything that this code does not know is rejected.
 
 import { X509Certificate } from 'node:crypto'
-import { contentOf, derTags, contentBytes, MalformedDer, partsOf, sequenceIn } from '../der.ts'
+import { contentOf, derTags, contentBytes, MalformedDer, partsOf, sequenceIn } from '../certificates/der.ts'
 import { HandshakeFailure } from './alerts.ts'
 
 const maxChain = 8

@@ -1,9 +1,9 @@
 // Files of a DTLS listener: everything is read and validated together, as for TLS.
 
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
-import { parsePskFile } from '../psk-file.ts'
-import { loadTlsFiles, type TlsMaterial, ticketKeyBytes } from '../tls-files.ts'
-import type { TlsSettings } from '../tls-settings.ts'
+import { parsePskFile } from '../certificates/psk-file.ts'
+import { loadTlsFiles, type TlsMaterial, ticketKeyBytes } from '../certificates/tls-files.ts'
+import type { TlsSettings } from '../certificates/tls-settings.ts'
 import { cipherSuites, cipherSuitesOf } from './cipher-suites.ts'
 import { ClientTrust } from './client-trust.ts'
 import type { DtlsCertificate, DtlsCredentials } from './dtls-credentials.ts'

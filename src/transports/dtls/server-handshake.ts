@@ -8,8 +8,8 @@
 //   ClientHello ->      <- ServerHello, Finished          Finished ->
 
 import { type KeyObject, timingSafeEqual } from 'node:crypto'
-import type { StreamCredentials } from '../byte-stream.ts'
-import { toPeerCertificate } from '../peer-certificate.ts'
+import type { StreamCredentials } from '../streams/byte-stream.ts'
+import { toPeerCertificate } from '../certificates/peer-certificate.ts'
 import { HandshakeFailure } from './alerts.ts'
 import { type CipherSuite } from './cipher-suites.ts'
 import type { DtlsCertificate, DtlsCredentials } from './dtls-credentials.ts'

@@ -1,7 +1,7 @@
 // Sessions that can be resumed by their ID (RFC 5246 7.4.1.2). Limited by number and age; only sessions whose master
 // secret is bound to the handshake (RFC 7627 5.3).
 
-import type { StreamCredentials } from '../byte-stream.ts'
+import type { StreamCredentials } from '../streams/byte-stream.ts'
 
 export interface ResumableSession {
   readonly master: Buffer

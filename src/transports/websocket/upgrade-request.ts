@@ -2,7 +2,7 @@
 // subprotocol, and the client behind a proxy.
 
 import type { IncomingHttpHeaders } from 'node:http'
-import { proxiedAddress } from './proxied-address.ts'
+import { proxiedAddress } from '../proxy/proxied-address.ts'
 
 export interface UpgradeRules {
   /** The only accepted path: `/mqtt`. */

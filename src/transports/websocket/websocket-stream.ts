@@ -2,9 +2,9 @@
 // they find the stream in a field of the WebSocket.
 
 import type { Duplex } from 'node:stream'
-import type { ByteStream, ClientAddress, StreamCredentials } from './byte-stream.ts'
+import type { ByteStream, ClientAddress, StreamCredentials } from '../streams/byte-stream.ts'
 import { FrameMeter } from './frame-meter.ts'
-import { beginsWithConnack, maxUnauthenticatedBytes } from './unauthenticated-limits.ts'
+import { beginsWithConnack, maxUnauthenticatedBytes } from '../limits/unauthenticated-limits.ts'
 import type { RawData, WebSocket } from './websocket-library.ts'
 
 const normalClosure = 1_000

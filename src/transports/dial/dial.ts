@@ -10,7 +10,7 @@ import { DialAttempt, type Dial, type DialHandlers, type DialTarget, whereOf } f
 import { dialQuic, type DialQuicSettings } from './dial-quic.ts'
 import { openSocket, type DialSocketSettings } from './dial-socket.ts'
 import { dialWebSocket } from './dial-websocket.ts'
-import { SocketStream } from './socket-stream.ts'
+import { SocketStream } from '../streams/socket-stream.ts'
 
 export interface DialSettings extends DialSocketSettings {
   /** Maximum time until the connection is usable: lookup, handshakes and upgrade together. */

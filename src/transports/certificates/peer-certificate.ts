@@ -1,7 +1,7 @@
 // Reads properties of a client's certificate, as defined in byte-stream.ts.
 
 import type { X509Certificate } from 'node:crypto'
-import type { PeerCertificate } from './byte-stream.ts'
+import type { PeerCertificate } from '../streams/byte-stream.ts'
 
 export function toPeerCertificate(certificate: X509Certificate): PeerCertificate {
   return {

@@ -15,12 +15,18 @@
 import { hkdfSync, randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { createServer, type SecureContext, type Server, type TLSSocket, type TlsOptions } from 'node:tls'
-import type { ClientAddress, PeerCertificate, StreamCredentials } from './byte-stream.ts'
+import type { ClientAddress, PeerCertificate, StreamCredentials } from '../streams/byte-stream.ts'
 import type { SocketCallbacks, AcceptedSocket } from './connection-acceptor.ts'
-import { toPeerCertificate } from './peer-certificate.ts'
-import { certificateErrorText, handshakeErrorText } from './tls-error-text.ts'
-import { loadTlsFiles, fileStampOf, ticketKeyBytes, type TlsMaterial, type TlsProblem } from './tls-files.ts'
-import type { TlsSettings } from './tls-settings.ts'
+import { toPeerCertificate } from '../certificates/peer-certificate.ts'
+import { certificateErrorText, handshakeErrorText } from '../certificates/tls-error-text.ts'
+import {
+  loadTlsFiles,
+  fileStampOf,
+  ticketKeyBytes,
+  type TlsMaterial,
+  type TlsProblem,
+} from '../certificates/tls-files.ts'
+import type { TlsSettings } from '../certificates/tls-settings.ts'
 
 export interface TlsUpgradeOptions {
   readonly settings: TlsSettings

@@ -1,7 +1,7 @@
 // Reads the PROXY header at the start of a connection. Later bytes are put back into the socket.
 
 import type { Socket } from 'node:net'
-import type { ClientAddress } from './byte-stream.ts'
+import type { ClientAddress } from '../streams/byte-stream.ts'
 import { parseProxyHeader } from './proxy-header.ts'
 
 export interface ProxyProtocol {

@@ -1,6 +1,6 @@
 // An outgoing connection that is being opened: its target, its result, and its cancellation.
 
-import type { ByteStream } from './byte-stream.ts'
+import type { ByteStream } from '../streams/byte-stream.ts'
 
 export interface DialTarget {
   readonly scheme: 'tcp' | 'tls' | 'ws' | 'wss' | 'quic'

@@ -1,8 +1,8 @@
 // MQTT over TLS: sockets after the connection acceptor and the TLS upgrade, as byte streams.
 
-import type { ByteStream, ReconfigurableListener } from './byte-stream.ts'
+import type { ByteStream, ReconfigurableListener } from '../streams/byte-stream.ts'
 import { openConnectionAcceptor, type AcceptorOptions, type OnAccept } from './connection-acceptor.ts'
-import { SocketStream } from './socket-stream.ts'
+import { SocketStream } from '../streams/socket-stream.ts'
 import type { TlsUpgrade } from './tls-upgrade.ts'
 
 export interface TlsListenOptions extends AcceptorOptions {

@@ -9,7 +9,7 @@
 
 import assert from 'node:assert/strict'
 import type { Duplex } from 'node:stream'
-import type { ClientAddress } from './byte-stream.ts'
+import type { ClientAddress } from '../streams/byte-stream.ts'
 import { PacketReassembler, packetBytesAt } from './packet-reassembly.ts'
 import { QuicConnectionEnd } from './quic-shutdown.ts'
 

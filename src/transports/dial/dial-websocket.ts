@@ -1,10 +1,10 @@
 // Outgoing WebSocket connections over an open socket: one request, one response, then binary frames.
 
 import type { Socket } from 'node:net'
-import type { ClientAddress } from './byte-stream.ts'
+import type { ClientAddress } from '../streams/byte-stream.ts'
 import { type DialAttempt, type DialTarget, whereOf } from './dial-attempt.ts'
-import { WebSocket } from './websocket-library.ts'
-import { streamOverWebSocket } from './websocket-stream.ts'
+import { WebSocket } from '../websocket/websocket-library.ts'
+import { streamOverWebSocket } from '../websocket/websocket-stream.ts'
 
 export interface WebSocketDial {
   readonly socket: Socket

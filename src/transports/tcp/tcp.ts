@@ -4,14 +4,14 @@
 // socket's listeners are shared and find the stream through a field of the socket.
 
 import type { Socket } from 'node:net'
-import type { ByteStream, ReconfigurableListener } from './byte-stream.ts'
+import type { ByteStream, ReconfigurableListener } from '../streams/byte-stream.ts'
 import {
   openConnectionAcceptor,
   type AcceptorOptions,
   type AcceptedSocket,
   type OnAccept,
 } from './connection-acceptor.ts'
-import { SocketStream } from './socket-stream.ts'
+import { SocketStream } from '../streams/socket-stream.ts'
 
 export interface TcpListenOptions extends AcceptorOptions {
   /** Called for each connection. Must set `onData` and `onClose` of the stream before it returns. */

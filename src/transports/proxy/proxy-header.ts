@@ -6,7 +6,7 @@
 // This file only parses bytes: pure.
 
 import { isIPv4, isIPv6 } from 'node:net'
-import type { ClientAddress } from './byte-stream.ts'
+import type { ClientAddress } from '../streams/byte-stream.ts'
 import { proxiedAddress } from './proxied-address.ts'
 
 export type ProxyHeader =

@@ -9,7 +9,7 @@
 // reader is told of the end after it resumed.
 
 import type { Duplex } from 'node:stream'
-import type { ByteStream, ClientAddress, StreamCredentials } from './byte-stream.ts'
+import type { ByteStream, ClientAddress, StreamCredentials } from '../streams/byte-stream.ts'
 
 /** Bytes held by several connections together. */
 export interface HeldTotal {

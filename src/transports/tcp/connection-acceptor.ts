@@ -7,11 +7,11 @@
 
 import { rmSync } from 'node:fs'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
-import type { ClientAddress, ConnectionRefusal, Listener } from './byte-stream.ts'
-import { ConnectionLimit } from './connection-limits.ts'
-import { AddressRules, type AddressRule } from './address-rules.ts'
-import type { ConnectionRate } from './connection-rate.ts'
-import { readProxyHeader, type ProxyProtocol } from './proxy-reader.ts'
+import type { ClientAddress, ConnectionRefusal, Listener } from '../streams/byte-stream.ts'
+import { ConnectionLimit } from '../limits/connection-limits.ts'
+import { AddressRules, type AddressRule } from '../limits/address-rules.ts'
+import type { ConnectionRate } from '../limits/connection-rate.ts'
+import { readProxyHeader, type ProxyProtocol } from '../proxy/proxy-reader.ts'
 
 export interface AcceptorOptions {
   /** An absolute path: a Unix socket there, for this account alone. */

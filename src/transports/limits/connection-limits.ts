@@ -7,7 +7,7 @@
 // Other parts of the process use file descriptors, too. The number left for connections is determined from time to time, and each
 // connection reduces it until then.
 
-import type { ConnectionRefusal } from './byte-stream.ts'
+import type { ConnectionRefusal } from '../streams/byte-stream.ts'
 
 /** From `createSharedSlots`; `own` is the thread's number. */
 export interface ConnectionSlots {

@@ -4,9 +4,9 @@
 
 import assert from 'node:assert/strict'
 import { createPrivateKey } from 'node:crypto'
-import { readRevocationLists, type RevocationLists } from './revocation-lists.ts'
-import { loadTlsFiles, fileStampOf, type TlsProblem } from './tls-files.ts'
-import type { TlsSettings } from './tls-settings.ts'
+import { readRevocationLists, type RevocationLists } from '../certificates/revocation-lists.ts'
+import { loadTlsFiles, fileStampOf, type TlsProblem } from '../certificates/tls-files.ts'
+import type { TlsSettings } from '../certificates/tls-settings.ts'
 
 /** Key and certificates of a QUIC listener, as PEM. */
 export interface QuicCredentials {

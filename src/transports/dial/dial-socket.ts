@@ -3,9 +3,9 @@
 import { connect as connectTcp, isIP, isIPv6, type Socket, type TcpNetConnectOpts } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { connect as connectTls, type ConnectionOptions } from 'node:tls'
-import { connectionErrorText, innermostError } from '../telemetry/index.ts'
+import { connectionErrorText, innermostError } from '../../telemetry/index.ts'
 import { safeLookup } from './address-guard.ts'
-import type { ClientAddress } from './byte-stream.ts'
+import type { ClientAddress } from '../streams/byte-stream.ts'
 import { type DialAttempt, type DialProblem, type DialTarget, whereOf } from './dial-attempt.ts'
 import { type DialTlsSettings, readDialFiles } from './dial-files.ts'
 

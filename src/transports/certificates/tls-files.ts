@@ -8,7 +8,7 @@ import { createSecureContext, DEFAULT_CIPHERS, type SecureContext, type SecureCo
 import { openSslReason } from './tls-error-text.ts'
 import { parsePskFile, type PreSharedKeys } from './psk-file.ts'
 import type { CertificateFiles, NamedCertificateFiles, TlsSettings } from './tls-settings.ts'
-import { fileErrorText } from '../telemetry/index.ts'
+import { fileErrorText } from '../../telemetry/index.ts'
 
 /** The setting that a problem concerns. */
 export type TlsFileSetting = 'certfile' | 'keyfile' | 'cacertfile' | 'crlfile' | 'psk_file' | 'ciphers'

@@ -1,10 +1,10 @@
 // Files of an outgoing TLS connection: trusted authorities, and the own certificate.
 
-import { fileErrorText } from '../telemetry/index.ts'
+import { fileErrorText } from '../../telemetry/index.ts'
 import { createPrivateKey } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
-import { openSslReason } from './tls-error-text.ts'
+import { openSslReason } from '../certificates/tls-error-text.ts'
 
 export interface DialTlsSettings {
   /** The remote certificate must match the name and be signed by a trusted authority. */

@@ -9,10 +9,10 @@
 
 import type { Duplex } from 'node:stream'
 import { AckStreams } from './ack-streams.ts'
-import type { StreamCredentials } from './byte-stream.ts'
+import type { StreamCredentials } from '../streams/byte-stream.ts'
 import { PacketReassembler } from './packet-reassembly.ts'
 import { type HeldTotal, QuicConnectionEnd } from './quic-shutdown.ts'
-import { beginsWithConnack, maxUnauthenticatedBytes } from './unauthenticated-limits.ts'
+import { beginsWithConnack, maxUnauthenticatedBytes } from '../limits/unauthenticated-limits.ts'
 
 /** A bidirectional stream of a connection. */
 export interface QuicStreamEnd extends Duplex {

@@ -4,11 +4,17 @@
 import { isIP } from 'node:net'
 import { getCACertificates } from 'node:tls'
 import { safeLookup } from './address-guard.ts'
-import type { ClientAddress } from './byte-stream.ts'
+import type { ClientAddress } from '../streams/byte-stream.ts'
 import { type DialAttempt, type DialTarget, whereOf } from './dial-attempt.ts'
 import { type DialTlsSettings, readDialFiles } from './dial-files.ts'
-import { DialedQuicConnection } from './dialled-quic.ts'
-import { loadQuicLibrary, mqttOverQuic, problemOfQuic, type QuicClientSession, quicRuntime } from './quic-library.ts'
+import { DialedQuicConnection } from '../quic/dialled-quic.ts'
+import {
+  loadQuicLibrary,
+  mqttOverQuic,
+  problemOfQuic,
+  type QuicClientSession,
+  quicRuntime,
+} from '../quic/quic-library.ts'
 
 export interface DialQuicSettings {
   /** Interval of PING frames; 0: none. */
