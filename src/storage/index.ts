@@ -11,10 +11,10 @@ export {
   StorageFailure,
   type Store,
 } from './store.ts'
-export { accessKinds } from './access-record-bytes.ts'
-export { adminKinds } from './admin-record-bytes.ts'
-export { openMemoryStore } from './memory-store.ts'
-export { type LevelStoreOptions, openLevelStore, type SyncMode } from './level-store.ts'
+export { accessKinds } from './encoding/access-record-bytes.ts'
+export { adminKinds } from './encoding/admin-record-bytes.ts'
+export { openMemoryStore } from './stores/memory-store.ts'
+export { type LevelStoreOptions, openLevelStore, type SyncMode } from './stores/level-store.ts'
 export {
   type QueueBounds,
   type QueuePart,
@@ -22,7 +22,7 @@ export {
   readOldest,
   readQueue,
   readQueueBounds,
-} from './queue-reading.ts'
-export { type PartRequest, QueueReaders } from './queue-readers.ts'
-export { type StoreConnection, openStoreOwner, type StoreOwner, type StoreOwnerOptions } from './store-owner.ts'
-export { type StoreNotice, type StoreRequest, StoreClient } from './store-client.ts'
+} from './queues/queue-reading.ts'
+export { type PartRequest, QueueReaders } from './queues/queue-readers.ts'
+export { type StoreConnection, openStoreOwner, type StoreOwner, type StoreOwnerOptions } from './stores/store-owner.ts'
+export { type StoreNotice, type StoreRequest, StoreClient } from './stores/store-client.ts'

@@ -1,8 +1,8 @@
 // Loses stored records, and makes the reads of a store behave as the readers of src/storage do with damaged records:
 //
-//   payload missing   the store omits each queued record that refers to it, with an alarm (src/storage/payload-resolution.ts)
+//   payload missing   the store omits each queued record that refers to it, with an alarm (src/storage/payloads/payload-resolution.ts)
 //   record damaged    a read omits the record, counts it for its limit, and deletes it (src/storage/damage/bad-records.ts)
-//   block unreadable  reads do not find the records of a part of a queue (src/storage/level-database.ts)
+//   block unreadable  reads do not find the records of a part of a queue (src/storage/database/level-database.ts)
 
 import type { RecordKey, StoredChange, StoredMessage, StoredRecord } from '../../src/records/index.ts'
 import type { QueueRange, StorageAlarm, Store } from '../../src/storage/index.ts'

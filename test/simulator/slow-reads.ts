@@ -26,7 +26,7 @@ export interface ReadStep {
   readonly at: 'requested' | 'before-slice' | 'after-slice' | 'closed' | 'responded'
 }
 
-/** Limits of the real readers, see `src/storage/queue-readers.ts` and `src/shard/store/queue-reads.ts`. */
+/** Limits of the real readers, see `src/storage/queues/queue-readers.ts` and `src/shard/store/queue-reads.ts`. */
 const maxKeptReadings = 64
 const maxRecordsOfMoment = 8_192
 const maxPartBytes = 4_194_304

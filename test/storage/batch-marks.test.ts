@@ -5,7 +5,7 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, trunc
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { BatchMark, marksPath, readMarks } from '../../src/storage/batch-marks.ts'
+import { BatchMark, marksPath, readMarks } from '../../src/storage/database/batch-marks.ts'
 import { shardOf } from '../../src/core/index.ts'
 import type { Store, SyncMode } from '../../src/storage/index.ts'
 import { SharedStores } from './shared-stores.ts'

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { LevelDatabase } from '../../src/storage/level-database.ts'
-import { PayloadGc } from '../../src/storage/payload-gc.ts'
-import type { Generation } from '../../src/storage/record-keys.ts'
+import type { LevelDatabase } from '../../src/storage/database/level-database.ts'
+import { PayloadGc } from '../../src/storage/payloads/payload-gc.ts'
+import type { Generation } from '../../src/storage/encoding/record-keys.ts'
 
 const first = 1 as Generation
 const second = 2 as Generation

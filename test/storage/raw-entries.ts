@@ -1,7 +1,7 @@
 // Reads and writes entries of a database directly, for tests of parts that the store hides.
 
-import { LevelDatabase } from '../../src/storage/level-database.ts'
-import { OperationList } from '../../src/storage/operation-list.ts'
+import { LevelDatabase } from '../../src/storage/database/level-database.ts'
+import { OperationList } from '../../src/storage/database/operation-list.ts'
 
 type Range = Parameters<LevelDatabase['slices']>[0]
 type Entry = readonly [key: Buffer, value: Buffer]

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { cpSync, rmSync } from 'node:fs'
 import { describe, test } from 'node:test'
-import { rangeOfKind, sessionPrefix } from '../../src/storage/record-keys.ts'
+import { rangeOfKind, sessionPrefix } from '../../src/storage/encoding/record-keys.ts'
 import { LevelStage } from './level-stage.ts'
 import { rawEntries, rawPut } from './raw-entries.ts'
 import { put, readAll, readEverything } from './read-all.ts'

@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { LevelDatabase } from '../../src/storage/level-database.ts'
-import { rangeOfKind } from '../../src/storage/record-keys.ts'
+import { LevelDatabase } from '../../src/storage/database/level-database.ts'
+import { rangeOfKind } from '../../src/storage/encoding/record-keys.ts'
 import { LevelStage } from './level-stage.ts'
 import { put } from './read-all.ts'
 import { queued } from './sample-records.ts'

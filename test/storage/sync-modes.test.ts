@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, mock, test, type TestContext } from 'node:test'
 import type { SyncMode } from '../../src/storage/index.ts'
-import { LevelDatabase } from '../../src/storage/level-database.ts'
+import { LevelDatabase } from '../../src/storage/database/level-database.ts'
 import { LevelStage } from './level-stage.ts'
 import { put } from './read-all.ts'
 import { queued } from './sample-records.ts'

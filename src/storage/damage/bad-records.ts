@@ -2,10 +2,10 @@
 // for analysis and deleted from the database. One alarm reports all that are found together.
 
 import { appendFile, stat } from 'node:fs/promises'
-import { DamagedRecord, RecordTooNew } from '../byte-reader.ts'
-import type { LevelDatabase, LevelEntry } from '../level-database.ts'
-import { OperationList } from '../operation-list.ts'
-import { kindOfKey } from '../record-keys.ts'
+import { DamagedRecord, RecordTooNew } from '../encoding/byte-reader.ts'
+import type { LevelDatabase, LevelEntry } from '../database/level-database.ts'
+import { OperationList } from '../database/operation-list.ts'
+import { kindOfKey } from '../encoding/record-keys.ts'
 import type { StorageAlarm } from '../store.ts'
 
 /** Maximum size of the file: disk space is more important than the evidence. */

@@ -3,7 +3,7 @@
 
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { databaseFiles } from './database-files.ts'
+import { databaseFiles } from '../database/database-files.ts'
 
 /** State in which the last user left the database. */
 export type CloseMarker =

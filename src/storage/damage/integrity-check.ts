@@ -2,10 +2,10 @@
 // record.
 
 import type { RecordKind } from '../../records/index.ts'
-import { DamagedRecord, RecordTooNew } from '../byte-reader.ts'
-import type { LevelDatabase } from '../level-database.ts'
-import { rangeOfKind, recordKinds } from '../record-keys.ts'
-import { readRecord } from '../record-values.ts'
+import { DamagedRecord, RecordTooNew } from '../encoding/byte-reader.ts'
+import type { LevelDatabase } from '../database/level-database.ts'
+import { rangeOfKind, recordKinds } from '../encoding/record-keys.ts'
+import { readRecord } from '../encoding/record-values.ts'
 import { type LostSessionOptions, recoverLostSessions } from './lost-sessions.ts'
 
 /** Results of the check, as text for administrators. */

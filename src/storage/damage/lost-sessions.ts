@@ -10,10 +10,10 @@
 import { hash } from 'node:crypto'
 import { appendFile } from 'node:fs/promises'
 import type { SessionRecord, StoredRecord } from '../../records/index.ts'
-import { DamagedRecord, RecordTooNew } from '../byte-reader.ts'
-import { encodeChange, encodeTombstone, encodeGeneration } from '../change-encoder.ts'
-import type { LevelDatabase, LevelEntry } from '../level-database.ts'
-import { OperationList } from '../operation-list.ts'
+import { DamagedRecord, RecordTooNew } from '../encoding/byte-reader.ts'
+import { encodeChange, encodeTombstone, encodeGeneration } from '../database/change-encoder.ts'
+import type { LevelDatabase, LevelEntry } from '../database/level-database.ts'
+import { OperationList } from '../database/operation-list.ts'
 import {
   payloadKey,
   generationOfKey,
@@ -22,9 +22,9 @@ import {
   sessionKinds,
   sessionPrefix,
   type Generation,
-} from '../record-keys.ts'
-import { readGeneration, readRecord } from '../record-values.ts'
-import { SessionGenerations } from '../session-generations.ts'
+} from '../encoding/record-keys.ts'
+import { readGeneration, readRecord } from '../encoding/record-values.ts'
+import { SessionGenerations } from '../database/session-generations.ts'
 import type { SessionRecordKind, StorageAlarm } from '../store.ts'
 import { BadRecords } from './bad-records.ts'
 

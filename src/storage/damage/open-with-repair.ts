@@ -2,10 +2,10 @@
 
 import { mkdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { BatchSequence, type Gap } from '../batch-sequence.ts'
-import { readMarks } from '../batch-marks.ts'
-import { isDamage, LevelDatabase } from '../level-database.ts'
-import { OperationList } from '../operation-list.ts'
+import { BatchSequence, type Gap } from '../database/batch-sequence.ts'
+import { readMarks } from '../database/batch-marks.ts'
+import { isDamage, LevelDatabase } from '../database/level-database.ts'
+import { OperationList } from '../database/operation-list.ts'
 import type { StorageAlarm } from '../store.ts'
 import {
   databaseFiles,
@@ -15,7 +15,7 @@ import {
   isTable,
   linkFiles,
   numberOfFile,
-} from './database-files.ts'
+} from '../database/database-files.ts'
 import { recoverLostSessions } from './lost-sessions.ts'
 import { finishInterruptedRepair, repairDatabase } from './repair.ts'
 import { type NeededFiles, readNeededFiles } from './manifest.ts'

@@ -9,7 +9,7 @@
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { StorageAlarm } from '../store.ts'
-import { LevelDatabase } from '../level-database.ts'
+import { LevelDatabase } from '../database/level-database.ts'
 import {
   databaseFiles,
   droppedFromLog,
@@ -19,7 +19,7 @@ import {
   isTable,
   linkFiles,
   numberOfFile,
-} from './database-files.ts'
+} from '../database/database-files.ts'
 import { checkIntegrity } from './integrity-check.ts'
 import { readNeededFiles } from './manifest.ts'
 import { invalidateBlocks, judgeTable, type TableCheckResult } from './table-check.ts'

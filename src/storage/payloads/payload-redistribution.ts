@@ -3,13 +3,13 @@
 // payloads from before a change belong to no shard, and no shard deletes them. Those without references are deleted
 // here, at the next start, before the database is used.
 
-import { DamagedRecord, RecordTooNew } from './byte-reader.ts'
-import type { LevelDatabase } from './level-database.ts'
-import { OperationList } from './operation-list.ts'
-import { payloadIdOfKey, factKey, generationOfKey, rangeOfPayloadsUpTo, rangeOfKind } from './record-keys.ts'
-import { readPayloadId, readGeneration, readRecord, writeChecksum, writeValue } from './record-values.ts'
+import { DamagedRecord, RecordTooNew } from '../encoding/byte-reader.ts'
+import type { LevelDatabase } from '../database/level-database.ts'
+import { OperationList } from '../database/operation-list.ts'
+import { payloadIdOfKey, factKey, generationOfKey, rangeOfPayloadsUpTo, rangeOfKind } from '../encoding/record-keys.ts'
+import { readPayloadId, readGeneration, readRecord, writeChecksum, writeValue } from '../encoding/record-values.ts'
 import { ReferenceCounts } from './reference-counts.ts'
-import type { Generation } from './record-keys.ts'
+import type { Generation } from '../encoding/record-keys.ts'
 
 /** The number of shards at the last start, and the highest ID of payloads from before the last change. */
 interface Distribution {

@@ -6,7 +6,7 @@
 // checksum includes the key: a value under a wrong key is damaged, too.
 
 import { crc32 } from 'node:zlib'
-import type { ProtocolVersion, RetainHandling } from '../protocol/index.ts'
+import type { ProtocolVersion, RetainHandling } from '../../protocol/index.ts'
 import type {
   ShardAssignment,
   QueuedRecord,
@@ -15,7 +15,7 @@ import type {
   StoredMessage,
   StoredRecord,
   SubscriptionRecord,
-} from '../records/index.ts'
+} from '../../records/index.ts'
 import {
   readBan1,
   readCredential1,

@@ -13,7 +13,7 @@
 //     |<--------- granted ----------|
 
 import assert from 'node:assert/strict'
-import { StorageFailure } from './store.ts'
+import { StorageFailure } from '../store.ts'
 
 /** A message from a shard to the store owner. Must survive a structured clone. */
 export type StoreRequest =

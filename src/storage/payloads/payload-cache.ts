@@ -4,7 +4,7 @@
 // An ID is never used again and its payload never changes, so entries are valid for one opening of the database without
 // invalidation.
 
-import type { StoredMessage } from '../records/index.ts'
+import type { StoredMessage } from '../../records/index.ts'
 
 /** Maximum bytes of the newer entries, with overhead. When they reach it, the older entries are removed and the newer ones become the older ones. */
 const segmentBytes = 1_048_576

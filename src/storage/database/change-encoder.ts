@@ -1,6 +1,6 @@
 // Turns the changes of one batch into operations on the database.
 
-import type { StoredChange, StoredRecord } from '../records/index.ts'
+import type { StoredChange, StoredRecord } from '../../records/index.ts'
 import type { OperationList } from './operation-list.ts'
 import {
   lastGenerationKey,
@@ -9,10 +9,10 @@ import {
   writeKeyOfRecord,
   writeSessionPrefix,
   writeTextKey,
-} from './record-keys.ts'
-import { newestVersion, writeChecksum, writeValue } from './record-values.ts'
+} from '../encoding/record-keys.ts'
+import { newestVersion, writeChecksum, writeValue } from '../encoding/record-values.ts'
 import type { SessionGenerations } from './session-generations.ts'
-import type { Generation } from './record-keys.ts'
+import type { Generation } from '../encoding/record-keys.ts'
 
 /**
  * Appends the operations of one change. The generations of its sessions are known. Returns the generation that it

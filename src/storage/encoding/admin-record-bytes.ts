@@ -4,7 +4,7 @@
 //   api key       39  id ...
 //   namespace     3a  name ...
 
-import type { StoredPassword, NamespaceRecord, AdminRecord, AdminRecordKey, SecondFactor } from '../records/index.ts'
+import type { StoredPassword, NamespaceRecord, AdminRecord, AdminRecordKey, SecondFactor } from '../../records/index.ts'
 import type { ByteReader } from './byte-reader.ts'
 import type { ByteWriter } from './byte-writer.ts'
 import { enumValueOf, writeEnumCode } from './enum-codes.ts'

@@ -1,25 +1,25 @@
 // The store on disk: commits in order, reads from snapshots, and deletion in the background.
 
 import assert from 'node:assert/strict'
-import type { ShardPlace } from '../core/index.ts'
-import type { StoredChange, StoredRecord } from '../records/index.ts'
-import { PayloadCache } from './payload-cache.ts'
-import { BatchSequence } from './batch-sequence.ts'
-import { BatchMark } from './batch-marks.ts'
-import { encodeLastGeneration, encodeChange } from './change-encoder.ts'
-import { BadRecords } from './damage/bad-records.ts'
-import { probeDisk } from './damage/database-files.ts'
-import { markClosed, requireFullCheck } from './damage/clean-close-marker.ts'
-import { type OpenedDatabase, openWithRepair } from './damage/open-with-repair.ts'
-import { isDamage, LevelDatabase } from './level-database.ts'
+import type { ShardPlace } from '../../core/index.ts'
+import type { StoredChange, StoredRecord } from '../../records/index.ts'
+import { PayloadCache } from '../payloads/payload-cache.ts'
+import { BatchSequence } from '../database/batch-sequence.ts'
+import { BatchMark } from '../database/batch-marks.ts'
+import { encodeLastGeneration, encodeChange } from '../database/change-encoder.ts'
+import { BadRecords } from '../damage/bad-records.ts'
+import { probeDisk } from '../database/database-files.ts'
+import { markClosed, requireFullCheck } from '../damage/clean-close-marker.ts'
+import { type OpenedDatabase, openWithRepair } from '../damage/open-with-repair.ts'
+import { isDamage, LevelDatabase } from '../database/level-database.ts'
 import { LevelReading, type SharedClientIds } from './level-reading.ts'
-import { OperationList } from './operation-list.ts'
-import { type PayloadReleases, PayloadGc } from './payload-gc.ts'
-import { generationKey, shardNumbers } from './record-keys.ts'
-import { readGeneration } from './record-values.ts'
-import { SessionGenerations } from './session-generations.ts'
-import type { Generation } from './record-keys.ts'
-import { nextGeneration } from './next-generation.ts'
+import { OperationList } from '../database/operation-list.ts'
+import { type PayloadReleases, PayloadGc } from '../payloads/payload-gc.ts'
+import { generationKey, shardNumbers } from '../encoding/record-keys.ts'
+import { readGeneration } from '../encoding/record-values.ts'
+import { SessionGenerations } from '../database/session-generations.ts'
+import type { Generation } from '../encoding/record-keys.ts'
+import { nextGeneration } from '../database/next-generation.ts'
 import { isDatabaseError, toStorageFailure } from './storage-failures.ts'
 import type { StoreClient } from './store-client.ts'
 import {
@@ -31,7 +31,7 @@ import {
   type StorageAlarm,
   StorageFailure,
   type Store,
-} from './store.ts'
+} from '../store.ts'
 
 /**
  * When committed changes are synced: before `commit` resolves, at an interval, or when the operating system does it.

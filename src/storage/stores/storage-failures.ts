@@ -1,6 +1,6 @@
 // Distinguishes errors of the disk from internal errors.
 
-import { StorageFailure } from './store.ts'
+import { StorageFailure } from '../store.ts'
 
 /** Returns whether the error comes from the database or the file system, not from a defect in the code. */
 export function isDatabaseError(error: unknown): error is Error {

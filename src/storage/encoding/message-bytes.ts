@@ -7,8 +7,8 @@
 //   properties if flag 3:  mask, then the properties of the mask, in the order below
 //   payload: blob
 
-import { copyBytes, type MessageProperties, type QoS } from '../protocol/index.ts'
-import type { StoredMessage } from '../records/index.ts'
+import { copyBytes, type MessageProperties, type QoS } from '../../protocol/index.ts'
+import type { StoredMessage } from '../../records/index.ts'
 import type { ByteReader } from './byte-reader.ts'
 import type { ByteWriter } from './byte-writer.ts'
 import { DamagedRecord } from './byte-reader.ts'

@@ -1,7 +1,7 @@
 // Reads of queues, for any kind of store.
 
-import type { StoredRecord } from '../records/index.ts'
-import { type QueueEntry, ReadingInterrupted, StorageFailure, type Store } from './store.ts'
+import type { StoredRecord } from '../../records/index.ts'
+import { type QueueEntry, ReadingInterrupted, StorageFailure, type Store } from '../store.ts'
 
 /** First and last sequence number, and number of records, of a session's queue on disk. */
 export interface QueueBounds {

@@ -5,8 +5,8 @@
 
 import { ClassicLevel, type Iterator } from 'classic-level'
 import type { OperationList } from './operation-list.ts'
-import type { KeyRange } from './record-keys.ts'
-import type { GrowingSlices } from './store.ts'
+import type { KeyRange } from '../encoding/record-keys.ts'
+import type { GrowingSlices } from '../store.ts'
 
 type Level = ClassicLevel<Buffer, Buffer>
 

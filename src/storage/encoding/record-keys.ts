@@ -23,8 +23,8 @@
 // So deleting a session is one change, whatever its size: its generation record is replaced by a tombstone. Then the old records are
 // unreachable, also for a new session with the same client ID, and are deleted in the background.
 
-import type { RecordKey, RecordKind, StoredRecord } from '../records/index.ts'
-import type { SessionRecordKind } from './store.ts'
+import type { RecordKey, RecordKind, StoredRecord } from '../../records/index.ts'
+import type { SessionRecordKind } from '../store.ts'
 import { accessKindBytes, accessKinds, writeAccessKey } from './access-record-bytes.ts'
 import { adminKindBytes, adminKinds, writeAdminKey } from './admin-record-bytes.ts'
 import { ByteReader, DamagedRecord } from './byte-reader.ts'

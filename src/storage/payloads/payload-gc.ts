@@ -2,9 +2,9 @@
 // event loop nor fill the memory. An interrupted deletion continues at the next start, because the tombstones are on
 // disk.
 
-import { DamagedRecord, RecordTooNew } from './byte-reader.ts'
-import type { LevelDatabase, LevelEntry } from './level-database.ts'
-import { OperationList } from './operation-list.ts'
+import { DamagedRecord, RecordTooNew } from '../encoding/byte-reader.ts'
+import type { LevelDatabase, LevelEntry } from '../database/level-database.ts'
+import { OperationList } from '../database/operation-list.ts'
 import {
   kindOfKey,
   generationOfKey,
@@ -12,9 +12,9 @@ import {
   sessionKinds,
   sessionPrefix,
   shardOfGeneration,
-} from './record-keys.ts'
-import { readPayloadId } from './record-values.ts'
-import type { Generation } from './record-keys.ts'
+} from '../encoding/record-keys.ts'
+import { readPayloadId } from '../encoding/record-values.ts'
+import type { Generation } from '../encoding/record-keys.ts'
 
 /** Receives the references to shared payloads that were deleted with a session. */
 export interface PayloadReleases {

@@ -11,9 +11,9 @@
 // A snapshot does not contain later writes, and still contains deleted records. So the end of the snapshot is the end of the queue only
 // if it was taken for this part. A caller that gives `part` has deleted no record without reading it.
 
-import type { StoredRecord } from '../records/index.ts'
+import type { StoredRecord } from '../../records/index.ts'
 import { maxPartBytes, payloadBytes, type QueuePart, readQueue } from './queue-reading.ts'
-import { ReadingInterrupted, StorageFailure, type Store } from './store.ts'
+import { ReadingInterrupted, StorageFailure, type Store } from '../store.ts'
 
 /** The fields are those of the core's request `load-queue`. */
 export interface PartRequest {

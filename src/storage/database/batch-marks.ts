@@ -7,8 +7,8 @@
 
 import { constants, type FileHandle, open, readFile } from 'node:fs/promises'
 import { crc32 } from 'node:zlib'
-import { isMissing } from './damage/database-files.ts'
-import { shardNumbers } from './record-keys.ts'
+import { isMissing } from './database-files.ts'
+import { shardNumbers } from '../encoding/record-keys.ts'
 
 const slotBytes = 16
 const checksumAt = 8

@@ -9,14 +9,14 @@
 // they could not store, so none of them would notice the recovery: the store owner probes the disk.
 
 import assert from 'node:assert/strict'
-import { redistributePayloads } from './payload-redistribution.ts'
-import { probeDisk } from './damage/database-files.ts'
-import { markClosed } from './damage/clean-close-marker.ts'
-import { openWithRepair } from './damage/open-with-repair.ts'
-import type { LevelDatabase } from './level-database.ts'
+import { redistributePayloads } from '../payloads/payload-redistribution.ts'
+import { probeDisk } from '../database/database-files.ts'
+import { markClosed } from '../damage/clean-close-marker.ts'
+import { openWithRepair } from '../damage/open-with-repair.ts'
+import type { LevelDatabase } from '../database/level-database.ts'
 import { toStorageFailure } from './storage-failures.ts'
 import type { StoreNotice, StoreRequest } from './store-client.ts'
-import type { StorageAlarm } from './store.ts'
+import type { StorageAlarm } from '../store.ts'
 
 export interface StoreOwnerOptions {
   /** Directory of the database only. Created if missing. Quarantine files are next to it. */

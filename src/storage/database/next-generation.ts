@@ -1,6 +1,6 @@
 // Finds the next generation that a shard may use after a start.
 
-import { DamagedRecord, RecordTooNew } from './byte-reader.ts'
+import { DamagedRecord, RecordTooNew } from '../encoding/byte-reader.ts'
 import type { LevelDatabase } from './level-database.ts'
 import {
   lastGenerationKey,
@@ -10,8 +10,8 @@ import {
   noGeneration,
   rangeOfShard,
   sessionKinds,
-} from './record-keys.ts'
-import { readGeneration } from './record-values.ts'
+} from '../encoding/record-keys.ts'
+import { readGeneration } from '../encoding/record-values.ts'
 
 /** Returns a generation that the shard has never used, and that no record of it has or exceeds. */
 export async function nextGeneration(database: LevelDatabase, shard: number): Promise<Generation> {

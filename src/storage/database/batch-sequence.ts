@@ -6,11 +6,16 @@
 // LevelDB silently drops unreadable parts of its log. A gap in the numbers shows a lost batch before others; the mark
 // (batch-marks.ts) shows a lost end of the log.
 
-import { DamagedRecord } from './byte-reader.ts'
+import { DamagedRecord } from '../encoding/byte-reader.ts'
 import type { LevelDatabase } from './level-database.ts'
 import type { OperationList } from './operation-list.ts'
-import { rangeOfBatchSequence, rangeOfBatchSequencesFrom, shardNumbers, writeBatchSlotKey } from './record-keys.ts'
-import { newestVersion, openValue, writeChecksum } from './record-values.ts'
+import {
+  rangeOfBatchSequence,
+  rangeOfBatchSequencesFrom,
+  shardNumbers,
+  writeBatchSlotKey,
+} from '../encoding/record-keys.ts'
+import { newestVersion, openValue, writeChecksum } from '../encoding/record-values.ts'
 
 const slotCount = 16_384
 

@@ -1,11 +1,11 @@
 // Reads records from one snapshot of a database. Damaged records are skipped and passed to `BadRecords`.
 
-import { ownerOf, type ShardPlace, shardOf } from '../core/index.ts'
-import type { RecordKind, StoredMessage, StoredRecord } from '../records/index.ts'
-import type { BadRecords } from './damage/bad-records.ts'
-import type { PayloadCache } from './payload-cache.ts'
-import { payloadIdsOf, resolvePayloads } from './payload-resolution.ts'
-import type { LevelDatabase, LevelEntry, Snapshot } from './level-database.ts'
+import { ownerOf, type ShardPlace, shardOf } from '../../core/index.ts'
+import type { RecordKind, StoredMessage, StoredRecord } from '../../records/index.ts'
+import type { BadRecords } from '../damage/bad-records.ts'
+import type { PayloadCache } from '../payloads/payload-cache.ts'
+import { payloadIdsOf, resolvePayloads } from '../payloads/payload-resolution.ts'
+import type { LevelDatabase, LevelEntry, Snapshot } from '../database/level-database.ts'
 import {
   payloadIdOfKey,
   payloadKey,
@@ -17,11 +17,11 @@ import {
   retainedKey,
   sequenceOfKey,
   sessionPrefix,
-} from './record-keys.ts'
-import { readPayloadId, readGeneration, readRecord } from './record-values.ts'
-import { ReferenceCounts } from './reference-counts.ts'
-import type { Generation } from './record-keys.ts'
-import type { PayloadReferences, QueueEntry, QueueRange, RecordRange, StorageAlarm } from './store.ts'
+} from '../encoding/record-keys.ts'
+import { readPayloadId, readGeneration, readRecord } from '../encoding/record-values.ts'
+import { ReferenceCounts } from '../payloads/reference-counts.ts'
+import type { Generation } from '../encoding/record-keys.ts'
+import type { PayloadReferences, QueueEntry, QueueRange, RecordRange, StorageAlarm } from '../store.ts'
 
 export interface LevelReadingOptions {
   readonly database: LevelDatabase

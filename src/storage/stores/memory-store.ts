@@ -2,9 +2,9 @@
 // objects with callers, and a record that cannot be written fails here too.
 
 import assert from 'node:assert/strict'
-import type { RecordKind, StoredChange, StoredMessage, StoredRecord } from '../records/index.ts'
-import { OperationList } from './operation-list.ts'
-import { ReferenceCounts } from './reference-counts.ts'
+import type { RecordKind, StoredChange, StoredMessage, StoredRecord } from '../../records/index.ts'
+import { OperationList } from '../database/operation-list.ts'
+import { ReferenceCounts } from '../payloads/reference-counts.ts'
 import {
   payloadIdOfKey,
   payloadKey,
@@ -13,8 +13,8 @@ import {
   sequenceOfKey,
   writeKey,
   writeKeyOfRecord,
-} from './record-keys.ts'
-import { readPayloadId, readRecord, writeChecksum, writeValue } from './record-values.ts'
+} from '../encoding/record-keys.ts'
+import { readPayloadId, readRecord, writeChecksum, writeValue } from '../encoding/record-values.ts'
 import type {
   PayloadReferences,
   GrowingSlices,
@@ -24,8 +24,8 @@ import type {
   SessionRecordKind,
   StorageAlarm,
   Store,
-} from './store.ts'
-import { payloadIdsOf, resolvePayloads } from './payload-resolution.ts'
+} from '../store.ts'
+import { payloadIdsOf, resolvePayloads } from '../payloads/payload-resolution.ts'
 
 interface Entry {
   readonly key: Buffer

@@ -9,8 +9,8 @@
 //
 // Records of a namespace have its name before their id, username or who: see namespaced-names.ts of the core.
 
-import { namespacedName, splitNamespacedName } from '../core/index.ts'
-import type { AccessRecord, AccessRecordKey } from '../records/index.ts'
+import { namespacedName, splitNamespacedName } from '../../core/index.ts'
+import type { AccessRecord, AccessRecordKey } from '../../records/index.ts'
 import { DamagedRecord, type ByteReader } from './byte-reader.ts'
 import type { ByteWriter } from './byte-writer.ts'
 import { enumValueOf, writeEnumCode } from './enum-codes.ts'

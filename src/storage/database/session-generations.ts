@@ -1,8 +1,8 @@
 // The generation of each session (see record-keys.ts): a cache of the generation records, which includes the batch that
 // is being written. If that write fails, the state on disk is unknown, and the cache is emptied.
 
-import type { StoredChange } from '../records/index.ts'
-import { isSessionKind, type Generation, noGeneration } from './record-keys.ts'
+import type { StoredChange } from '../../records/index.ts'
+import { isSessionKind, type Generation, noGeneration } from '../encoding/record-keys.ts'
 
 /** Beyond this number of client IDs the cache is emptied; entries are read from disk when needed. */
 const cacheLimit = 200_000

@@ -1,8 +1,8 @@
 // A message for several persistent sessions is stored once as a payload; their queued records contain its ID. This file
 // replaces IDs by messages.
 
-import type { StoredMessage, StoredRecord } from '../records/index.ts'
-import type { StorageAlarm } from './store.ts'
+import type { StoredMessage, StoredRecord } from '../../records/index.ts'
+import type { StorageAlarm } from '../store.ts'
 
 /** Returns the IDs of payloads in queued records, each once. */
 export function payloadIdsOf(records: readonly StoredRecord[]): number[] {
