@@ -1,11 +1,11 @@
 // Entry point of the module bridges: messages to and from remote brokers.
 
 export { Bridge } from './bridge.ts'
-export type { ClientFilters } from './transparent-subscriptions.ts'
-export { type LinkCallbacks, type LinkOptions, PacketLink } from './packet-link.ts'
-export { createStreamPair } from './stream-pair.ts'
-export { bridgeSettings, connectTimeoutOf, type BridgeFacts, type BridgeSettings } from './settings.ts'
-export type { BridgeCounters, BridgeDrop, BridgeEvent, BridgeState, BridgeStatus } from './status.ts'
+export type { ClientFilters } from './subscriptions/transparent-subscriptions.ts'
+export { type LinkCallbacks, type LinkOptions, PacketLink } from './connection/packet-link.ts'
+export { createStreamPair } from './connection/stream-pair.ts'
+export { bridgeSettings, connectTimeoutOf, type BridgeFacts, type BridgeSettings } from './model/settings.ts'
+export type { BridgeCounters, BridgeDrop, BridgeEvent, BridgeState, BridgeStatus } from './model/status.ts'
 export type {
   BridgeConnector,
   BridgeDependencies,
@@ -14,4 +14,4 @@ export type {
   LocalBroker,
   LocalSessionStatus,
   LocalSubscription,
-} from './bridge-dependencies.ts'
+} from './model/bridge-dependencies.ts'

@@ -2,12 +2,12 @@
 // because otherwise the queue would remain forever.
 
 import type { Packet } from '../protocol/index.ts'
-import { connectLocal } from './connect-packets.ts'
-import { localRefusal } from './refusal-text.ts'
+import { connectLocal } from './connection/connect-packets.ts'
+import { localRefusal } from './connection/refusal-text.ts'
 import { linkLocal } from './bridge-links.ts'
-import type { LinkCallbacks, PacketLink } from './packet-link.ts'
-import type { BridgeSettings } from './settings.ts'
-import type { BridgeDependencies } from './bridge-dependencies.ts'
+import type { LinkCallbacks, PacketLink } from './connection/packet-link.ts'
+import type { BridgeSettings } from './model/settings.ts'
+import type { BridgeDependencies } from './model/bridge-dependencies.ts'
 
 /** Timeout of the own broker's response, then it is tried again. */
 const retryMs = 30_000

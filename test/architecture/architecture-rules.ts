@@ -144,7 +144,6 @@ export const architectureRules: ArchitectureRules = {
       'src/node/api': 33,
       // One file for each section of the configuration.
       'src/config/settings': 24,
-      'src/bridges': 33,
       'src/core/model': 27,
       'src/management': 37,
       'src/protocol': 26,

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { FilterTree } from '../../src/bridges/filter-tree.ts'
+import { FilterTree } from '../../src/bridges/subscriptions/filter-tree.ts'
 import { matchesFilter, parseTopicFilter, type TopicFilter } from '../../src/protocol/index.ts'
 import { fc } from '../properties.ts'
 

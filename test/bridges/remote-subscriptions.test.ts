@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { RemoteSubscriptions, grantedPrefix } from '../../src/bridges/remote-subscriptions.ts'
+import { RemoteSubscriptions, grantedPrefix } from '../../src/bridges/subscriptions/remote-subscriptions.ts'
 import type { QoS, SubscriptionRequest, TopicFilter } from '../../src/protocol/index.ts'
 
 function request(filter: string, qos: QoS = 1): SubscriptionRequest {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { TopicMapping } from '../../src/bridges/topic-mapping.ts'
-import { mappingOfForward, problemOfForward } from '../../src/bridges/rules.ts'
+import { TopicMapping } from '../../src/bridges/rules/topic-mapping.ts'
+import { mappingOfForward, problemOfForward } from '../../src/bridges/rules/rules.ts'
 import { matchesFilter } from '../../src/protocol/index.ts'
 import { fc } from '../properties.ts'
 

@@ -2,8 +2,11 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { FilterTree } from '../../src/bridges/filter-tree.ts'
-import { maxTransparentFilters, TransparentSubscriptions } from '../../src/bridges/transparent-subscriptions.ts'
+import { FilterTree } from '../../src/bridges/subscriptions/filter-tree.ts'
+import {
+  maxTransparentFilters,
+  TransparentSubscriptions,
+} from '../../src/bridges/subscriptions/transparent-subscriptions.ts'
 import type { FilterChange } from '../../src/core/index.ts'
 import type { QoS, TopicFilter } from '../../src/protocol/index.ts'
 import { encode, World } from '../simulator/world.ts'

@@ -6,12 +6,12 @@ import type { QoS, UserProperties } from '../../protocol/index.ts'
 const prefix = '$bridge/'
 
 /**
- * Prefix of the subscriptions in which a bridge stores its state. They match no topic: see `bridges/subscriptions.ts`.
+ * Prefix of the subscriptions in which a bridge stores its state. They match no topic: see `bridges/subscriptions/subscriptions.ts`.
  */
 export const bridgeMarksRoot = prefix
 
 /**
- * User property that detects loops: see `bridges/loop-marker.ts`. A bridge sends it in CONNECT; CONNACK contains the
+ * User property that detects loops: see `bridges/rules/loop-marker.ts`. A bridge sends it in CONNECT; CONNACK contains the
  * name of this broker.
  */
 export const loopMarkerName = 'godwit-via'
@@ -33,7 +33,7 @@ export function isBrokerName(text: string): boolean {
 }
 
 /**
- * Maximum packet identifier towards a bridge, which derives several identifiers from each: see `bridges/forwarding.ts`.
+ * Maximum packet identifier towards a bridge, which derives several identifiers from each: see `bridges/transfer/forwarding.ts`.
  */
 export const largestBridgePacketId = 2_047
 

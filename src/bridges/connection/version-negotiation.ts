@@ -16,8 +16,8 @@
 //     ^                            |                          |
 //     '---closed as well-----------'--------------------------'---accepted: the cause was another
 
-import type { ProtocolVersion } from '../protocol/index.ts'
-import { sendsBridgeBit, type BridgeSettings } from './settings.ts'
+import type { ProtocolVersion } from '../../protocol/index.ts'
+import { sendsBridgeBit, type BridgeSettings } from '../model/settings.ts'
 
 /** The version for a server, and whether the bridge declares itself. */
 export interface NegotiatedVersion {

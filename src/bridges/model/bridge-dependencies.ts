@@ -1,7 +1,7 @@
 // Dependencies of a bridge, which has no clock, timer or socket of its own.
 
-import type { PacketLimits, TopicFilter } from '../protocol/index.ts'
-import type { ByteStream } from '../transports/index.ts'
+import type { PacketLimits, TopicFilter } from '../../protocol/index.ts'
+import type { ByteStream } from '../../transports/index.ts'
 import type { BridgeEvent, BridgeStatus } from './status.ts'
 
 export interface DialHandlers {

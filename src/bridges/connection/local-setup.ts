@@ -1,11 +1,11 @@
 // Sets up the local session before messages are forwarded, over a connection of its own: subscriptions, marks, limits.
 // Messages that arrive meanwhile are not acknowledged, and are sent again.
 
-import type { Packet, ProtocolError } from '../protocol/index.ts'
+import type { Packet, ProtocolError } from '../../protocol/index.ts'
 import { connectLocal, disconnectPacket } from './connect-packets.ts'
 import { localDisconnectReason, localRefusal } from './refusal-text.ts'
 import type { LinkCallbacks, PacketLink } from './packet-link.ts'
-import type { BridgeSettings } from './settings.ts'
+import type { BridgeSettings } from '../model/settings.ts'
 
 export interface LocalSetupDependencies {
   /** Opens a connection to the own broker for this owner. */

@@ -7,8 +7,14 @@
 // are dropped, and so are messages with too many names. The marker is a user property, which requires MQTT 5.0: two Godwit brokers use 5.0
 // regardless of the configuration (`version-negotiation.ts`). Within one bridge, No Local prevents loops in all versions.
 
-import { brokerNameTopic, loopMarkerName as markName, isBrokerName } from '../core/index.ts'
-import type { ConnackPacket, MessageProperties, Packet, PublishProperties, UserProperties } from '../protocol/index.ts'
+import { brokerNameTopic, loopMarkerName as markName, isBrokerName } from '../../core/index.ts'
+import type {
+  ConnackPacket,
+  MessageProperties,
+  Packet,
+  PublishProperties,
+  UserProperties,
+} from '../../protocol/index.ts'
 
 /** Maximum number of brokers of a message. */
 const maxMarkers = 8

@@ -8,14 +8,14 @@ import type {
   TopicFilter,
   UnsubackPacket,
   UnsubscribePacket,
-} from '../protocol/index.ts'
-import { spoolProperties } from '../core/index.ts'
-import { localRefusal, remoteRefusal } from './refusal-text.ts'
-import { ForwardSlots } from './forward-slots.ts'
+} from '../../protocol/index.ts'
+import { spoolProperties } from '../../core/index.ts'
+import { localRefusal, remoteRefusal } from '../connection/refusal-text.ts'
+import { ForwardSlots } from '../transfer/forward-slots.ts'
 import { type RemoteChanges, RemoteSubscriptions } from './remote-subscriptions.ts'
-import type { PacketLink } from './packet-link.ts'
+import type { PacketLink } from '../connection/packet-link.ts'
 import { type ClientFilters, maxTransparentFilters, TransparentSubscriptions } from './transparent-subscriptions.ts'
-import type { BridgeSettings } from './settings.ts'
+import type { BridgeSettings } from '../model/settings.ts'
 import {
   type LocalChanges,
   localChanges,
@@ -28,7 +28,7 @@ import {
   sendLocal,
   SubscribeIds,
 } from './subscriptions.ts'
-import type { LocalBroker, LocalSessionStatus } from './bridge-dependencies.ts'
+import type { LocalBroker, LocalSessionStatus } from '../model/bridge-dependencies.ts'
 
 const tooMany = `clients are subscribed to more than ${maxTransparentFilters} filters: those beyond are not passed on`
 

@@ -1,18 +1,18 @@
 // Transfers messages in both directions while both sides are connected, with backpressure.
 
-import { TopicTable, type ConnackPacket, type Packet } from '../protocol/index.ts'
-import { limitsOf } from './connect-packets.ts'
-import type { ConnectionState } from './connection-monitor.ts'
+import { TopicTable, type ConnackPacket, type Packet } from '../../protocol/index.ts'
+import { limitsOf } from '../connection/connect-packets.ts'
+import type { ConnectionState } from '../connection/connection-monitor.ts'
 import type { ForwardSlots } from './forward-slots.ts'
 import { Forwarding } from './forwarding.ts'
-import { LoopMarker, nameIn } from './loop-marker.ts'
-import type { PacketLink } from './packet-link.ts'
+import { LoopMarker, nameIn } from '../rules/loop-marker.ts'
+import type { PacketLink } from '../connection/packet-link.ts'
 import { isPacketReason, type RejectedMessages } from './rejected-messages.ts'
 import { Receiving } from './receiving.ts'
-import { forwardTopicRules, type OpenTopics, subscriptionTopicRules } from './topic-rules.ts'
-import type { BridgeSettings } from './settings.ts'
-import type { BridgeCounters } from './status.ts'
-import type { LocalBroker } from './bridge-dependencies.ts'
+import { forwardTopicRules, type OpenTopics, subscriptionTopicRules } from '../rules/topic-rules.ts'
+import type { BridgeSettings } from '../model/settings.ts'
+import type { BridgeCounters } from '../model/status.ts'
+import type { LocalBroker } from '../model/bridge-dependencies.ts'
 
 /** Maximum unsent bytes of one side: beyond it, reading from the other side pauses. */
 const maxUnsentBytes = 1_048_576

@@ -4,7 +4,7 @@
 //
 // Filters that start with `$` are excluded.
 
-import type { QoS, TopicFilter } from '../protocol/index.ts'
+import type { QoS, TopicFilter } from '../../protocol/index.ts'
 
 interface Branch {
   readonly below: Map<string, Branch>

@@ -1,7 +1,7 @@
 // Finds the rules of a topic and the resulting topics. The result is cached with the topic.
 
-import { brokerNameTopic } from '../core/index.ts'
-import type { QoS, Topic, TopicFilter, TopicRoute, TopicTable } from '../protocol/index.ts'
+import { brokerNameTopic } from '../../core/index.ts'
+import type { QoS, Topic, TopicFilter, TopicRoute, TopicTable } from '../../protocol/index.ts'
 import { mappingOfForward, mappingOfSubscription, type ForwardRule, type SubscriptionRule } from './rules.ts'
 import { TopicMapping } from './topic-mapping.ts'
 

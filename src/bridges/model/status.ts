@@ -1,6 +1,6 @@
 // State of a bridge, for monitoring.
 
-import type { ProtocolVersion } from '../protocol/index.ts'
+import type { ProtocolVersion } from '../../protocol/index.ts'
 
 /**
  * `off`: not enabled. `preparing`: the local session is being set up. `connecting`: the remote broker is dialed or has

@@ -7,7 +7,7 @@ import {
   type DisconnectPacket,
   type SubackPacket,
   type UnsubackPacket,
-} from '../protocol/index.ts'
+} from '../../protocol/index.ts'
 
 /** Returns why the own broker refuses a request of the bridge, as a sentence; undefined if it does not. */
 export function localRefusal(packet: ConnackPacket | SubackPacket | UnsubackPacket): string | undefined {

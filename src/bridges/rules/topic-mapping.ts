@@ -6,7 +6,7 @@
 // The first `+` of the target is replaced by what the first `+` of the filter matched, and so on; `#` likewise. A target without wildcards
 // is the same for all topics; an empty one keeps the topic. Prefix and suffix are added last.
 
-import { countLevels, levelsMatch, parseTopicName, type TopicName } from '../protocol/index.ts'
+import { countLevels, levelsMatch, parseTopicName, type TopicName } from '../../protocol/index.ts'
 
 export interface Mapping {
   readonly filter: string

@@ -8,10 +8,10 @@
 // mark in the local session stores them across restarts.
 
 import { createHash } from 'node:crypto'
-import { bridgeMarksRoot } from '../core/index.ts'
-import type { TopicFilter } from '../protocol/index.ts'
-import type { ForwardRule } from './rules.ts'
-import { maxForwards } from './settings.ts'
+import { bridgeMarksRoot } from '../../core/index.ts'
+import type { TopicFilter } from '../../protocol/index.ts'
+import type { ForwardRule } from '../rules/rules.ts'
+import { maxForwards } from '../model/settings.ts'
 
 export const slotsPrefix = `${bridgeMarksRoot}places/`
 const separator = '-'

@@ -1,8 +1,8 @@
 // Tries the preferred server while another one is used, and changes to it when it responds.
 
-import type { ByteStream } from '../transports/index.ts'
+import type { ByteStream } from '../../transports/index.ts'
 import type { ReconnectBackoff } from './reconnect-backoff.ts'
-import type { BridgeDependencies, Dialing } from './bridge-dependencies.ts'
+import type { BridgeDependencies, Dialing } from '../model/bridge-dependencies.ts'
 
 export interface PreferredServerDependencies {
   readonly backoff: ReconnectBackoff

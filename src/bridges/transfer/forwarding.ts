@@ -20,14 +20,14 @@ import {
   type PublishFields,
   type PublishPacket,
   type QoS,
-} from '../protocol/index.ts'
-import { publishedQoSOf } from '../core/index.ts'
+} from '../../protocol/index.ts'
+import { publishedQoSOf } from '../../core/index.ts'
 import type { ForwardSlots } from './forward-slots.ts'
-import type { LoopMarker } from './loop-marker.ts'
-import type { PacketLink } from './packet-link.ts'
+import type { LoopMarker } from '../rules/loop-marker.ts'
+import type { PacketLink } from '../connection/packet-link.ts'
 import type { RejectedMessages } from './rejected-messages.ts'
-import type { Part, TopicRules } from './topic-rules.ts'
-import type { BridgeCounters } from './status.ts'
+import type { Part, TopicRules } from '../rules/topic-rules.ts'
+import type { BridgeCounters } from '../model/status.ts'
 
 /** Maximum packet identifier for sessions of bridges. */
 const maxLocalId = 2_047

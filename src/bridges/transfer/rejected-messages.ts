@@ -5,7 +5,7 @@
 // is a packet (DISCONNECT of 5.0) and several were in flight, these are sent one at a time on the next connection: the
 // one that causes another disconnection is identified and dropped.
 
-import { reasonCodes, type PacketId } from '../protocol/index.ts'
+import { reasonCodes, type PacketId } from '../../protocol/index.ts'
 
 /** Number of rejections for a temporary reason after which a message is dropped. */
 const maxRejections = 5

@@ -4,11 +4,17 @@
 // If the remote broker lost the bridge's session, or reuses an identifier without PUBREL, the bridge first releases the
 // old message at the core. Otherwise the core would take the new message for a duplicate.
 
-import { type AckPacket, type PacketId, type PublishFields, type PublishPacket, type Topic } from '../protocol/index.ts'
-import type { LoopMarker } from './loop-marker.ts'
-import type { PacketLink } from './packet-link.ts'
-import type { TopicRules } from './topic-rules.ts'
-import type { BridgeCounters } from './status.ts'
+import {
+  type AckPacket,
+  type PacketId,
+  type PublishFields,
+  type PublishPacket,
+  type Topic,
+} from '../../protocol/index.ts'
+import type { LoopMarker } from '../rules/loop-marker.ts'
+import type { PacketLink } from '../connection/packet-link.ts'
+import type { TopicRules } from '../rules/topic-rules.ts'
+import type { BridgeCounters } from '../model/status.ts'
 
 const allIds = 65_536
 /** Maximum size of properties that brokers on the way may have added: identifiers, marks. */

@@ -10,7 +10,7 @@
 // Filters of clients change by themselves, and no rule would request them again after a crash. So before such a filter is subscribed or
 // unsubscribed, a mark says that its state is uncertain, until the response is stored.
 
-import { bridgeMarksRoot } from '../core/index.ts'
+import { bridgeMarksRoot } from '../../core/index.ts'
 import {
   parseTopicFilter,
   type QoS,
@@ -18,7 +18,7 @@ import {
   type SubscriptionRequest,
   type TopicFilter,
   type UnsubscribePacket,
-} from '../protocol/index.ts'
+} from '../../protocol/index.ts'
 
 export const grantedPrefix = `${bridgeMarksRoot}granted/`
 /** Filters that are too long for a mark are not stored, and everything is requested at every connection. */

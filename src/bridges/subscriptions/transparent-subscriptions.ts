@@ -10,8 +10,8 @@
 // after their acknowledgement, so that no message is missed in between. Nothing is removed before all shards have reported their filters,
 // which takes a while after a restart.
 
-import type { FilterChange } from '../core/index.ts'
-import type { QoS, SubscriptionRequest, TopicFilter } from '../protocol/index.ts'
+import type { FilterChange } from '../../core/index.ts'
+import type { QoS, SubscriptionRequest, TopicFilter } from '../../protocol/index.ts'
 import { FilterTree } from './filter-tree.ts'
 import type { RemoteChanges } from './remote-subscriptions.ts'
 

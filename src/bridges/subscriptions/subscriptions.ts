@@ -7,7 +7,7 @@
 //   granted subscriptions   see remote-subscriptions.ts
 
 import { createHash } from 'node:crypto'
-import { bridgeMarksRoot } from '../core/index.ts'
+import { bridgeMarksRoot } from '../../core/index.ts'
 import type {
   QoS,
   RetainHandling,
@@ -15,14 +15,14 @@ import type {
   SubscriptionRequest,
   TopicFilter,
   UnsubscribePacket,
-} from '../protocol/index.ts'
+} from '../../protocol/index.ts'
 import { type RemoteChanges, grantedPrefix } from './remote-subscriptions.ts'
-import { lowerQoS } from './connect-packets.ts'
-import type { PacketLink } from './packet-link.ts'
-import { localSubscriptions, type LocalSubscriptionRequest } from './topic-rules.ts'
-import type { SubscriptionRule } from './rules.ts'
-import type { BridgeSettings } from './settings.ts'
-import type { LocalSessionStatus, LocalSubscription } from './bridge-dependencies.ts'
+import { lowerQoS } from '../connection/connect-packets.ts'
+import type { PacketLink } from '../connection/packet-link.ts'
+import { localSubscriptions, type LocalSubscriptionRequest } from '../rules/topic-rules.ts'
+import type { SubscriptionRule } from '../rules/rules.ts'
+import type { BridgeSettings } from '../model/settings.ts'
+import type { LocalSessionStatus, LocalSubscription } from '../model/bridge-dependencies.ts'
 
 const connectedPrefix = `${bridgeMarksRoot}joined/`
 const idStep = 2_048

@@ -1,6 +1,6 @@
 // CONNECT and DISCONNECT of both sides, and the limits in CONNACK.
 
-import { bridgeClientId, loopMarkerName, remoteSessionLostProperty, spoolProperties } from '../core/index.ts'
+import { bridgeClientId, loopMarkerName, remoteSessionLostProperty, spoolProperties } from '../../core/index.ts'
 import {
   reasonCodes,
   returnCodes,
@@ -9,10 +9,10 @@ import {
   type DisconnectPacket,
   type ProtocolVersion,
   type QoS,
-} from '../protocol/index.ts'
-import type { RemoteLimits } from './forwarding.ts'
-import type { BridgeSettings } from './settings.ts'
-import type { LocalBroker } from './bridge-dependencies.ts'
+} from '../../protocol/index.ts'
+import type { RemoteLimits } from '../transfer/forwarding.ts'
+import type { BridgeSettings } from '../model/settings.ts'
+import type { LocalBroker } from '../model/bridge-dependencies.ts'
 
 const neverExpires = 0xffffffff
 const maxReceiveMaximum = 65_535

@@ -1,8 +1,8 @@
 // Validated settings of a bridge, created from the configuration before any of it is applied.
 
 import { createHash } from 'node:crypto'
-import { type MqttBridgeConfig, spoolPolicyOf, tlsOfBridge } from '../config/index.ts'
-import type { SpoolLimits } from '../core/index.ts'
+import { type MqttBridgeConfig, spoolPolicyOf, tlsOfBridge } from '../../config/index.ts'
+import type { SpoolLimits } from '../../core/index.ts'
 import {
   hasWildcard,
   parseTopicName,
@@ -11,9 +11,9 @@ import {
   type RetainHandling,
   type UserProperties,
   type Will,
-} from '../protocol/index.ts'
-import type { AckTimeout } from './ack-timeout.ts'
-import { problemOfForward, problemOfSubscription, type ForwardRule, type SubscriptionRule } from './rules.ts'
+} from '../../protocol/index.ts'
+import type { AckTimeout } from '../connection/ack-timeout.ts'
+import { problemOfForward, problemOfSubscription, type ForwardRule, type SubscriptionRule } from '../rules/rules.ts'
 
 export interface BridgeSettings {
   readonly name: string

@@ -1,6 +1,6 @@
 // Rules of a bridge: which messages are forwarded, with which topics.
 
-import { hasWildcard, parseTopicFilter, type QoS, type RetainHandling } from '../protocol/index.ts'
+import { hasWildcard, parseTopicFilter, type QoS, type RetainHandling } from '../../protocol/index.ts'
 import type { Mapping } from './topic-mapping.ts'
 
 /** Messages published here that match `localFilter` are sent to the remote broker. */

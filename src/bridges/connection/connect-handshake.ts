@@ -16,14 +16,14 @@ import {
   type DisconnectPacket,
   type Packet,
   type ProtocolVersion,
-} from '../protocol/index.ts'
+} from '../../protocol/index.ts'
 import { connectRemote, disconnectPacket, isUnknownVersion } from './connect-packets.ts'
 import type { NegotiatedVersion, VersionNegotiation } from './version-negotiation.ts'
-import { nameIn, isNameAnnouncement } from './loop-marker.ts'
+import { nameIn, isNameAnnouncement } from '../rules/loop-marker.ts'
 import type { PacketLink } from './packet-link.ts'
-import type { BridgeSettings } from './settings.ts'
-import type { BridgeEvent } from './status.ts'
-import type { LocalBroker } from './bridge-dependencies.ts'
+import type { BridgeSettings } from '../model/settings.ts'
+import type { BridgeEvent } from '../model/status.ts'
+import type { LocalBroker } from '../model/bridge-dependencies.ts'
 
 /** Godwit sends its name before it responds to PINGREQ: after this silence there is none. */
 export const nameWaitMs = 2_000
