@@ -10,7 +10,7 @@ import {
   type PacketDecoder,
   type Topic,
 } from '../../src/protocol/index.ts'
-import { maxFilters } from '../../src/protocol/read-subscription-packets.ts'
+import { maxFilters } from '../../src/protocol/packets/read-subscription-packets.ts'
 import { bytes, frame } from './bytes.ts'
 import { decoderFor, drain, encode, faultOf, freshDecoder, smallConnect } from './decoding.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { variableIntegerBytes } from '../../src/protocol/byte-sink.ts'
+import { variableIntegerBytes } from '../../src/protocol/bytes/byte-sink.ts'
 
 test('a variable byte integer takes one to four bytes', () => {
   const limits = [0, 127, 128, 16_383, 16_384, 2_097_151, 2_097_152, 268_435_455]

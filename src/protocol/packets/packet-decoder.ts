@@ -7,17 +7,17 @@
 // When `next` has returned `undefined`, only the returned packets refer to the chunks: the rest of the last chunk has been copied
 // into `partial`. That grows with the bytes that have arrived, not with the announced length.
 
-import { variableIntegerBytes } from './byte-sink.ts'
-import { ByteReader } from './byte-reader.ts'
+import { variableIntegerBytes } from '../bytes/byte-sink.ts'
+import { ByteReader } from '../bytes/byte-reader.ts'
 import { maxConnectBytes, type PacketLimits } from './packet-limits.ts'
 import { ackTypeOf, checkConnectFlags, checkFirstByte, packetTypeOf, packetTypes, type Role } from './packet-types.ts'
 import { AckPacket, type ConnectPacket, type DisconnectPacket, type Packet, type ProtocolVersion } from './packets.ts'
-import { ProtocolError } from './protocol-error.ts'
+import { ProtocolError } from '../reasons/protocol-error.ts'
 import { readConnect, readProtocolLevel } from './read-connect.ts'
 import { readAck, readAuth, readConnack, readDisconnect } from './read-control-packets.ts'
 import { LastProperties, readPublish, type PublishContext } from './read-publish.ts'
 import { readSuback, readSubscribe, readUnsuback, readUnsubscribe } from './read-subscription-packets.ts'
-import { reasonCodes } from './reason-codes.ts'
+import { reasonCodes } from '../reasons/reason-codes.ts'
 import {
   checkTopicBytes,
   checkTopicLevels,
@@ -25,7 +25,7 @@ import {
   readTopic,
   type Topic,
   type TopicTable,
-} from './topic-table.ts'
+} from '../topics/topic-table.ts'
 
 export interface PacketDecoderOptions extends PacketLimits {
   /** `server`: decodes packets of clients, CONNECT first. `client`: decodes packets of servers, in `version`. */

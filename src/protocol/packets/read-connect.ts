@@ -1,12 +1,12 @@
 // Decodes CONNECT (section 3.1).
 
-import type { ByteReader } from './byte-reader.ts'
+import type { ByteReader } from '../bytes/byte-reader.ts'
 import type { PacketLimits } from './packet-limits.ts'
 import type { ConnectPacket, ProtocolVersion, QoS, Will } from './packets.ts'
-import { ProtocolError } from './protocol-error.ts'
-import { readProperties } from './read-properties.ts'
-import { countLevels } from './topic-names.ts'
-import { checkTopicBytes, checkTopicLevels, checkTopicName } from './topic-table.ts'
+import { ProtocolError } from '../reasons/protocol-error.ts'
+import { readProperties } from '../properties/read-properties.ts'
+import { countLevels } from '../topics/topic-names.ts'
+import { checkTopicBytes, checkTopicLevels, checkTopicName } from '../topics/topic-table.ts'
 
 /** The highest bit of the level is not a part of it: with this bit, mosquitto recognizes bridges. */
 export const bridgeBit = 0x80

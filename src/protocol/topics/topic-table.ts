@@ -10,9 +10,9 @@
 // makes a new object. Probes are bounded too: topics with equal hashes, also on purpose, replace each other and cost as much as
 // unknown topics.
 
-import { ProtocolError } from './protocol-error.ts'
-import { copyBytes } from './copy-bytes.ts'
-import { decodeText } from './text.ts'
+import { ProtocolError } from '../reasons/protocol-error.ts'
+import { copyBytes } from '../bytes/copy-bytes.ts'
+import { decodeText } from '../bytes/text.ts'
 import { countLevels, delayedTopicPrefix, parseTopicName, type TopicName } from './topic-names.ts'
 
 /** Data of a router about a topic, stored with the topic so that no look-up is needed. This module does not use it. */

@@ -1,6 +1,6 @@
 // Decodes strict UTF-8. The decoder of Node replaces invalid bytes, but the standard requires that the packet is rejected.
 
-import { ProtocolError } from './protocol-error.ts'
+import { ProtocolError } from '../reasons/protocol-error.ts'
 
 /**
  * Returns the text in `bytes[start, end)`. Throws `malformedPacket` for overlong forms, surrogates, characters above U+10FFFF

@@ -1,6 +1,6 @@
 // Writes the property section of an MQTT 5.0 packet (section 2.2.2), as described by the table in `property-table.ts`.
 
-import { ByteCounter, type ByteSink } from './byte-sink.ts'
+import { ByteCounter, type ByteSink } from '../bytes/byte-sink.ts'
 import { rulesByHolder, type PropertyHolder, type PropertyRule, type PropertyValue } from './property-table.ts'
 import type { PropertiesOf } from './read-properties.ts'
 

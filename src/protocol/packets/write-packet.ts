@@ -1,7 +1,7 @@
 // Encodes every packet except PUBLISH (see `write-publish.ts`) into a buffer of the caller.
 
-import { assert } from './assert.ts'
-import { ByteCounter, ByteWriter, variableIntegerBytes, type ByteSink } from './byte-sink.ts'
+import { assert } from '../bytes/assert.ts'
+import { ByteCounter, ByteWriter, variableIntegerBytes, type ByteSink } from '../bytes/byte-sink.ts'
 import { firstByteOf } from './packet-types.ts'
 import type {
   AckPacket,
@@ -18,12 +18,12 @@ import type {
   UnsubscribePacket,
   Will,
 } from './packets.ts'
-import type { PropertyHolder } from './property-table.ts'
+import type { PropertyHolder } from '../properties/property-table.ts'
 import { bridgeBit, connectFlagBits } from './read-connect.ts'
-import type { PropertiesOf } from './read-properties.ts'
+import type { PropertiesOf } from '../properties/read-properties.ts'
 import { subscriptionOptionBits } from './read-subscription-packets.ts'
-import { reasonCodes } from './reason-codes.ts'
-import { measureProperties, writeProperties } from './write-properties.ts'
+import { reasonCodes } from '../reasons/reason-codes.ts'
+import { measureProperties, writeProperties } from '../properties/write-properties.ts'
 
 /** Returns the number of bytes that `writePacket` will write. */
 export function measurePacket(packet: ControlPacket, version: ProtocolVersion): number {

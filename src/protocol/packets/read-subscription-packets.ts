@@ -1,6 +1,6 @@
 // Decodes SUBSCRIBE, SUBACK, UNSUBSCRIBE and UNSUBACK (sections 3.8 to 3.11).
 
-import type { ByteReader } from './byte-reader.ts'
+import type { ByteReader } from '../bytes/byte-reader.ts'
 import type { PacketLimits } from './packet-limits.ts'
 import type {
   PacketId,
@@ -13,10 +13,10 @@ import type {
   UnsubackPacket,
   UnsubscribePacket,
 } from './packets.ts'
-import { ProtocolError } from './protocol-error.ts'
-import { readProperties } from './read-properties.ts'
+import { ProtocolError } from '../reasons/protocol-error.ts'
+import { readProperties } from '../properties/read-properties.ts'
 import { checkReason } from './reason-rules.ts'
-import { parseTopicFilter, splitSharedFilter, type TopicFilter } from './topic-names.ts'
+import { parseTopicFilter, splitSharedFilter, type TopicFilter } from '../topics/topic-names.ts'
 
 /** Bits of the subscription options (section 3.8.3.1 of 5.0); before 5.0 only the QoS. */
 export const subscriptionOptionBits = {

@@ -1,8 +1,8 @@
 // The reason codes that each packet may have (MQTT 5.0, table 2-6), and the return codes of earlier versions.
 
 import type { ProtocolVersion } from './packets.ts'
-import { ProtocolError } from './protocol-error.ts'
-import { reasonCodes, returnCodes, type ReasonCode, type ReasonName } from './reason-codes.ts'
+import { ProtocolError } from '../reasons/protocol-error.ts'
+import { reasonCodes, returnCodes, type ReasonCode, type ReasonName } from '../reasons/reason-codes.ts'
 
 /** Packets with a reason code. */
 export type ReasonHolder =

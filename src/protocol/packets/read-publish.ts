@@ -1,14 +1,14 @@
 // Decodes PUBLISH (section 3.3) in place. Every message takes this path, so it allocates only the packet.
 
-import { ByteReader } from './byte-reader.ts'
-import { copyBytes } from './copy-bytes.ts'
+import { ByteReader } from '../bytes/byte-reader.ts'
+import { copyBytes } from '../bytes/copy-bytes.ts'
 import type { PacketLimits } from './packet-limits.ts'
 import { publishFlagsOf, type Role } from './packet-types.ts'
 import { PublishPacket, type ProtocolVersion } from './packets.ts'
-import { ProtocolError } from './protocol-error.ts'
-import type { PublishProperties } from './properties.ts'
-import { readProperties } from './read-properties.ts'
-import { equalsBytes, type Topic } from './topic-table.ts'
+import { ProtocolError } from '../reasons/protocol-error.ts'
+import type { PublishProperties } from '../properties/properties.ts'
+import { readProperties } from '../properties/read-properties.ts'
+import { equalsBytes, type Topic } from '../topics/topic-table.ts'
 
 /** Properties of the connection that decoding a PUBLISH needs. */
 export interface PublishContext {

@@ -1,7 +1,7 @@
 // The definitions of the properties of MQTT 5.0 (table 2-4), which decoding and encoding both use.
 
-import { failedAssertion } from './assert.ts'
-import type { ReasonName } from './reason-codes.ts'
+import { failedAssertion } from '../bytes/assert.ts'
+import type { ReasonName } from '../reasons/reason-codes.ts'
 
 /** The place of properties: a packet, or the will of a CONNECT. */
 export type PropertyHolder =

@@ -1,14 +1,14 @@
 // Decodes the small packets: CONNACK, the four acknowledgements, DISCONNECT and AUTH
 // (sections 3.2, 3.4 to 3.7, 3.14, 3.15).
 
-import type { ByteReader } from './byte-reader.ts'
+import type { ByteReader } from '../bytes/byte-reader.ts'
 import type { PacketLimits } from './packet-limits.ts'
 import { AckPacket } from './packets.ts'
 import type { AckType, AuthPacket, ConnackPacket, DisconnectPacket, ProtocolVersion } from './packets.ts'
-import { ProtocolError } from './protocol-error.ts'
-import { readProperties } from './read-properties.ts'
+import { ProtocolError } from '../reasons/protocol-error.ts'
+import { readProperties } from '../properties/read-properties.ts'
 import { readPacketId } from './read-subscription-packets.ts'
-import { reasonCodes } from './reason-codes.ts'
+import { reasonCodes } from '../reasons/reason-codes.ts'
 import { checkReason } from './reason-rules.ts'
 
 /** Throws `ProtocolError`. */

@@ -3,13 +3,13 @@
 //
 //   5.0 property section:  | length | the receiver's own | the message's: encoded once, copied to each |
 
-import { ByteWriter, variableIntegerBytes, writeVariableInteger } from './byte-sink.ts'
+import { ByteWriter, variableIntegerBytes, writeVariableInteger } from '../bytes/byte-sink.ts'
 import { packetTypes, publishFlagBits } from './packet-types.ts'
 import type { PacketId, ProtocolVersion, QoS } from './packets.ts'
-import type { MessageProperties } from './properties.ts'
-import { identifierOf } from './property-table.ts'
-import type { Topic } from './topic-table.ts'
-import { measureProperties, writePropertyFields } from './write-properties.ts'
+import type { MessageProperties } from '../properties/properties.ts'
+import { identifierOf } from '../properties/property-table.ts'
+import type { Topic } from '../topics/topic-table.ts'
+import { measureProperties, writePropertyFields } from '../properties/write-properties.ts'
 
 export interface PublishFields {
   topic: Topic

@@ -1,6 +1,6 @@
 // A cursor over the body of one packet. Reading beyond its end is an error of the peer.
 
-import { ProtocolError } from './protocol-error.ts'
+import { ProtocolError } from '../reasons/protocol-error.ts'
 import { decodeText } from './text.ts'
 
 export class ByteReader {

@@ -13,10 +13,10 @@ import type {
   SubscribeProperties,
   UnsubscribeProperties,
   WillProperties,
-} from './properties.ts'
-import type { ReasonCode } from './reason-codes.ts'
-import type { Topic } from './topic-table.ts'
-import type { TopicFilter, TopicName } from './topic-names.ts'
+} from '../properties/properties.ts'
+import type { ReasonCode } from '../reasons/reason-codes.ts'
+import type { Topic } from '../topics/topic-table.ts'
+import type { TopicFilter, TopicName } from '../topics/topic-names.ts'
 
 /** The protocol level of CONNECT: 3 is MQTT 3.1 (MQIsdp), 4 is 3.1.1, 5 is 5.0. */
 export type ProtocolVersion = 3 | 4 | 5

@@ -1,7 +1,7 @@
 // Converts reason codes to text for logs, alarms and states.
 
 import type { ProtocolVersion } from './packets.ts'
-import { reasonCodes, returnCodes } from './reason-codes.ts'
+import { reasonCodes, returnCodes } from '../reasons/reason-codes.ts'
 
 const maxReasonCharacters = 200
 

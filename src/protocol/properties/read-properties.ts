@@ -1,6 +1,6 @@
 // Decodes the property section of a 5.0 packet (section 2.2.2), as described by the table in `property-table.ts`.
 
-import type { ByteReader } from './byte-reader.ts'
+import type { ByteReader } from '../bytes/byte-reader.ts'
 import type {
   AckProperties,
   AuthProperties,
@@ -12,9 +12,9 @@ import type {
   UnsubscribeProperties,
   WillProperties,
 } from './properties.ts'
-import { ProtocolError } from './protocol-error.ts'
+import { ProtocolError } from '../reasons/protocol-error.ts'
 import { rulesByHolder, type PropertyHolder, type PropertyRule, type PropertyValue } from './property-table.ts'
-import { parseTopicName } from './topic-names.ts'
+import { parseTopicName } from '../topics/topic-names.ts'
 
 /** The type of the properties of each holder. */
 export interface PropertiesOf {

@@ -1,8 +1,8 @@
 // The fixed header (section 2.2 of 3.1.1, 2.1 of 5.0): packet types and their flags, and which side accepts which type.
 
 import type { AckType, ProtocolVersion, QoS } from './packets.ts'
-import { ProtocolError } from './protocol-error.ts'
-import type { ReasonName } from './reason-codes.ts'
+import { ProtocolError } from '../reasons/protocol-error.ts'
+import type { ReasonName } from '../reasons/reason-codes.ts'
 
 /** Packet types, as in the high half of the first byte. */
 export const packetTypes = {
