@@ -10,7 +10,6 @@ import {
   type ProtocolVersion,
   type QoS,
 } from '../../protocol/index.ts'
-import type { RemoteLimits } from '../transfer/forwarding.ts'
 import type { BridgeSettings } from '../model/settings.ts'
 import type { LocalBroker } from '../model/bridge-dependencies.ts'
 
@@ -90,6 +89,14 @@ export function defaultInFlightOf(version: ProtocolVersion): number {
 
 export function lowerQoS(one: QoS, other: QoS): QoS {
   return one < other ? one : other
+}
+
+/** Limits that the remote broker has sent. */
+export interface RemoteLimits {
+  readonly receiveMaximum: number
+  readonly maximumPacketBytes: number
+  readonly maximumQoS: QoS
+  readonly retainAvailable: boolean
 }
 
 export function limitsOf(

@@ -1,7 +1,8 @@
 // Checks an open connection: the remote broker must send packets, and acknowledge messages.
 
 import { KeepAlive } from './keep-alive.ts'
-import { type AckTimeout, type AckProgress, AckMonitor } from './ack-timeout.ts'
+import type { AckTimeout } from '../model/settings.ts'
+import { type AckProgress, AckMonitor } from './ack-timeout.ts'
 
 export interface ConnectionState extends AckProgress {
   /** Reading is paused, so no packet can arrive. */

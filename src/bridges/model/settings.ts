@@ -12,7 +12,6 @@ import {
   type UserProperties,
   type Will,
 } from '../../protocol/index.ts'
-import type { AckTimeout } from '../connection/ack-timeout.ts'
 import { problemOfForward, problemOfSubscription, type ForwardRule, type SubscriptionRule } from '../rules/rules.ts'
 
 export interface BridgeSettings {
@@ -69,6 +68,14 @@ export interface BridgeSettings {
   readonly brokerId: string
   /** Plain data that only the connector reads. */
   readonly link: object
+}
+
+/** Timeout of a remote broker that is connected but does not acknowledge. */
+export interface AckTimeout {
+  /** Maximum time for an acknowledgement while none arrives at all. */
+  readonly waitMs: number
+  /** Minimum time between two reconnects for this reason. */
+  readonly intervalMs: number
 }
 
 /** Default if only one of the two is set. */

@@ -24,6 +24,7 @@ import {
 import { publishedQoSOf } from '../../core/index.ts'
 import type { ForwardSlots } from './forward-slots.ts'
 import type { LoopMarker } from '../rules/loop-marker.ts'
+import type { RemoteLimits } from '../connection/connect-packets.ts'
 import type { PacketLink } from '../connection/packet-link.ts'
 import type { RejectedMessages } from './rejected-messages.ts'
 import type { Part, TopicRules } from '../rules/topic-rules.ts'
@@ -37,14 +38,6 @@ const firstError = 0x80
 
 /** The packet that the remote broker must send next for a part. */
 const owes = { nothing: 0, puback: 1, pubrec: 2, release: 3, pubcomp: 4 } as const
-
-/** Limits that the remote broker has sent. */
-export interface RemoteLimits {
-  readonly receiveMaximum: number
-  readonly maximumPacketBytes: number
-  readonly maximumQoS: QoS
-  readonly retainAvailable: boolean
-}
 
 export interface ForwardingCallbacks {
   /** Messages cannot continue: the bridge reconnects after a pause, and they are sent again. */
