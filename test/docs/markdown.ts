@@ -1,4 +1,4 @@
-// Reads the Markdown files of the repository: their links, their headings, the paths that they name.
+// Reads the Markdown files of the repository: their links, headings and line widths, and the paths that they name.
 
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
@@ -34,6 +34,13 @@ export function proseLines(text: string): string[] {
     if (isFence) isCode = !isCode
     return isFence || isCode ? '' : line
   })
+}
+
+/** Returns the lines of prose with more than `maxWidth` characters. Rows of tables are not checked. */
+export function findWideLines(file: string, text: string, maxWidth: number): Finding[] {
+  return proseLines(text).flatMap((line, index) =>
+    line.length <= maxWidth || line.startsWith('|') ? [] : [{ file, line: index + 1, text: line }],
+  )
 }
 
 /** Returns the links of `file` whose file or heading does not exist. Links to other hosts are not followed. */
