@@ -18,7 +18,7 @@ import {
 import { ConnectionLimit, ConnectionRate, denyAddresses } from '../transports/index.ts'
 import { BridgeManager } from './bridges/bridge-manager.ts'
 import { GatewayManager } from './gateways/gateway-manager.ts'
-import { keptFacts } from './gateways/kept-facts.ts'
+import { keptFacts } from './gateways/stored-facts.ts'
 import { publicationOf } from './observe/client-events.ts'
 import { AutoSubscriber } from './runtime/auto-subscriber.ts'
 import { Clock } from './runtime/clock.ts'

@@ -3,7 +3,7 @@
 
 import { Deadlines } from '../../core/index.ts'
 import { type GatewayDependencies, type PeerAddress, peerKey } from '../gateway.ts'
-import { RememberedReplies } from './remembered-replies.ts'
+import { RememberedReplies } from './reply-cache.ts'
 import { coapTypes, type CoapMessage, type CoapType, writeMessage } from './message.ts'
 
 /** EXCHANGE_LIFETIME and NON_LIFETIME [4.8.2]. */

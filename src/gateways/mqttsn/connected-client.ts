@@ -2,8 +2,8 @@
 
 import type { TopicTable } from '../../protocol/index.ts'
 import type { GatewayCounters, GatewayDependencies, MqttConnection, PeerAddress } from '../gateway.ts'
-import type { KeptMessages } from './kept-messages.ts'
-import { forgetTopicIds, messageStore } from './kept-sessions.ts'
+import type { KeptMessages } from './stored-messages.ts'
+import { forgetTopicIds, messageStore } from './stored-sessions.ts'
 import type { WirelessNode } from './codec/packets.ts'
 import type { MqttSnSettings } from './settings.ts'
 import { SnClient } from './sn-client.ts'

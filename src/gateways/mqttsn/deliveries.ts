@@ -9,7 +9,7 @@
 // connection, and keeps the others in the session.
 
 import type { AckType, PacketId, PublishPacket, QoS } from '../../protocol/index.ts'
-import type { KeptMessage, KeptMessages } from './kept-messages.ts'
+import type { KeptMessage, KeptMessages } from './stored-messages.ts'
 import { returnCodes, shortTopicId, topicKinds, type SnRequest, type TopicKind } from './codec/packets.ts'
 import type { SnClientDependencies } from './sn-client-dependencies.ts'
 import type { TopicIds } from './topic-ids.ts'

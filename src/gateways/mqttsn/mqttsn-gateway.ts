@@ -19,7 +19,7 @@ import {
   publishFieldsOf,
 } from '../gateway.ts'
 import { ConnectedClient, type ConnectedClientDependencies, type Peer } from './connected-client.ts'
-import { forgetTopicIds, keepSleep, readKeptSessions, topicIdStore } from './kept-sessions.ts'
+import { forgetTopicIds, keepSleep, readKeptSessions, topicIdStore } from './stored-sessions.ts'
 import { returnCodes, shortTopicName, topicKinds, type SnRequest, type WirelessNode } from './codec/packets.ts'
 import { readPacket, unwrapForwarded } from './codec/read-packet.ts'
 import { type SnCodec, sn1Codec } from './codec/sn-codec.ts'

@@ -2,7 +2,7 @@
 
 import { parseTopicName, TopicTable, type Will } from '../../protocol/index.ts'
 import type { GatewayPublication } from '../gateway.ts'
-import type { StoredWill } from './kept-sessions.ts'
+import type { StoredWill } from './stored-sessions.ts'
 import type { SnFlags, SnRequest } from './codec/packets.ts'
 
 /** Packet identifier of the will when it is published: it is the last packet of the connection, so it is in use by no other. */

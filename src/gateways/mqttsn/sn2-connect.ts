@@ -1,7 +1,7 @@
 // Checks the options of a CONNECT of MQTT-SN 2.0 [3.1].
 
 import { reasonCodes } from '../../protocol/index.ts'
-import type { StoredWill } from './kept-sessions.ts'
+import type { StoredWill } from './stored-sessions.ts'
 import type { ConnectOptions, SnRequest } from './codec/packets.ts'
 import type { PredefinedTopics } from './topic-ids.ts'
 import { sn2ReasonCodes } from './codec/sn2-packet-types.ts'

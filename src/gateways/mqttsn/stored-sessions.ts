@@ -5,7 +5,7 @@
 //   <client id> NUL q <n>    a message of QoS 0 that waits while it sleeps
 
 import type { GatewayDependencies, PeerAddress } from '../gateway.ts'
-import { type KeptMessage, KeptMessages } from './kept-messages.ts'
+import { type KeptMessage, KeptMessages } from './stored-messages.ts'
 import type { SnFlags, SnRequest } from './codec/packets.ts'
 import type { PredefinedTopics, TopicIdStore } from './topic-ids.ts'
 import { TopicIds } from './topic-ids.ts'

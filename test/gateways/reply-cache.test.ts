@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { RememberedReplies } from '../../src/gateways/coap/remembered-replies.ts'
+import { RememberedReplies } from '../../src/gateways/coap/reply-cache.ts'
 
 const lifetimeMs = 247_000
 const maxReplies = 65_536
