@@ -25,15 +25,15 @@ export interface PeerAddress {
   /** Address as text, without brackets. */
   readonly address: string
   readonly port: number
-  /** Over DTLS. */
+  /** DTLS association; undefined: without DTLS. */
   readonly secure?: SecurePeer | undefined
 }
 
-/** The association of a datagram. Two associations may have the same address and port only one after the other. */
+/** The DTLS association of a datagram. At one time, an address and port have one association; a later one replaces it. */
 export interface SecurePeer {
   /** Unique for the association. */
   readonly id: string
-  /** The same for each association of the device; undefined: it has shown no credentials. */
+  /** The same for each association of the device; undefined: the device has no credentials. */
   readonly identity: string | undefined
   readonly credentials: StreamCredentials
 }
@@ -47,16 +47,16 @@ export function isSamePeer(one: PeerAddress | undefined, other: PeerAddress): bo
   return one?.address === other.address && one.port === other.port && one.secure?.id === other.secure?.id
 }
 
-/** The peer as it is stored across a restart, which ends its association: the device returns with the same identity. */
-export function keptPeer({ address, port, secure }: PeerAddress): PeerAddress {
+/** Returns the peer as it is stored. A restart ends its DTLS association: the device returns with the same identity. */
+export function storedPeer({ address, port, secure }: PeerAddress): PeerAddress {
   if (secure === undefined) return { address, port }
   const { identity, credentials } = secure
   const proven = { certificate: undefined, pskIdentity: credentials.pskIdentity }
   return { address, port, secure: { id: '', identity, credentials: proven } }
 }
 
-/** Returns whether a datagram from another address may be of the device that is known at `known` [F3]. */
-export function mayBeSameDevice(known: PeerAddress, peer: PeerAddress): boolean {
+/** Returns whether `peer` may be a new address of the device whose last address is `known` [F3]. */
+export function canBeSameDevice(known: PeerAddress, peer: PeerAddress): boolean {
   const [before, now] = [known.secure?.identity, peer.secure?.identity]
   return before === undefined && now === undefined ? known.address === peer.address : before === now
 }
@@ -68,10 +68,10 @@ export interface MqttConnection {
   publish(fields: PublishFields): void
   /** Bytes that the broker has not read: above `maxUnsentBytes` a gateway refuses publications. */
   readonly unsentBytes: number
-  /** Stops reading from the broker until `resume`: it sees a slow client. */
+  /** Stops reading from the broker until `resume`; for the broker, the client is slow. */
   pause(): void
   resume(): void
-  /** The properties of the client for lists have changed. The session may belong to another shard, which has a copy of them. */
+  /** Called when properties of the client that lists show have changed. If its session belongs to another shard, that shard has a copy. */
   noteClientChanged(): void
   /** Sends a last packet, if any, and closes. No callback follows. */
   end(goodbye: ControlPacket | undefined): void
@@ -81,11 +81,11 @@ export interface MqttConnectionCallbacks {
   handlePacket(packet: Packet): void
   /** The broker has read: `unsentBytes` has decreased. */
   handleWritten?(): void
-  /** The broker has closed it. */
+  /** The broker has closed the connection. */
   handleClosed(): void
 }
 
-/** Backpressure of the broker (a rate limit, a failing disk, short memory) affects the gateway client here. */
+/** Limit of `unsentBytes`. It is reached when the broker stops reading: a rate limit, a failing disk, little memory. */
 export const maxUnsentBytes = 1_048_576
 
 export interface GatewayPublication {
@@ -147,28 +147,29 @@ export function newGatewayCounters(): GatewayCounters {
 
 export interface GatewayDependencies {
   nowMs(): number
-  /** From 0 up to 1, for times and numbers that need not be secret. */
+  /** Returns a number from 0 up to 1, for times and identifiers that need not be secret. */
   random(): number
-  /** Sends one datagram. It may be lost. Not for streams. */
+  /** Sends one datagram, which may be lost. Stream gateways do not use it. */
   send(bytes: Buffer, peer: PeerAddress): void
-  /** Returns false if the node has the maximum of connections. */
+  /** Returns false if a connection limit or the limit of new connections per second is reached. */
   hasSpace(): boolean
   /** `client`: state beyond the session, for lists; the protocol changes it. */
   openMqtt(peer: PeerAddress, callbacks: MqttConnectionCallbacks, client?: GatewayClient): MqttConnection
-  /** `tick` must be called at this time, which replaces the earlier one. Infinity: never. */
+  /** Sets the time at which `tick` is called, instead of the earlier one. Infinity: never. */
   wakeAt(timeMs: number): void
-  /** Limits per address, for all sockets of the listener together. Not used for streams. */
+  /** Limits per address, for all sockets of the listener together. Stream gateways do not use them. */
   readonly addresses: AddressLimits
   /** This shard, and the number of shards. */
   readonly place: ShardPlace
-  /** Passes a datagram to the shard of its client. It may be lost. */
+  /** Passes a datagram, which may be lost, to the shard of its client. */
   forward(shard: number, bytes: Buffer, peer: PeerAddress): void
   /**
-   * Stores a value across restarts, by a name within this listener; undefined deletes it. It is durable when a later
-   * `whenKept` calls back, which never happens if the disk fails.
+   * Stores a value across restarts, by a name within this listener; undefined deletes it. The value is durable when a later
+   * `whenDurable` calls back.
    */
-  keep(name: string, value: string | undefined): void
-  whenKept(done: () => void): void
+  storeValue(name: string, value: string | undefined): void
+  /** Calls back when all values stored so far are durable. Never, if the disk fails. */
+  whenDurable(done: () => void): void
   readonly counters: GatewayCounters
 }
 
@@ -183,9 +184,9 @@ export type GatewayRequest =
       readonly payload: Uint8Array
       readonly timeoutMs: number
     }
-  /** The last response to a command. */
+  /** Returns the last response to a command. */
   | { readonly kind: 'lwm2m-lookup'; readonly path: string; readonly action: string }
-  /** `command`: as over MQTT. */
+  /** `command`: as in the payload of an MQTT command. */
   | { readonly kind: 'lwm2m-command'; readonly command: Readonly<Record<string, unknown>> }
 
 export type GatewayResponse =
@@ -209,21 +210,21 @@ export interface GatewayProtocol {
   tick(): void
   /** Number of connected clients. */
   readonly clients: number
-  /** Sends a request of the API to one client. Undefined: there is no such client here. */
+  /** Sends a request of the API to one client. Undefined: the listener on this shard has no such client. */
   request?(clientId: string, request: GatewayRequest): Promise<GatewayResponse> | undefined
   /** Called before the first datagram, with the stored values by name. */
-  restore?(kept: ReadonlyMap<string, string>): void
+  restore?(stored: ReadonlyMap<string, string>): void
   /** Ends all connections. Stored values remain. */
   close(): void
 }
 
-/** Over UDP. */
+/** A gateway over UDP. */
 export interface DatagramGateway extends GatewayProtocol {
-  /** `isForwarded`: another shard has passed it on. */
+  /** `isForwarded`: another shard received the datagram and passed it to this shard. */
   handleDatagram(bytes: Buffer, peer: PeerAddress, isForwarded?: boolean): void
 }
 
-/** Over TCP or TLS. */
+/** A gateway over TCP or TLS. */
 export interface StreamGateway extends GatewayProtocol {
   accept(stream: GatewayStream): GatewayStreamCallbacks
 }
@@ -232,7 +233,7 @@ export interface StreamGateway extends GatewayProtocol {
 export interface GatewayStream {
   readonly peer: PeerAddress
   write(bytes: Buffer): void
-  /** Bytes that the system has not accepted yet. */
+  /** Bytes that the operating system has not accepted yet. */
   readonly unsentBytes: number
   pause(): void
   resume(): void

@@ -18,7 +18,7 @@ import {
 import { ConnectionLimit, ConnectionRate, denyAddresses } from '../transports/index.ts'
 import { BridgeManager } from './bridges/bridge-manager.ts'
 import { GatewayManager } from './gateways/gateway-manager.ts'
-import { keptFacts } from './gateways/stored-facts.ts'
+import { storedFacts } from './gateways/stored-facts.ts'
 import { publicationOf } from './observe/client-events.ts'
 import { AutoSubscriber } from './runtime/auto-subscriber.ts'
 import { Clock } from './runtime/clock.ts'
@@ -185,7 +185,7 @@ function gatewaysOf(
     openListener: (listener, accept) => listenerFactoryOf(listenerLimits, { accept, storedKey }).open(listener),
     storedKey,
     connections: listenerLimits.connections,
-    ...keptFacts(running, store),
+    ...storedFacts(running, store),
     raiseAlarm,
     endAlarm,
     fail,

@@ -31,7 +31,7 @@ export class GatewayStage {
   }[] = []
   readonly forwarded: { readonly shard: number; readonly bytes: Buffer; readonly peer: PeerAddress }[] = []
   /** The state that survives a restart. */
-  readonly kept = new Map<string, string>()
+  readonly stored = new Map<string, string>()
   onAcknowledge: MqttConnection['acknowledge'] = () => {}
   readonly dependencies: GatewayDependencies
 
@@ -48,11 +48,11 @@ export class GatewayStage {
       addresses: new AddressLimits(),
       place: this.place,
       forward: (shard, bytes, peer) => void this.forwarded.push({ shard, bytes, peer }),
-      keep: (name, value) => {
-        if (value === undefined) this.kept.delete(name)
-        else this.kept.set(name, value)
+      storeValue: (name, value) => {
+        if (value === undefined) this.stored.delete(name)
+        else this.stored.set(name, value)
       },
-      whenKept: (done) => done(),
+      whenDurable: (done) => done(),
       counters: newGatewayCounters(),
     }
   }

@@ -91,8 +91,8 @@ export class Lwm2mStage extends GatewayStage {
     this.gateway.close()
     const stage = new Lwm2mStage({}, place)
     stage.nowMs = this.nowMs
-    for (const [name, value] of this.kept) stage.kept.set(name, value)
-    stage.gateway.restore(new Map(stage.kept))
+    for (const [name, value] of this.stored) stage.stored.set(name, value)
+    stage.gateway.restore(new Map(stage.stored))
     stage.acceptAll()
     return stage
   }

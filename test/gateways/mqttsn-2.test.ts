@@ -304,7 +304,7 @@ describe('[2.0: 3.11, 3.13, 3.15] pings, sleep and the end', () => {
     stage.receive(0x13, 1, 0, 40, 0, 1, 0, 0)
     stage.gateway.close()
     const restarted = new Stage()
-    restarted.gateway.restore(new Map(stage.kept))
+    restarted.gateway.restore(new Map(stage.stored))
     const [connect] = restarted.mqtt.packets
     assert.ok(connect?.type === 'connect')
     assert.deepEqual([connect.cleanStart, connect.properties?.sessionExpiryIntervalSeconds], [false, 3_600])

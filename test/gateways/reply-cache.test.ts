@@ -2,13 +2,13 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { RememberedReplies } from '../../src/gateways/coap/reply-cache.ts'
+import { ReplyCache } from '../../src/gateways/coap/reply-cache.ts'
 
 const lifetimeMs = 247_000
 const maxReplies = 65_536
 
 test('[F4] a message ID of a peer is known until its lifetime ends, and that of another peer is another one', () => {
-  const replies = new RememberedReplies()
+  const replies = new ReplyCache()
   const begin = (peer: string, nowMs: number) => replies.begin(peer, 7, { nowMs, lifetimeMs })
   assert.equal(begin('a', 0), 'new')
   assert.equal(begin('b', 1), 'new')
@@ -23,7 +23,7 @@ test('[F4] a message ID of a peer is known until its lifetime ends, and that of 
 })
 
 test('[F4] a short lifetime after a long one ends in time, and its slot is not that of the next request', () => {
-  const replies = new RememberedReplies()
+  const replies = new ReplyCache()
   assert.equal(replies.begin('long', 1, { nowMs: 0, lifetimeMs: 100 }), 'new')
   assert.equal(replies.begin('short', 1, { nowMs: 0, lifetimeMs: 10 }), 'new')
   assert.equal(replies.begin('short', 1, { nowMs: 20, lifetimeMs: 1_000 }), 'new')
@@ -35,7 +35,7 @@ test('[F4] a short lifetime after a long one ends in time, and its slot is not t
 })
 
 test('[F8] above 65,536 requests or 16 MiB of responses, the oldest are removed', () => {
-  const replies = new RememberedReplies()
+  const replies = new ReplyCache()
   const times = { nowMs: 0, lifetimeMs }
   for (let count = 0; count <= maxReplies; count++) replies.begin(`peer ${count % 300}`, count % maxReplies, times)
   assert.equal(replies.begin('peer 1', 1, times), undefined)

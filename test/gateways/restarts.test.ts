@@ -37,8 +37,8 @@ class Stage extends GatewayStage {
   next(nowMs = this.nowMs): Stage {
     const stage = new Stage()
     stage.nowMs = nowMs
-    for (const [name, value] of this.kept) stage.kept.set(name, value)
-    stage.gateway.restore(new Map(this.kept))
+    for (const [name, value] of this.stored) stage.stored.set(name, value)
+    stage.gateway.restore(new Map(this.stored))
     return stage
   }
 
@@ -70,7 +70,7 @@ describe('[F1] MQTT-SN', () => {
     second.receive(0x18)
     second.receive(0x04, 0x04, 1, 0, 60, 'dev')
     second.acceptAll()
-    assert.deepEqual([...second.kept], [])
+    assert.deepEqual([...second.stored], [])
   })
 
   test('topic ids end with a clean session at the same address, too', () => {
@@ -78,7 +78,7 @@ describe('[F1] MQTT-SN', () => {
     stage.connected()
     stage.receive(0x04, 0x04, 1, 0, 60, 'dev')
     stage.acceptAll()
-    assert.deepEqual([...stage.kept.keys()], [])
+    assert.deepEqual([...stage.stored.keys()], [])
   })
 
   test('messages of QoS 0 for a sleeping client are sent after the restart, in order and once', () => {
@@ -98,7 +98,7 @@ describe('[F1] MQTT-SN', () => {
       ['one', 'two', 'three', 'four'],
     )
     assert.deepEqual(
-      [...third.kept.keys()].filter((name) => name.includes('\0q')),
+      [...third.stored.keys()].filter((name) => name.includes('\0q')),
       [],
     )
   })
@@ -113,10 +113,10 @@ describe('[F1] MQTT-SN', () => {
       stage.connected()
       stage.receive(0x18, 0, 60)
       stage.deliver('aa', 'one')
-      assert.equal([...stage.kept.keys()].filter((name) => name.includes('\0q')).length, 1)
+      assert.equal([...stage.stored.keys()].filter((name) => name.includes('\0q')).length, 1)
       end(stage)
       assert.deepEqual(
-        [...stage.kept.keys()].filter((name) => name.includes('\0q')),
+        [...stage.stored.keys()].filter((name) => name.includes('\0q')),
         [],
       )
     }
@@ -128,7 +128,7 @@ describe('[F1] MQTT-SN', () => {
     stage.acceptAll()
     stage.receive(0x0a, 0, 0, 0, 1, 'a/long/name')
     stage.receive(0x18, 0, 60)
-    assert.deepEqual([...stage.kept], [])
+    assert.deepEqual([...stage.stored], [])
   })
 
   test('a sleeping client has its connection again, with its session and its will', () => {
@@ -162,7 +162,7 @@ describe('[F1] MQTT-SN', () => {
     assert.deepEqual([will?.topic.name, will?.chunk.toString()], ['will/topic', 'gone'])
     assert.equal(second.gateway.clients, 0)
     assert.ok(
-      [...second.kept.keys()].every((name) => !name.endsWith('\0s')),
+      [...second.stored.keys()].every((name) => !name.endsWith('\0s')),
       'it does not sleep any more',
     )
   })
@@ -184,7 +184,7 @@ describe('[F1] MQTT-SN', () => {
     const stage = new Stage()
     stage.connected()
     const waiting: (() => void)[] = []
-    stage.dependencies.whenKept = (done) => void waiting.push(done)
+    stage.dependencies.whenDurable = (done) => void waiting.push(done)
     stage.receive(0x18, 0, 60)
     assert.deepEqual(stage.taken(), [])
     for (const done of waiting) done()

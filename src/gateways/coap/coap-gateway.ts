@@ -107,7 +107,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     const read = readMessage(bytes)
     if (read === undefined || !('message' in read)) {
       counters.dropped.malformed++
-      if (read?.type === coapTypes.con && this.#mayRespondToUnauthenticated(peer))
+      if (read?.type === coapTypes.con && this.#canRespondToUnauthenticated(peer))
         this.#exchanges.reset(read.messageId, peer)
       return
     }
@@ -118,7 +118,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
       this.#exchanges.handleAckOrReset(message, peer)
     else if (message.code === 0) {
       // A ping [4.3].
-      if (message.type === coapTypes.con && this.#mayRespondToUnauthenticated(peer))
+      if (message.type === coapTypes.con && this.#canRespondToUnauthenticated(peer))
         this.#exchanges.reset(message.messageId, peer)
     } else if (message.code >> 5 === 0) this.#handleRequest({ request: message, peer, bytes: bytes.length })
     else this.#handleResponse(message, peer)
@@ -206,7 +206,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     const isExpected = this.#requests.handleResponse(message, peer)
     if (message.type !== coapTypes.con) return
     if (isExpected) this.#exchanges.acknowledge(message.messageId, peer)
-    else if (this.#mayRespondToUnauthenticated(peer)) this.#exchanges.reset(message.messageId, peer)
+    else if (this.#canRespondToUnauthenticated(peer)) this.#exchanges.reset(message.messageId, peer)
   }
 
   // Requests
@@ -216,7 +216,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     if (this.#exchanges.isRepeated(request, peer)) return
     const read = readRequest(request)
     if ('code' in read) {
-      if (read.isDropped === true || !this.#mayRespondToUnauthenticated(peer)) return
+      if (read.isDropped === true || !this.#canRespondToUnauthenticated(peer)) return
       return this.#respond(exchange, { code: read.code })
     }
     const later = this.#laterBlock(exchange, read)
@@ -311,7 +311,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     const known = this.#clients.get(clientId)
     if (known?.token !== undefined || this.settings.requiresConnection || token !== undefined) {
       if (known === undefined || !known.hasToken(token)) {
-        if (this.#mayRespondToUnauthenticated(peer)) this.#respond(exchange, { code: code(4, 1) })
+        if (this.#canRespondToUnauthenticated(peer)) this.#respond(exchange, { code: code(4, 1) })
         return undefined
       }
       known.noteReceived(peer)
@@ -494,7 +494,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     this.#exchanges.reply(request, { code: responseCode, options: list, payload }, peer)
   }
 
-  #mayRespondToUnauthenticated(peer: PeerAddress): boolean {
+  #canRespondToUnauthenticated(peer: PeerAddress): boolean {
     return this.dependencies.addresses.takeResponse(peer.address, this.dependencies.nowMs())
   }
 }

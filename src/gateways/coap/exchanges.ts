@@ -3,7 +3,7 @@
 
 import { Deadlines } from '../../core/index.ts'
 import { type GatewayDependencies, type PeerAddress, peerKey } from '../gateway.ts'
-import { RememberedReplies } from './reply-cache.ts'
+import { ReplyCache } from './reply-cache.ts'
 import { coapTypes, type CoapMessage, type CoapType, writeMessage } from './message.ts'
 
 /** EXCHANGE_LIFETIME and NON_LIFETIME [4.8.2]. */
@@ -46,7 +46,7 @@ interface PeerQueue {
 
 export class Exchanges {
   readonly #dependencies: GatewayDependencies
-  readonly #replies = new RememberedReplies()
+  readonly #replies = new ReplyCache()
   readonly #queues = new Map<string, PeerQueue>()
   readonly #deadlines = new Deadlines<'sending', PeerQueue>()
   /** By message ID: callback for a reset of a non-confirmable message. */

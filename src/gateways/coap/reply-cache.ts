@@ -1,33 +1,33 @@
-// Replies to requests that may be repeated [RFC 7252 4.5], in a ring: they are removed in the order of their requests.
+// Cache of replies to requests, which devices may repeat [RFC 7252 4.5]. It is a ring: entries are removed in the order of their requests.
 //
-//   oldest -> ... -> newest          each: peer, message ID, time at which it is forgotten, reply
-//   peer, message ID -> position     a number, as peers are numbered
+//   oldest -> ... -> newest          each: peer, message ID, expiry time, reply
+//   peer, message ID -> position     the key is a number, because each peer has a number
 //
-// There are as many as a busy gateway handles in a second, so none is an object: one object each, found by a text, took half of the
-// processor time of a publication, most of it in the collection of garbage.
+// A busy gateway adds thousands of entries per second, so entries are not objects. One object per entry, with a text as its key, took
+// half of the CPU time of a publication, mostly for garbage collection.
 
 /** Maximum stored replies; the oldest are dropped first. */
 const maxReplies = 65_536
 const maxTotalBytes = 16_777_216
 const messageIdBits = 16
 
-/** Whole, or only its code: such a reply has no options and no payload. Undefined: there is none yet. */
-export type RememberedReply = Buffer | number | undefined
+/** The bytes of the reply, or only its code if it has no options and no payload. Undefined: the request has no reply yet. */
+export type CachedReply = Buffer | number | undefined
 
-/** The octets of a reply as a text: a buffer is an object of 104 octets, and may be a part of a pool, which it would keep in memory. */
+/** The bytes of a reply are stored as a text. A buffer is an object of 104 bytes, and may keep the pool of which it is a part in memory. */
 type StoredReply = string | number | undefined
 
 interface KnownPeer {
   readonly key: string
   readonly number: number
-  /** Number of remembered replies to its requests. */
+  /** Number of entries for requests of the peer. */
   replies: number
 }
 
-export class RememberedReplies {
+export class ReplyCache {
   readonly #places = new Map<number, number>()
   readonly #keys = new Int32Array(maxReplies)
-  readonly #forgetAtMs = new Float64Array(maxReplies)
+  readonly #expiresAtMs = new Float64Array(maxReplies)
   readonly #peerAt: (KnownPeer | undefined)[] = []
   readonly #replyAt: StoredReply[] = []
   readonly #peers = new Map<string, KnownPeer>()
@@ -36,16 +36,16 @@ export class RememberedReplies {
   #count = 0
   #bytes = 0
 
-  /** Returns the reply to a repeated request. `'new'`: it is remembered from now on. */
+  /** Returns the reply to a repeated request. `'new'`: the request is not a repetition; it now has an entry. */
   begin(
     peer: string,
     messageId: number,
     { nowMs, lifetimeMs }: { nowMs: number; lifetimeMs: number },
-  ): RememberedReply | 'new' {
+  ): CachedReply | 'new' {
     const known = this.#peers.get(peer)
     const place = known === undefined ? undefined : this.#places.get(keyOf(known, messageId))
-    if (place !== undefined && (this.#forgetAtMs[place] ?? 0) > nowMs) return replyOf(this.#replyAt[place])
-    this.#forgetOld(nowMs)
+    if (place !== undefined && (this.#expiresAtMs[place] ?? 0) > nowMs) return replyOf(this.#replyAt[place])
+    this.#removeExpired(nowMs)
     this.#add(this.#peerOf(peer), messageId, nowMs + lifetimeMs)
     return 'new'
   }
@@ -59,29 +59,29 @@ export class RememberedReplies {
     this.#replyAt[place] = stored
   }
 
-  #add(peer: KnownPeer, messageId: number, forgetAtMs: number): void {
+  #add(peer: KnownPeer, messageId: number, expiresAtMs: number): void {
     const place = (this.#oldest + this.#count++) % maxReplies
     const key = keyOf(peer, messageId)
     peer.replies++
     this.#places.set(key, place)
     this.#keys[place] = key
-    this.#forgetAtMs[place] = forgetAtMs
+    this.#expiresAtMs[place] = expiresAtMs
     this.#peerAt[place] = peer
     this.#replyAt[place] = undefined
   }
 
-  #forgetOld(nowMs: number): void {
+  #removeExpired(nowMs: number): void {
     while (this.#count > 0) {
-      const isTooMuch = this.#count === maxReplies || this.#bytes > maxTotalBytes
-      if ((this.#forgetAtMs[this.#oldest] ?? 0) > nowMs && !isTooMuch) return
-      this.#forgetOldest()
+      const isFull = this.#count === maxReplies || this.#bytes > maxTotalBytes
+      if ((this.#expiresAtMs[this.#oldest] ?? 0) > nowMs && !isFull) return
+      this.#removeOldest()
     }
   }
 
-  #forgetOldest(): void {
+  #removeOldest(): void {
     const place = this.#oldest
     const key = this.#keys[place] ?? 0
-    // Otherwise the message ID was used again since.
+    // If the message ID was used again, the map has the position of the later request.
     if (this.#places.get(key) === place) this.#places.delete(key)
     this.#bytes -= bytesOf(this.#replyAt[place])
     this.#replyAt[place] = undefined
@@ -95,7 +95,7 @@ export class RememberedReplies {
     this.#count--
   }
 
-  /** Returns the entry of a peer. There are never more peers than replies. */
+  /** Returns the peer, which it adds if needed. Each peer has an entry, so there are at most `maxReplies` peers. */
   #peerOf(key: string): KnownPeer {
     const known = this.#peers.get(key)
     if (known !== undefined) return known
@@ -105,12 +105,12 @@ export class RememberedReplies {
   }
 }
 
-/** 32 bits. */
+/** Returns a key of 32 bits. */
 function keyOf({ number }: KnownPeer, messageId: number): number {
   return (number << messageIdBits) | messageId
 }
 
-function replyOf(stored: StoredReply): RememberedReply {
+function replyOf(stored: StoredReply): CachedReply {
   return typeof stored === 'string' ? Buffer.from(stored, 'latin1') : stored
 }
 

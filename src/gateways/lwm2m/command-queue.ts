@@ -1,37 +1,37 @@
-// Commands that wait for a device, oldest first. Those that the broker has to be told of are in its queue until then; the others
-// came with QoS 0 or over the API, and are kept by the gateway.
+// Commands that wait for a device, oldest first. Commands that arrived with QoS 1 or 2 are in the queue of the session until they are
+// acknowledged. The gateway stores the others, which arrived with QoS 0 or over the API.
 
 import type { Command } from './commands.ts'
 
-/** Until a message or its expiry says otherwise. */
+/** Lifetime of a command whose message has no expiry interval. */
 export const commandLifetimeMs = 7_200_000
 
 export interface WaitingCommand {
   readonly command: Command
   readonly expiresAtMs: number
-  /** The broker is told that it has been carried out, or is over. Undefined: it is not told. */
+  /** Acknowledges the message of the command, when it was executed or dropped. Undefined: the message needs no acknowledgement. */
   readonly done: (() => void) | undefined
 }
 
-/** Across restarts. */
-export interface KeptCommand {
+/** A command that the gateway stores across restarts. */
+export interface StoredCommand {
   readonly fields: Readonly<Record<string, unknown>>
   readonly expiresAtMs: number
 }
 
 export class CommandQueue {
   readonly #maxWaiting: number
-  readonly #dropped: () => void
+  readonly #onDrop: () => void
   readonly #waiting: WaitingCommand[] = []
-  /** One at a time is with the device. */
+  /** The command that was sent to the device. One is sent at a time. */
   current: WaitingCommand | undefined
 
-  constructor(maxWaiting: number, dropped: () => void) {
+  constructor(maxWaiting: number, onDrop: () => void) {
     this.#maxWaiting = maxWaiting
-    this.#dropped = dropped
+    this.#onDrop = onDrop
   }
 
-  /** When the oldest expires. */
+  /** Time at which the oldest waiting command expires. */
   get expiresAtMs(): number {
     return this.current === undefined ? (this.#waiting[0]?.expiresAtMs ?? Infinity) : Infinity
   }
@@ -45,25 +45,25 @@ export class CommandQueue {
     while ((this.#waiting[0]?.expiresAtMs ?? Infinity) <= nowMs) this.#drop()
   }
 
-  /** The oldest is now with the device. */
+  /** Takes the oldest command, which the caller sends to the device. */
   begin(): WaitingCommand | undefined {
     this.current = this.#waiting.shift()
     return this.current
   }
 
-  /** The device sleeps: it waits again, in its place. */
+  /** Returns the current command to the front of the queue, because the device sleeps. */
   putBack(): void {
     if (this.current !== undefined) this.#waiting.unshift(this.current)
     this.current = undefined
   }
 
-  /** Whether one waits that the broker does not keep. */
-  get hasOwn(): boolean {
+  /** Whether a waiting command is in no queue of the broker. */
+  get hasCommandsToStore(): boolean {
     return this.#waiting.some(({ done }) => done === undefined)
   }
 
   /** Returns the waiting commands that the broker does not store, so that the gateway can store them. */
-  kept(): readonly KeptCommand[] {
+  toStore(): readonly StoredCommand[] {
     const all = this.current === undefined ? this.#waiting : [this.current, ...this.#waiting]
     return all
       .filter(({ done }) => done === undefined)
@@ -71,7 +71,7 @@ export class CommandQueue {
   }
 
   #drop(): void {
-    this.#dropped()
+    this.#onDrop()
     this.#waiting.shift()?.done?.()
   }
 }

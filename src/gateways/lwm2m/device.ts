@@ -18,15 +18,15 @@ import {
   maxUnsentBytes,
   type MqttConnection,
   type MqttConnectionCallbacks,
-  keptPeer,
+  storedPeer,
   type PeerAddress,
   publishFieldsOf,
 } from '../gateway.ts'
-import { CommandQueue, commandLifetimeMs, type KeptCommand, type WaitingCommand } from './command-queue.ts'
+import { CommandQueue, commandLifetimeMs, type StoredCommand, type WaitingCommand } from './command-queue.ts'
 import { jsonOfResponse, codeText, type Command, contentOf, jsonOfNotice, parseCommand } from './commands.ts'
 import type { DeviceRequests } from '../coap/device-requests.ts'
 import { Observations } from './observations.ts'
-import type { KeptDevice, Registration } from './registration.ts'
+import type { StoredDevice, Registration } from './registration.ts'
 import type { Lwm2mSettings, Translator } from './settings.ts'
 
 const msPerSecond = 1_000
@@ -61,17 +61,17 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
   /** True if the device was registered before the restart. Its registration is then not published again. */
   readonly #isRestored: boolean
   readonly #commands: CommandQueue
-  /** Some of them are in what is kept of it. */
-  #hasKeptCommands = false
-  #withdrawCurrent: () => void = () => {}
+  /** Whether the stored state of the device has commands. */
+  #hasStoredCommands = false
+  #cancelCurrent: () => void = () => {}
   readonly #observations: Observations
   #lostAtMs: number
   #receivedAtMs: number
   #pingIntervalMs: number
   #nextPingMs: number
   #nextPacketId = 0
-  /** True if stored state remains after the end of this object, because the registration continues. */
-  #isKept = false
+  /** True if stored state remains after the end of this object, because the registration continues after a restart. */
+  #leavesStoredState = false
 
   /** `data` of the last response to each command, by path and type. */
   readonly #responses = new Map<string, Readonly<Record<string, unknown>>>()
@@ -79,7 +79,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
   constructor(
     gateway: DeviceDependencies,
     registration: Registration,
-    place: { readonly peer: PeerAddress; readonly location: string; readonly restored?: KeptDevice | undefined },
+    place: { readonly peer: PeerAddress; readonly location: string; readonly restored?: StoredDevice | undefined },
     connected: (reasonCode: number) => void,
   ) {
     this.#gateway = gateway
@@ -91,13 +91,13 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     this.#isRestored = place.restored !== undefined
     this.#commands = new CommandQueue(receiveMaximum, () => gateway.dependencies.counters.dropped['queue-full']++)
     this.#observations = new Observations(place.restored?.observations ?? [], gateway.dependencies.place)
-    this.#pushKept(place.restored?.commands ?? [])
-    this.#hasKeptCommands = this.#commands.hasOwn
+    this.#pushStored(place.restored?.commands ?? [])
+    this.#hasStoredCommands = this.#commands.hasCommandsToStore
     this.#receivedAtMs = gateway.dependencies.nowMs()
     this.#lostAtMs = place.restored?.lostAtMs ?? this.#receivedAtMs + registration.lifetimeSeconds * msPerSecond
     this.#pingIntervalMs = (this.#keepAliveSeconds * msPerSecond) / 2
     this.#nextPingMs = this.#receivedAtMs + this.#pingIntervalMs
-    // It was not heard since the broker started: it may sleep.
+    // The device has not sent a packet since the broker started, so it may sleep.
     if (this.#isRestored && registration.isQueueMode) this.#receivedAtMs = -Infinity
     this.#mqtt = gateway.dependencies.openMqtt(place.peer, this, this)
     this.#connect()
@@ -136,25 +136,25 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     this.#receivedAtMs = this.#gateway.dependencies.nowMs()
   }
 
-  /** A registration update [LwM2M 1.1 Core 6.2.2]. */
+  /** Handles a registration update [LwM2M 1.1 Core 6.2.2]. */
   update(changed: Partial<Registration>, peer: PeerAddress, hasObjects: boolean): void {
     this.#registration = { ...this.#registration, ...changed }
     this.#mqtt.noteClientChanged()
     this.noteReceived(peer)
     this.#lostAtMs = this.#receivedAtMs + this.#registration.lifetimeSeconds * msPerSecond
     const { settings } = this.#gateway
-    this.#keep()
+    this.#store()
     if (hasObjects || settings.publishesAllUpdates) this.#publish(settings.translators.update, this.#document('update'))
     this.#gateway.schedule(this)
   }
 
-  /** A response to a packet of the device was sent: waiting commands may be sent. */
+  /** Sends waiting commands. Called when the response to a packet of the device was sent. */
   sendWaiting(): void {
     this.#sendNext()
     if (!this.isEnded) this.#gateway.schedule(this)
   }
 
-  /** Handles a notification. False: there is no such observation. */
+  /** Handles a notification. Returns false if there is no such observation. */
   handleNotification(response: CoapMessage): boolean {
     const command = this.#observations.commandOf(response.token)
     if (command === undefined) return false
@@ -168,7 +168,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     this.#publish(this.#gateway.settings.translators.notify, { ...command.received, msgType: 'notify', seqNum, data })
     if (uintOf(response, options.observe) === undefined) {
       this.#observations.delete(response.token)
-      this.#keep()
+      this.#store()
     }
     return true
   }
@@ -183,53 +183,53 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     this.#commands.dropExpired(nowMs)
   }
 
-  /** Commands that the broker does not keep, for the registration that takes the place of this one. */
-  get keptCommands(): readonly KeptCommand[] {
-    return this.#commands.kept()
+  /** Commands that are in no queue of the broker, for the registration that replaces this one. */
+  get commandsToStore(): readonly StoredCommand[] {
+    return this.#commands.toStore()
   }
 
-  /** Queues commands of the former registration, before those that arrive later. */
-  takeCommands(kept: readonly KeptCommand[]): void {
-    this.#pushKept(kept)
-    this.#keepCommands()
+  /** Queues commands of the previous registration. */
+  addCommands(stored: readonly StoredCommand[]): void {
+    this.#pushStored(stored)
+    this.#storeCommands()
   }
 
-  #pushKept(kept: readonly KeptCommand[]): void {
-    for (const { fields, expiresAtMs } of kept) {
+  #pushStored(stored: readonly StoredCommand[]): void {
+    for (const { fields, expiresAtMs } of stored) {
       const command = parseCommand(Buffer.from(JSON.stringify(fields)))
       if (typeof command !== 'string') this.#commands.push({ command, expiresAtMs, done: undefined })
     }
   }
 
   /**
-   * `gone`: deregistered. `lost`: its lifetime has ended. `replaced`: it has registered again. `closed`: the gateway
-   * ends.
+   * `gone`: the device has deregistered. `lost`: its lifetime has ended. `replaced`: it has registered again. `closed`: the
+   * gateway ends.
    */
   end(why: 'gone' | 'lost' | 'replaced' | 'closed'): void {
     if (this.#state === 'ended') return
-    this.#isKept = why === 'closed'
+    this.#leavesStoredState = why === 'closed'
     const properties = why === 'gone' ? { sessionExpiryIntervalSeconds: 0 } : undefined
     const reasonCode = why === 'lost' ? reasonCodes.disconnectWithWill : reasonCodes.normalDisconnection
     this.#mqtt.end({ type: 'disconnect', reasonCode, properties })
     this.#end(reasonCodes.unspecifiedError)
   }
 
-  /** Stores its state across restarts. */
-  #keep(): void {
+  /** Stores the state of the device across restarts. */
+  #store(): void {
     if (this.#state === 'ended') return
-    const commands = this.#commands.kept()
-    this.#hasKeptCommands = commands.length > 0
-    const kept = {
+    const commands = this.#commands.toStore()
+    this.#hasStoredCommands = commands.length > 0
+    const stored = {
       registration: this.#registration,
       lostAtMs: this.#lostAtMs,
-      peer: keptPeer(this.peer),
+      peer: storedPeer(this.peer),
       observations: this.#observations.stored,
       commands,
     }
-    this.#gateway.dependencies.keep(this.location, JSON.stringify(kept satisfies KeptDevice))
+    this.#gateway.dependencies.storeValue(this.location, JSON.stringify(stored satisfies StoredDevice))
   }
 
-  // The broker
+  // Connection to the broker
 
   get #keepAliveSeconds(): number {
     return Math.min(this.#registration.lifetimeSeconds, maxKeepAliveSeconds)
@@ -245,7 +245,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
       type: 'connect',
       version: 5,
       clientId: this.clientId,
-      // Commands for a disconnected device are in its queue.
+      // The session has the commands that arrived while the device was not registered.
       cleanStart: false,
       keepAliveSeconds: this.#keepAliveSeconds,
       username: fill(override.username) ?? username,
@@ -293,7 +293,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     this.#state = 'open'
     const { translators, observesAll } = this.#gateway.settings
     const filter = parseTopicFilter(this.#mounted(translators.command.topic))
-    // [F5] What is published with QoS 1 waits in the session, also while the broker starts or its registration has ended.
+    // [F5] Commands with QoS 1 wait in the session, also while the broker starts or the device is not registered.
     const commandQoS = translators.command.qos === 0 ? 1 : translators.command.qos
     if (filter !== undefined)
       this.#mqtt.send({
@@ -302,7 +302,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
         subscriptions: [{ filter, qos: commandQoS, noLocal: false, retainAsPublished: false, retainHandling: 0 }],
         properties: undefined,
       })
-    this.#keep()
+    this.#store()
     onConnected?.(reasonCode)
     if (this.#isRestored) return this.sendWaiting()
     this.#publish(translators.register, this.#document('register'))
@@ -381,13 +381,13 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     const lifetimeMs = expirySeconds === undefined ? commandLifetimeMs : expirySeconds * msPerSecond
     this.#commands.push({ command, expiresAtMs: this.#gateway.dependencies.nowMs() + lifetimeMs, done })
     this.#sendNext()
-    this.#keepCommands()
+    this.#storeCommands()
     this.#gateway.schedule(this)
   }
 
-  /** A device that is awake has them at once: then nothing is written. */
-  #keepCommands(): void {
-    if (this.#commands.hasOwn || this.#hasKeptCommands) this.#keep()
+  /** Stores waiting commands. A device that is awake gets its commands at once: then nothing is written. */
+  #storeCommands(): void {
+    if (this.#commands.hasCommandsToStore || this.#hasStoredCommands) this.#store()
   }
 
   #observe(path: string): void {
@@ -401,17 +401,17 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     return !isQueueMode || this.#gateway.dependencies.nowMs() - this.#receivedAtMs < queueModeWindowMs
   }
 
-  /** One command at a time; a device in queue mode gets them while it is awake. */
+  /** Sends the next command, one at a time. A device in queue mode gets commands only while it is awake. */
   #sendNext(): void {
     this.#commands.dropExpired(this.#gateway.dependencies.nowMs())
     const isBusy = this.#commands.current !== undefined || this.#state === 'ended' || !this.#isReachable
-    const next = isBusy ? undefined : (this.#commands.begin() ?? this.#beginObservationAgain())
+    const next = isBusy ? undefined : (this.#commands.begin() ?? this.#renewObservation())
     if (next === undefined) return
     const { command } = next
     if (command.observes !== undefined) this.#observations.noteSent(command)
     const { response: translator } = this.#gateway.settings.translators
     const observed = this.#observations.tokenFor(command)
-    this.#withdrawCurrent = this.#gateway.requests.request({
+    this.#cancelCurrent = this.#gateway.requests.request({
       peer: this.peer,
       token: observed,
       message: {
@@ -424,13 +424,13 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
         if (result.outcome === 'response') {
           this.noteReceived(this.peer)
           this.#observations.noteResponse(command, result.response, observed)
-          if (command.observes !== undefined) this.#keep()
+          if (command.observes !== undefined) this.#store()
           const document = jsonOfResponse(command, result, this.#gateway.settings.objects)
           this.#rememberResponse(command, document['data'] as Readonly<Record<string, unknown>>)
           this.#publish(translator, document)
           next.done?.()
         } else if (result.outcome === 'timeout' && this.#registration.isQueueMode) {
-          // It sleeps: the command waits in its place until the next packet of the device.
+          // The device sleeps: the command waits at the front of the queue until the next packet of the device.
           this.#receivedAtMs = -Infinity
           this.#commands.putBack()
         } else {
@@ -439,13 +439,13 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
         }
         this.#commands.current = undefined
         this.#sendNext()
-        this.#keepCommands()
+        this.#storeCommands()
         if (!this.isEnded) this.#gateway.schedule(this)
       },
     })
   }
 
-  #beginObservationAgain(): WaitingCommand | undefined {
+  #renewObservation(): WaitingCommand | undefined {
     const command = this.#observations.nextToBegin
     if (command === undefined) return undefined
     const expiresAtMs = this.#gateway.dependencies.nowMs() + commandLifetimeMs
@@ -468,8 +468,8 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     this.#whenConnected?.(reasonCode)
     this.#whenConnected = undefined
     // After the next registration of the device, the command is sent again.
-    this.#withdrawCurrent()
-    if (!this.#isKept) this.#gateway.dependencies.keep(this.location, undefined)
+    this.#cancelCurrent()
+    if (!this.#leavesStoredState) this.#gateway.dependencies.storeValue(this.location, undefined)
     this.#observations.clear()
     this.#gateway.noteEnded(this)
   }

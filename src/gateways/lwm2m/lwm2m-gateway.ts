@@ -31,7 +31,7 @@ import {
 } from '../gateway.ts'
 import { formats } from './content.ts'
 import { Device, type DeviceDependencies } from './device.ts'
-import type { KeptDevice, Registration } from './registration.ts'
+import type { StoredDevice, Registration } from './registration.ts'
 import { DeviceRequests } from '../coap/device-requests.ts'
 import { type ObjectList, parseObjectList } from './link-format.ts'
 import { ownerOfName, ownName } from '../shard-place.ts'
@@ -129,9 +129,9 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
     this.#plan()
   }
 
-  restore(kept: ReadonlyMap<string, string>): void {
-    for (const [location, value] of kept) {
-      const restored = JSON.parse(value) as KeptDevice
+  restore(stored: ReadonlyMap<string, string>): void {
+    for (const [location, value] of stored) {
+      const restored = JSON.parse(value) as StoredDevice
       const { registration, peer } = restored
       this.dependencies.addresses.takeClient(peer.address)
       const device: Device = new Device(this, registration, { peer, location, restored }, () => {})
@@ -258,11 +258,11 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
       if (reasonCode !== reasonCodes.success) return this.#refuse(exchange, codeOf(reasonCode))
       // Only an accepted device replaces the earlier registration, which may have ended: the session was taken over.
       const before = this.#byEndpoint.get(endpointName) ?? known
-      device.takeCommands(before?.keptCommands ?? [])
+      device.addCommands(before?.commandsToStore ?? [])
       before?.end('replaced')
       this.#enter(device)
       const path = ['rd', location].map((segment) => ({ number: options.locationPath, value: Buffer.from(segment) }))
-      this.dependencies.whenKept(() => {
+      this.dependencies.whenDurable(() => {
         this.#respond(exchange, { code: code(2, 1), options: path })
         device.sendWaiting()
       })
@@ -291,7 +291,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
     this.#byPeer.set(peerKey(peer), device)
     const bound = binding === undefined ? {} : { binding, isQueueMode: isQueueMode(query) }
     device.update({ lifetimeSeconds, ...objects, ...bound }, peer, hasObjects)
-    this.dependencies.whenKept(() => {
+    this.dependencies.whenDurable(() => {
       this.#respond(exchange, { code: code(2, 4) })
       device.sendWaiting()
     })

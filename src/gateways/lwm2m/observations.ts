@@ -5,7 +5,7 @@ import { options, uintOf } from '../coap/message.ts'
 import { ownerOfName, type ShardPlace } from '../shard-place.ts'
 import { type Command, parseCommand } from './commands.ts'
 import { parsePath, textOfPath } from './path.ts'
-import type { KeptDevice } from './registration.ts'
+import type { StoredDevice } from './registration.ts'
 
 const maxObservations = 256
 
@@ -23,7 +23,7 @@ export class Observations {
    */
   readonly #misrouted = new Map<string, Observation>()
 
-  constructor(stored: KeptDevice['observations'], place: ShardPlace) {
+  constructor(stored: StoredDevice['observations'], place: ShardPlace) {
     for (const { fields, token } of stored) {
       const command = parseCommand(Buffer.from(JSON.stringify(fields)))
       if (typeof command === 'string') continue
@@ -33,7 +33,7 @@ export class Observations {
   }
 
   /** As they are stored across restarts. */
-  get stored(): KeptDevice['observations'] {
+  get stored(): StoredDevice['observations'] {
     return [...this.#running.values(), ...this.#misrouted.values()].map(({ command: { received: fields }, token }) => ({
       fields,
       token: token.toString('hex'),

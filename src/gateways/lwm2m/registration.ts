@@ -1,7 +1,7 @@
-// What a device has said of itself, and what is kept of it.
+// The registration of an LwM2M device, and the state that is stored across restarts.
 
 import type { PeerAddress } from '../gateway.ts'
-import type { KeptCommand } from './command-queue.ts'
+import type { StoredCommand } from './command-queue.ts'
 
 export interface Registration {
   readonly endpointName: string
@@ -19,11 +19,11 @@ export interface Registration {
 }
 
 /** The state of a device that is stored across restarts. */
-export interface KeptDevice {
+export interface StoredDevice {
   readonly registration: Registration
   readonly lostAtMs: number
   readonly peer: PeerAddress
   readonly observations: readonly { readonly fields: Readonly<Record<string, unknown>>; readonly token: string }[]
-  /** Undefined: it was kept by an earlier version. */
-  readonly commands?: readonly KeptCommand[]
+  /** Undefined: an earlier version of Godwit stored the device. */
+  readonly commands?: readonly StoredCommand[]
 }

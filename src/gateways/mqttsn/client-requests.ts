@@ -62,7 +62,7 @@ export class ClientRequests {
   }
 
   /** The connection to the broker was replaced: there will be no responses. */
-  forget(): void {
+  clear(): void {
     this.#publications = undefined
     this.#subscriptions = undefined
   }
@@ -141,7 +141,7 @@ export class ClientRequests {
     if (topicId === undefined) return refuse(returnCodes.congestion)
     topicIds.setKnown(name)
     const accepted = { returnCode: returnCodes.accepted }
-    topicIds.whenKept(() => this.#send(this.#codec.regack(topicId, messageId, accepted)))
+    topicIds.whenDurable(() => this.#send(this.#codec.regack(topicId, messageId, accepted)))
   }
 
   #handlePublish({ flags, topicId, messageId, payload, topic: given }: SnRequest & { type: 'publish' }): void {

@@ -2,8 +2,8 @@
 
 import type { TopicTable } from '../../protocol/index.ts'
 import type { GatewayCounters, GatewayDependencies, MqttConnection, PeerAddress } from '../gateway.ts'
-import type { KeptMessages } from './stored-messages.ts'
-import { forgetTopicIds, messageStore } from './stored-sessions.ts'
+import type { StoredMessages } from './stored-messages.ts'
+import { deleteTopicIds, messageStore } from './stored-sessions.ts'
 import type { WirelessNode } from './codec/packets.ts'
 import type { MqttSnSettings } from './settings.ts'
 import { SnClient } from './sn-client.ts'
@@ -26,7 +26,7 @@ export interface ConnectedClientDependencies {
   send(bytes: Buffer, peer: Peer): void
   /** The `dueAtMs` of the client has changed. */
   planFor(client: SnClient): void
-  keepSleep(connected: ConnectedClient, sleep: Parameters<SnClientDependencies['keepSleep']>[0]): void
+  storeSleep(connected: ConnectedClient, sleep: Parameters<SnClientDependencies['storeSleep']>[0]): void
   noteConnected(connected: ConnectedClient): void
   noteEnded(connected: ConnectedClient): void
 }
@@ -37,7 +37,7 @@ export class ConnectedClient implements SnClientDependencies {
   readonly client: SnClient
   isEnded = false
   readonly #gateway: ConnectedClientDependencies
-  #messages: KeptMessages | undefined
+  #messages: StoredMessages | undefined
 
   constructor(
     gateway: ConnectedClientDependencies,
@@ -78,28 +78,28 @@ export class ConnectedClient implements SnClientDependencies {
     this.#gateway.planFor(this.client)
   }
 
-  keepSleep(sleep: Parameters<SnClientDependencies['keepSleep']>[0]): void {
-    this.#gateway.keepSleep(this, sleep)
+  storeSleep(sleep: Parameters<SnClientDependencies['storeSleep']>[0]): void {
+    this.#gateway.storeSleep(this, sleep)
   }
 
-  whenKept(done: () => void): void {
-    this.#gateway.dependencies.whenKept(done)
+  whenDurable(done: () => void): void {
+    this.#gateway.dependencies.whenDurable(done)
   }
 
-  get messages(): KeptMessages {
+  get messages(): StoredMessages {
     return (this.#messages ??= messageStore(this.#gateway.dependencies, this.client.clientId))
   }
 
-  forgetMessages(): void {
-    this.#messages?.forgetAll()
+  deleteMessages(): void {
+    this.#messages?.deleteAll()
   }
 
   noteConnected(): void {
     this.#gateway.noteConnected(this)
   }
 
-  forgetTopicIds(topicIds: TopicIds): void {
-    if (topicIds.store !== undefined) forgetTopicIds(this.#gateway.dependencies, this.client.clientId, topicIds)
+  deleteTopicIds(topicIds: TopicIds): void {
+    if (topicIds.store !== undefined) deleteTopicIds(this.#gateway.dependencies, this.client.clientId, topicIds)
   }
 
   noteEnded(): void {

@@ -9,7 +9,7 @@
 // connection, and keeps the others in the session.
 
 import type { AckType, PacketId, PublishPacket, QoS } from '../../protocol/index.ts'
-import type { KeptMessage, KeptMessages } from './stored-messages.ts'
+import type { StoredMessage, StoredMessages } from './stored-messages.ts'
 import { returnCodes, shortTopicId, topicKinds, type SnRequest, type TopicKind } from './codec/packets.ts'
 import type { SnClientDependencies } from './sn-client-dependencies.ts'
 import type { TopicIds } from './topic-ids.ts'
@@ -66,7 +66,7 @@ export interface DeliveryClient {
   readonly publications: OwnPublications | undefined
   acknowledge(type: AckType, packetId: PacketId): void
   /** Undefined: its messages end with its connection. */
-  readonly keptMessages: KeptMessages | undefined
+  readonly storedMessages: StoredMessages | undefined
 }
 
 type Gateway = Pick<SnClientDependencies, 'settings' | 'codec' | 'counters' | 'nowMs' | 'send'>
@@ -117,7 +117,7 @@ export class Deliveries {
     this.#waiting.push(delivery)
     this.#waitingBytes += payload.length
     if (qos === 0) this.#waitingQos0++
-    if (qos === 0 && this.#isPaused) this.#client.keptMessages?.keep(delivery)
+    if (qos === 0 && this.#isPaused) this.#client.storedMessages?.add(delivery)
     this.#afterPublication ??= this.#client.publications?.latestUnacknowledged
     this.flush()
   }
@@ -130,11 +130,11 @@ export class Deliveries {
   }
 
   /** Messages of QoS 0 that waited before the restart, oldest first, by their numbers. */
-  restore(messages: ReadonlyMap<number, KeptMessage>): void {
+  restore(messages: ReadonlyMap<number, StoredMessage>): void {
     for (const [number, { topic, retain, payload: text }] of messages) {
       const payload = Buffer.from(text, 'base64')
       const delivery: Delivery = { topic, qos: 0, retain, packetId: 0, payload, dup: false }
-      this.#client.keptMessages?.noteRestored(number, delivery)
+      this.#client.storedMessages?.noteRestored(number, delivery)
       this.#waiting.push(delivery)
       this.#waitingBytes += payload.length
       this.#waitingQos0++
@@ -145,7 +145,7 @@ export class Deliveries {
   pause(): void {
     this.#isPaused = true
     this.#registrations.clear()
-    for (const delivery of this.#waiting) if (delivery.qos === 0) this.#client.keptMessages?.keep(delivery)
+    for (const delivery of this.#waiting) if (delivery.qos === 0) this.#client.storedMessages?.add(delivery)
     for (const release of this.#releases.values()) release.attempts = 0
     const inFlight = this.#inFlight
     if (inFlight === undefined) return
@@ -288,7 +288,7 @@ export class Deliveries {
     this.#waitingBytes -= delivery.payload.length
     if (delivery.qos === 0) {
       this.#waitingQos0--
-      this.#client.keptMessages?.forget(delivery)
+      this.#client.storedMessages?.delete(delivery)
     }
   }
 

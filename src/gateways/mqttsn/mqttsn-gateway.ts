@@ -12,20 +12,20 @@ import {
   type GatewayPublication,
   maxUnsentBytes,
   type MqttConnection,
-  keptPeer,
-  mayBeSameDevice,
+  storedPeer,
+  canBeSameDevice,
   type PeerAddress,
   peerKey,
   publishFieldsOf,
 } from '../gateway.ts'
 import { ConnectedClient, type ConnectedClientDependencies, type Peer } from './connected-client.ts'
-import { forgetTopicIds, keepSleep, readKeptSessions, topicIdStore } from './stored-sessions.ts'
+import { deleteTopicIds, storeSleep, readStoredSessions, topicIdStore } from './stored-sessions.ts'
 import { returnCodes, shortTopicName, topicKinds, type SnRequest, type WirelessNode } from './codec/packets.ts'
 import { readPacket, unwrapForwarded } from './codec/read-packet.ts'
 import { type SnCodec, sn1Codec } from './codec/sn-codec.ts'
 import { Sn2Codec, writeSn2Connack, writeSn2Disconnect, writeSn2Gwinfo } from './codec/sn2-codec.ts'
 import { sn2ReasonCodes } from './codec/sn2-packet-types.ts'
-import { isPublishWithoutSession, isSn2Connect, staysWithItsShard } from './codec/sn2-detection.ts'
+import { isPublishWithoutSession, isSn2Connect, staysOnShardOfClient } from './codec/sn2-detection.ts'
 import { readSn2Packet } from './codec/sn2-reader.ts'
 import { ownerOfName, ownName, Routes } from '../shard-place.ts'
 import type { MqttSnSettings } from './settings.ts'
@@ -38,7 +38,7 @@ import { wrapForwarded, writeBare, writeConnack, writeGwinfo, writeTopicAck } fr
 const unauthenticatedPauseMs = 5_000
 const maxUnauthenticated = 4_096
 /** Maximum sessions of disconnected clients with stored topic IDs. */
-const maxKeptTopicIds = 100_000
+const maxStoredTopicIds = 100_000
 /** Client ID for messages of QoS -1: contract F3. */
 const connectionlessClientId = 'NegQoS-Client'
 const maxEarlyMessages = 1_000
@@ -60,7 +60,7 @@ export class MqttSnGateway implements DatagramGateway {
   readonly #byClientId = new Map<string, ConnectedClient>()
   readonly #routes = new Routes()
   readonly #disconnectSentAtMs = new Map<string, number>()
-  readonly #keptTopicIds = new Map<string, TopicIds>()
+  readonly #storedTopicIds = new Map<string, TopicIds>()
   #connectionless: ConnectionlessPublisher | undefined
   readonly #deadlines = new Deadlines<'client', SnClient>()
 
@@ -76,7 +76,7 @@ export class MqttSnGateway implements DatagramGateway {
       topics: new TopicTable(maxCachedTopics),
       send: (bytes, peer) => this.#send(bytes, peer),
       planFor: (client) => this.#planFor(client),
-      keepSleep: (connected, sleep) => this.#keepSleep(connected, sleep),
+      storeSleep: (connected, sleep) => this.#storeSleep(connected, sleep),
       noteConnected: (connected) => this.#noteConnected(connected),
       noteEnded: (connected) => this.#noteEnded(connected),
     }
@@ -92,7 +92,7 @@ export class MqttSnGateway implements DatagramGateway {
     const unwrapped = unwrapForwarded(bytes)
     if (unwrapped === undefined) return void counters.dropped.malformed++
     const peer = peerOf(from, unwrapped.node)
-    if (this.#settings.speaksVersion2 && !isForwarded && staysWithItsShard(unwrapped.bytes)) {
+    if (this.#settings.speaksVersion2 && !isForwarded && staysOnShardOfClient(unwrapped.bytes)) {
       // The packet may have either version. The shard of the client knows which one.
       const routed = this.#routes.ownerOf(peer.key)
       if (routed !== undefined) return this.#dependencies.forward(routed, bytes, from)
@@ -144,12 +144,12 @@ export class MqttSnGateway implements DatagramGateway {
     return owner
   }
 
-  restore(kept: ReadonlyMap<string, string>): void {
-    const { topicIds, sleeping, messages } = readKeptSessions(kept, this.#settings.predefined)
-    for (const [clientId, ids] of topicIds) this.#keepTopicIds(clientId, ids)
+  restore(stored: ReadonlyMap<string, string>): void {
+    const { topicIds, sleeping, messages } = readStoredSessions(stored, this.#settings.predefined)
+    for (const [clientId, ids] of topicIds) this.#storeTopicIds(clientId, ids)
     for (const { connect, peer, node, lostAtMs, will } of sleeping) {
-      const ids = this.#keptTopicIds.get(connect.clientId)
-      this.#keptTopicIds.delete(connect.clientId)
+      const ids = this.#storedTopicIds.get(connect.clientId)
+      this.#storedTopicIds.delete(connect.clientId)
       if (ids !== undefined) ids.store = topicIdStore(this.#dependencies, connect.clientId)
       this.#dependencies.addresses.takeClient(peer.address)
       const wireless = node === undefined ? undefined : (Buffer.from(node, 'hex').toString('latin1') as WirelessNode)
@@ -175,7 +175,7 @@ export class MqttSnGateway implements DatagramGateway {
   }
 
   #respondToSearch(peer: Peer, version: 1 | 2): void {
-    if (!this.#mayRespond(peer)) return this.#countDropped('limit')
+    if (!this.#canRespond(peer)) return this.#countDropped('limit')
     const { gatewayId } = this.#settings
     this.#send(version === 2 ? writeSn2Gwinfo(gatewayId) : writeGwinfo(gatewayId), peer)
   }
@@ -183,19 +183,19 @@ export class MqttSnGateway implements DatagramGateway {
   #handleUnauthenticated(request: SnRequest, peer: Peer, version: 1 | 2): void {
     const isWaking = request.type === 'connect' || request.type === 'pingreq'
     const asleep = isWaking && request.clientId !== undefined ? this.#byClientId.get(request.clientId) : undefined
-    // A late copy of PINGREQ from its old port may have woken the client.
+    // A late copy of PINGREQ from the previous port of the client may have woken it.
     const isSleeping = asleep?.client.state === 'asleep' || asleep?.client.state === 'awake'
-    if (asleep !== undefined && isSleeping && mayBeSameDevice(asleep.peer, peer))
+    if (asleep !== undefined && isSleeping && canBeSameDevice(asleep.peer, peer))
       return this.#move(asleep, peer, request)
     if (request.type === 'connect') return this.#connect(request, peer)
     this.#countDropped('unconnected')
-    // [F3] DISCONNECT, and PINGREQ of a client that does not sleep here, have responses of their own.
+    // [F3] In MQTT-SN 1.2, DISCONNECT and PINGREQ with a client ID always get a response.
     const hasOwnResponse =
       request.type === 'disconnect' || (request.type === 'pingreq' && request.clientId !== undefined)
     if (!(hasOwnResponse && version === 1) && !this.#isUnauthenticatedDue(peer)) return
     const { noVirtualConnection } = sn2ReasonCodes
     const response = version === 2 ? writeSn2Disconnect(noVirtualConnection) : writeBare('disconnect')
-    if (this.#mayRespond(peer)) this.#send(response, peer)
+    if (this.#canRespond(peer)) this.#send(response, peer)
   }
 
   #isUnauthenticatedDue({ address }: Peer): boolean {
@@ -216,7 +216,7 @@ export class MqttSnGateway implements DatagramGateway {
       const { congestion } = sn2ReasonCodes
       const response =
         options === undefined ? writeConnack(returnCodes.congestion) : writeSn2Connack(options.messageId, congestion)
-      if (this.#mayRespond(peer)) this.#send(response, peer)
+      if (this.#canRespond(peer)) this.#send(response, peer)
       return
     }
     const isAssigned = request.options !== undefined && request.clientId === ''
@@ -240,13 +240,13 @@ export class MqttSnGateway implements DatagramGateway {
   #noteConnected(connected: ConnectedClient): void {
     const { client } = connected
     const before = this.#byClientId.get(client.clientId)
-    const kept = before !== undefined && before !== connected ? before.client.topicIds : undefined
-    const known = kept ?? this.#keptTopicIds.get(client.clientId)
+    const ofPrevious = before !== undefined && before !== connected ? before.client.topicIds : undefined
+    const known = ofPrevious ?? this.#storedTopicIds.get(client.clientId)
     const startsClean = client.isCleanSession || client.startsClean
     if (!startsClean && known !== undefined) client.adoptTopicIds(known)
-    else if (known !== undefined) forgetTopicIds(this.#dependencies, client.clientId, known)
+    else if (known !== undefined) deleteTopicIds(this.#dependencies, client.clientId, known)
     if (!client.isCleanSession) client.topicIds.store = topicIdStore(this.#dependencies, client.clientId)
-    this.#keptTopicIds.delete(client.clientId)
+    this.#storedTopicIds.delete(client.clientId)
     this.#byClientId.set(client.clientId, connected)
   }
 
@@ -257,25 +257,25 @@ export class MqttSnGateway implements DatagramGateway {
     if (this.#byClientId.get(client.clientId)?.client !== client) return
     this.#byClientId.delete(client.clientId)
     if (client.isCleanSession) return
-    this.#keepTopicIds(client.clientId, client.topicIds)
+    this.#storeTopicIds(client.clientId, client.topicIds)
   }
 
-  #keepTopicIds(clientId: string, topicIds: TopicIds): void {
-    const [oldest] = this.#keptTopicIds
-    if (this.#keptTopicIds.size >= maxKeptTopicIds && oldest !== undefined) {
-      this.#keptTopicIds.delete(oldest[0])
-      forgetTopicIds(this.#dependencies, ...oldest)
+  #storeTopicIds(clientId: string, topicIds: TopicIds): void {
+    const [oldest] = this.#storedTopicIds
+    if (this.#storedTopicIds.size >= maxStoredTopicIds && oldest !== undefined) {
+      this.#storedTopicIds.delete(oldest[0])
+      deleteTopicIds(this.#dependencies, ...oldest)
     }
-    this.#keptTopicIds.set(clientId, topicIds)
+    this.#storedTopicIds.set(clientId, topicIds)
   }
 
-  #keepSleep({ client, peer }: ConnectedClient, sleep: Parameters<SnClientDependencies['keepSleep']>[0]): void {
+  #storeSleep({ client, peer }: ConnectedClient, sleep: Parameters<SnClientDependencies['storeSleep']>[0]): void {
     const node = peer.node === undefined ? undefined : Buffer.from(peer.node, 'latin1').toString('hex')
-    const place = { peer: keptPeer(peer), node }
-    keepSleep(this.#dependencies, client.clientId, sleep === undefined ? undefined : { ...sleep, ...place })
+    const place = { peer: storedPeer(peer), node }
+    storeSleep(this.#dependencies, client.clientId, sleep === undefined ? undefined : { ...sleep, ...place })
   }
 
-  /** Handles a packet of a sleeping client from another port: its NAT entry has expired while it was asleep. */
+  /** Handles a packet of a sleeping client from another port: the NAT entry of the client has expired while it was asleep. */
   #move(connected: ConnectedClient, peer: Peer, request: SnRequest): void {
     this.#byPeer.delete(connected.peer.key)
     connected.peer = peer
@@ -288,7 +288,7 @@ export class MqttSnGateway implements DatagramGateway {
     const refuse = (returnCode: number): void => {
       this.#countDropped('unconnected')
       // [2.0: 3.6.1] There is no response to PUBWOS.
-      if (version === 1 && this.#mayRespond(peer))
+      if (version === 1 && this.#canRespond(peer))
         this.#send(writeTopicAck('puback', topicId, messageId, returnCode), peer)
     }
     if (!this.#settings.allowsQosMinusOne) return refuse(returnCodes.notSupported)
@@ -311,7 +311,7 @@ export class MqttSnGateway implements DatagramGateway {
     this.#dependencies.send(peer.node === undefined ? bytes : wrapForwarded(peer.node, bytes), peer)
   }
 
-  #mayRespond({ address }: Peer): boolean {
+  #canRespond({ address }: Peer): boolean {
     return this.#dependencies.addresses.takeResponse(address, this.#dependencies.nowMs())
   }
 

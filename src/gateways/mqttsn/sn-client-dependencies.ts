@@ -3,8 +3,8 @@
 import type { GatewayClient } from '../../core/index.ts'
 import type { TopicTable } from '../../protocol/index.ts'
 import type { GatewayCounters, MqttConnection, MqttConnectionCallbacks } from '../gateway.ts'
-import type { KeptMessage, KeptMessages } from './stored-messages.ts'
-import type { KeptSleep } from './stored-sessions.ts'
+import type { StoredMessage, StoredMessages } from './stored-messages.ts'
+import type { StoredSleep } from './stored-sessions.ts'
 import type { SnRequest } from './codec/packets.ts'
 import type { SnCodec } from './codec/sn-codec.ts'
 import type { MqttSnSettings } from './settings.ts'
@@ -26,22 +26,22 @@ export interface SnClientDependencies {
   /** Called when `dueAtMs` of the client has changed. */
   schedule(): void
   /** Stores the sleep across restarts; undefined: it does not sleep. */
-  keepSleep(sleep: Pick<KeptSleep, 'connect' | 'lostAtMs' | 'will'> | undefined): void
-  whenKept(done: () => void): void
+  storeSleep(sleep: Pick<StoredSleep, 'connect' | 'lostAtMs' | 'will'> | undefined): void
+  whenDurable(done: () => void): void
   /** Stores messages of QoS 0 that wait while it sleeps. */
-  readonly messages: KeptMessages
+  readonly messages: StoredMessages
   /** Called when the session or the connection of the client has ended. */
-  forgetMessages(): void
+  deleteMessages(): void
   /** Called when the broker has accepted the client. */
   noteConnected(): void
   /** Called when the session with these topic IDs has ended. */
-  forgetTopicIds(topicIds: TopicIds): void
+  deleteTopicIds(topicIds: TopicIds): void
   /** Called when the client has ended. */
   noteEnded(): void
 }
 
 /** Stored state of a sleeping client. */
-export interface RestoredSleep extends Pick<KeptSleep, 'lostAtMs' | 'will'> {
+export interface RestoredSleep extends Pick<StoredSleep, 'lostAtMs' | 'will'> {
   readonly topicIds: TopicIds | undefined
-  readonly messages: ReadonlyMap<number, KeptMessage>
+  readonly messages: ReadonlyMap<number, StoredMessage>
 }

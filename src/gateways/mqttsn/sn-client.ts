@@ -15,12 +15,12 @@ import {
   reasonCodes,
 } from '../../protocol/index.ts'
 import { type MqttConnection, type MqttConnectionCallbacks, publishFieldsOf } from '../gateway.ts'
-import { AsleepNotice } from './stale-sleep.ts'
+import { StaleSleepDetector } from './stale-sleep.ts'
 import { ClientClock } from './client-clock.ts'
 import { ClientRequests, outcomeOf, type RequestingClient } from './client-requests.ts'
 import { connectPacketOf, goodbye, interruption, isRepeated, refusalOf } from './connect-packet.ts'
 import { Deliveries, type DeliveryClient } from './deliveries.ts'
-import type { KeptMessages } from './stored-messages.ts'
+import type { StoredMessages } from './stored-messages.ts'
 import { returnCodes, type SnRequest } from './codec/packets.ts'
 import type { ConnectRequest, RestoredSleep, SnClientDependencies, SnClientState } from './sn-client-dependencies.ts'
 import { SnWill, type WillUpdate } from './sn-will.ts'
@@ -29,29 +29,29 @@ import type { SnOutcome } from './codec/sn-codec.ts'
 import { willOfSn2Connect } from './sn2-connect.ts'
 import { writeBare, writeResponse } from './codec/write-packet.ts'
 
-/** Most clients are idle, and there are many: what only a busy one needs is created when it is needed. */
+/** Most clients are idle, and there are many, so objects that only a busy client needs are created on first use. */
 export class SnClient implements MqttConnectionCallbacks, GatewayClient, DeliveryClient, RequestingClient {
   readonly #dependencies: SnClientDependencies
   #state: SnClientState = 'connecting'
   #connect: ConnectRequest
   #topicIds: TopicIds | undefined
-  /** Undefined: nothing to deliver yet. See `#openDeliveries`. */
+  /** Undefined: the client has no deliveries yet. See `#openDeliveries`. */
   #deliveries: Deliveries | undefined
   #mqtt: MqttConnection | undefined
   #will: SnWill | undefined
-  /** The response after the broker has accepted a connection that replaces an earlier one. */
+  /** Reason for which the current connection to the broker replaces an earlier one; until CONNACK. For updates, the response to the client. */
   #replacing: 'willtopicresp' | 'willmsgresp' | 'restored' | undefined
   readonly #clock: ClientClock
-  /** True if the client has sent a packet since it was accepted. */
-  #hasSpoken = false
+  /** True if the client has sent another packet since its CONNECT was accepted. */
+  #hasSentPacket = false
   #requests: ClientRequests | undefined
   #isAwaitingQueueEnd = false
   #isSessionPresent = false
-  #asleepNotice: AsleepNotice | undefined
-  /** True if the sleep is stored. */
-  #sleepIsKept = false
-  /** True if stored state remains after the end of the client, because its session continues. */
-  #isKept = false
+  #staleSleep: StaleSleepDetector | undefined
+  /** True if the sleep of the client is stored. */
+  #isSleepStored = false
+  /** True if stored state remains after the end of this object, because the client sleeps on after a restart. */
+  #leavesStoredState = false
 
   constructor(connect: ConnectRequest, dependencies: SnClientDependencies) {
     this.#dependencies = dependencies
@@ -59,10 +59,10 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
     this.#connect = connect
   }
 
-  /** `asleep`: the client was asleep before the restart, and still is. */
+  /** `asleep`: stored state of a client that was asleep before the restart, and still is. */
   begin(asleep: RestoredSleep | undefined): void {
     if (asleep === undefined) this.#begin()
-    else this.#sleepOn(asleep)
+    else this.#restoreSleep(asleep)
   }
 
   get clientId(): string {
@@ -77,7 +77,7 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
     return this.#connect.flags.cleanSession
   }
 
-  /** 2.0: it begins a session that may last. */
+  /** True if the client uses MQTT-SN 2.0 and its CONNECT has the Clean Start flag. The session may persist. */
   get startsClean(): boolean {
     return this.#connect.options?.startsClean === true
   }
@@ -90,7 +90,7 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
     return this.#mqtt
   }
 
-  get keptMessages(): KeptMessages | undefined {
+  get storedMessages(): StoredMessages | undefined {
     return this.isCleanSession ? undefined : this.#dependencies.messages
   }
 
@@ -112,7 +112,7 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
     return this.#state === 'asleep' || this.#state === 'awake'
   }
 
-  /** When `tick` must be called. */
+  /** Time at which `tick` must be called. */
   get dueAtMs(): number {
     if (this.#state === 'ended') return Infinity
     return Math.min(this.#clock.dueAtMs, this.#deliveries?.dueAtMs ?? Infinity)
@@ -127,7 +127,7 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
 
   handle(request: SnRequest): void {
     if (this.#state === 'active') this.#expectWithin(this.#connect.durationSeconds)
-    if (request.type !== 'connect' && this.#state === 'active') this.#hasSpoken = true
+    if (request.type !== 'connect' && this.#state === 'active') this.#hasSentPacket = true
     switch (request.type) {
       case 'connect':
         return this.#handleConnect(request)
@@ -142,9 +142,9 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
       default:
         if (this.#state === 'active' || this.#state === 'awake') this.#handleWhileConnected(request)
         else if (this.#state === 'asleep') {
-          this.#asleepNotice ??= new AsleepNotice()
-          const isDue = this.#asleepNotice.takeDue(request, this.#dependencies.nowMs())
-          if (isDue) this.#send(this.#dependencies.codec.disconnect())
+          const detector = (this.#staleSleep ??= new StaleSleepDetector())
+          const isStale = detector.shouldDisconnect(request, this.#dependencies.nowMs())
+          if (isStale) this.#send(this.#dependencies.codec.disconnect())
         }
     }
   }
@@ -165,7 +165,7 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
     this.#dependencies.schedule()
   }
 
-  /** Publishes the will of a lost client. That of a persistent session would be delayed. */
+  /** Ends a lost client and publishes its will. For a persistent session, the gateway publishes the will, because the broker would delay it. */
   lose(): void {
     const properties = { sessionExpiryIntervalSeconds: 0 }
     if (this.isCleanSession) return this.#end({ ...goodbye, reasonCode: reasonCodes.disconnectWithWill, properties })
@@ -177,19 +177,17 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
 
   /** The broker or the gateway stops. A sleeping client stays asleep. */
   close(): void {
-    if (!this.isCleanSession && this.isSleeping) {
-      this.#isKept = true
-      return this.#end(goodbye)
-    }
+    this.#leavesStoredState = !this.isCleanSession && this.isSleeping
+    if (this.#leavesStoredState) return this.#end(goodbye)
     if (this.#state !== 'ended') this.#send(this.#dependencies.codec.disconnect(reasonCodes.serverShuttingDown))
     this.lose()
   }
 
-  #sleepOn({ topicIds, will, lostAtMs, messages }: RestoredSleep): void {
+  #restoreSleep({ topicIds, will, lostAtMs, messages }: RestoredSleep): void {
     if (topicIds !== undefined) this.#topicIds = topicIds
     if (will !== undefined) (this.#will = new SnWill()).restore(will)
     this.#clock.lostAtMs = lostAtMs ?? Infinity
-    this.#sleepIsKept = true
+    this.#isSleepStored = true
     this.#state = 'asleep'
     if (messages.size > 0) this.#openDeliveries().restore(messages)
     this.#replacing = 'restored'
@@ -219,9 +217,9 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
       case 'awake':
         return this.#wakeUp(request)
       case 'active':
-        return !this.#hasSpoken && isRepeated(request, this.#connect)
+        return !this.#hasSentPacket && isRepeated(request, this.#connect)
           ? this.#send(this.#dependencies.codec.connack({ returnCode: 0 }, this.#isSessionPresent))
-          : this.#startOver(request)
+          : this.#restart(request)
       case 'connecting':
       case 'ended':
         return undefined
@@ -230,18 +228,18 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
     }
   }
 
-  #startOver(request: ConnectRequest): void {
+  #restart(request: ConnectRequest): void {
     this.#mqtt?.end(goodbye)
     this.#mqtt = undefined
-    this.#forgetAll()
+    this.#deleteStored()
     this.#connect = request
     this.#will = undefined
     if (request.flags.cleanSession || this.startsClean) {
-      if (this.#topicIds !== undefined) this.#dependencies.forgetTopicIds(this.#topicIds)
+      if (this.#topicIds !== undefined) this.#dependencies.deleteTopicIds(this.#topicIds)
       this.#topicIds = undefined
     }
     this.#deliveries = undefined
-    this.#requests?.forget()
+    this.#requests?.clear()
     this.#state = 'connecting'
     this.#begin()
   }
@@ -249,11 +247,11 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
   #wakeUp(request: ConnectRequest): void {
     const isSame = request.flags.will === this.#connect.flags.will && !request.flags.cleanSession
     // [2.0: 4.14-5] In 2.0, each CONNECT creates a new connection.
-    if (request.options !== undefined || !isSame) return this.#startOver(request)
+    if (request.options !== undefined || !isSame) return this.#restart(request)
     this.#connect = request
     this.#state = 'active'
     this.#mqtt?.noteClientChanged()
-    this.#forgetSleep()
+    this.#deleteSleep()
     this.#expectWithin(request.durationSeconds)
     this.#send(this.#dependencies.codec.connack({ returnCode: 0 }, true))
     this.#deliveries?.resume()
@@ -297,14 +295,14 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
     this.#mqtt = undefined
     mqtt?.end(goodbye)
     this.#clock.stop()
-    if (!this.#isKept) this.#forgetAll()
+    if (!this.#leavesStoredState) this.#deleteStored()
     this.#dependencies.noteEnded()
   }
 
-  // The broker's side
+  // Packets of the broker
 
   handlePacket(packet: Packet): void {
-    if (this.#mqtt === undefined) return // The broker has refused it.
+    if (this.#mqtt === undefined) return // The broker has refused the connection.
     switch (packet.type) {
       case 'connack':
         return this.#handleConnack(packet)
@@ -314,7 +312,7 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
       case 'pubrec':
       case 'pubcomp':
         this.#openRequests().handleAck(packet)
-        return this.#deliveries?.release() === true ? this.#endWakingAndSchedule() : undefined
+        return this.#deliveries?.release() === true ? this.#askForQueueEndAndSchedule() : undefined
       case 'pubrel':
         this.#openDeliveries().handlePubrel(packet.packetId)
         return this.#dependencies.schedule()
@@ -342,10 +340,10 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
     if (this.#replacing !== undefined) {
       if (this.#replacing !== 'restored') this.#dependencies.send(writeResponse(this.#replacing, returnCodes.accepted))
       this.#replacing = undefined
-      return this.#endWakingAndSchedule()
+      return this.#askForQueueEndAndSchedule()
     }
     this.#state = 'active'
-    this.#hasSpoken = false
+    this.#hasSentPacket = false
     this.#expectWithin(this.#connect.durationSeconds)
     this.#dependencies.noteConnected()
     this.#isSessionPresent = sessionPresent
@@ -370,23 +368,24 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
     if (packet.topic === undefined) return
     this.#isAwaitingQueueEnd = false
     this.#openDeliveries().add(packet, packet.topic.name)
-    this.#endWakingIfQuiet()
+    this.#askForQueueEnd()
     this.#dependencies.schedule()
   }
 
-  // The client's side
+  // Packets of the client
 
   #handleWhileConnected(request: SnRequest): void {
     if (request.type === 'willtopicupd' || request.type === 'willmsgupd') return this.#changeWill(request)
-    if (!this.#openRequests().handle(request) && this.#openDeliveries().handle(request)) this.#endWakingAndSchedule()
+    if (!this.#openRequests().handle(request) && this.#openDeliveries().handle(request))
+      this.#askForQueueEndAndSchedule()
   }
 
-  #endWakingAndSchedule(): void {
-    this.#endWakingIfQuiet()
+  #askForQueueEndAndSchedule(): void {
+    this.#askForQueueEnd()
     this.#dependencies.schedule()
   }
 
-  /** [6.4] The new will needs a new connection; the session stays. */
+  /** [6.4] A changed will needs a new connection to the broker, which continues the session. */
   #changeWill(request: WillUpdate): void {
     const response = request.type === 'willtopicupd' ? 'willtopicresp' : 'willmsgresp'
     if (!(this.#will ??= new SnWill()).change(request))
@@ -395,7 +394,7 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
     this.#replacing = response
     this.#isAwaitingQueueEnd = false
     this.#deliveries = undefined
-    this.#requests?.forget()
+    this.#requests?.clear()
     this.#openMqtt()
   }
 
@@ -403,9 +402,9 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
 
   #handleDisconnect(request: SnRequest & { type: 'disconnect' }): void {
     const { durationSeconds = 0, forgetsTopicIds = false, hasFailed = false, sessionExpirySeconds } = request
-    const maySleep = this.#state === 'active' || this.isSleeping
-    if (forgetsTopicIds && maySleep) this.#topicIds?.setAllUnknown()
-    if (durationSeconds > 0 && maySleep) return this.#fallAsleep(durationSeconds)
+    const canSleep = this.#state === 'active' || this.isSleeping
+    if (forgetsTopicIds && canSleep) this.#topicIds?.setAllUnknown()
+    if (durationSeconds > 0 && canSleep) return this.#fallAsleep(durationSeconds)
     this.#send(this.#dependencies.codec.disconnectResponse())
     if (hasFailed) return this.lose()
     const expirySeconds = this.isCleanSession ? 0 : sessionExpirySeconds
@@ -419,10 +418,10 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
     this.#mqtt?.noteClientChanged()
     this.#deliveries?.pause()
     this.#expectWithin(durationSeconds)
-    this.#keepSleep()
+    this.#storeSleep()
     const respond = (): void => this.#send(this.#dependencies.codec.sleepResponse())
     if (this.isCleanSession) respond()
-    else this.#dependencies.whenKept(respond)
+    else this.#dependencies.whenDurable(respond)
     this.#dependencies.schedule()
   }
 
@@ -432,13 +431,13 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
     if (!this.isSleeping) return
     this.#state = 'awake'
     this.#expectWithin(this.#connect.durationSeconds)
-    this.#keepSleep() // It may have come from a new port.
+    this.#storeSleep() // The port of the client may have changed.
     this.#deliveries?.resume()
-    this.#endWakingAndSchedule()
+    this.#askForQueueEndAndSchedule()
   }
 
-  /** The broker sends the messages of the session before its response to a ping of the gateway. */
-  #endWakingIfQuiet(): void {
+  /** Sends PINGREQ to the broker if nothing is left to deliver. The broker sends queued messages before its PINGRESP. */
+  #askForQueueEnd(): void {
     if (this.#state !== 'awake' || !this.#isDelivered || this.#isAwaitingQueueEnd) return
     this.#isAwaitingQueueEnd = true
     this.#mqtt?.send({ type: 'pingreq' })
@@ -453,30 +452,30 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
     this.#sleepAgain()
   }
 
-  /** Also without a response: the cause may be a late copy of PINGREQ. Untaken messages wait for the next one. */
+  /** Ends an awake period, also if the client did not respond: its PINGREQ may have been a late copy. */
   #sleepAgain(): void {
     this.#state = 'asleep'
     this.#isAwaitingQueueEnd = false
     this.#deliveries?.pause()
-    this.#keepSleep()
+    this.#storeSleep()
     this.#dependencies.schedule()
   }
 
-  #keepSleep(): void {
+  #storeSleep(): void {
     if (this.isCleanSession) return
-    this.#sleepIsKept = true
+    this.#isSleepStored = true
     const lostAtMs = this.#clock.lostAtMs === Infinity ? null : this.#clock.lostAtMs
-    this.#dependencies.keepSleep({ connect: this.#connect, lostAtMs, will: this.#will?.stored })
+    this.#dependencies.storeSleep({ connect: this.#connect, lostAtMs, will: this.#will?.stored })
   }
 
-  #forgetSleep(): void {
-    if (this.#sleepIsKept) this.#dependencies.keepSleep(undefined)
-    this.#sleepIsKept = false
+  #deleteSleep(): void {
+    if (this.#isSleepStored) this.#dependencies.storeSleep(undefined)
+    this.#isSleepStored = false
   }
 
-  #forgetAll(): void {
-    this.#forgetSleep()
-    this.#dependencies.forgetMessages()
+  #deleteStored(): void {
+    this.#deleteSleep()
+    this.#dependencies.deleteMessages()
   }
 
   #expectWithin(durationSeconds: number): void {

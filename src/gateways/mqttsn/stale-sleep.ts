@@ -1,10 +1,10 @@
-// If a client that the gateway believes asleep sends a request, a late duplicate of its DISCONNECT arrived after its CONNECT. The
-// gateway responds with DISCONNECT, so that the client connects again; its session is kept.
+// A late duplicate of DISCONNECT can arrive after CONNECT. Then the client is active, but its state in the gateway is asleep. The
+// gateway responds to its next request with DISCONNECT, so that the client connects again. The session continues.
 
 import type { SnRequest } from './codec/packets.ts'
 
 const minIntervalMs = 5_000
-/** Packets that only an active or awake client sends, and to which it expects a response. */
+/** Packets that a sleeping client does not send, and to which a client expects a response. */
 const requests: ReadonlySet<SnRequest['type']> = new Set([
   'register',
   'publish',
@@ -15,11 +15,11 @@ const requests: ReadonlySet<SnRequest['type']> = new Set([
   'willmsgupd',
 ] as const)
 
-export class AsleepNotice {
+export class StaleSleepDetector {
   #sentAtMs = -Infinity
 
-  /** Returns whether to respond to this packet of a sleeping client with DISCONNECT. At most one is sent per interval. */
-  takeDue({ type }: SnRequest, nowMs: number): boolean {
+  /** Returns whether to respond with DISCONNECT to this packet of a sleeping client: at most once in `minIntervalMs`. */
+  shouldDisconnect({ type }: SnRequest, nowMs: number): boolean {
     if (!requests.has(type) || nowMs - this.#sentAtMs < minIntervalMs) return false
     this.#sentAtMs = nowMs
     return true

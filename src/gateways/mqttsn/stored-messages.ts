@@ -1,7 +1,7 @@
-// QoS 0 messages for a sleeping client. The broker has sent them, so the gateway stores them across restarts, each with its own
+// Stored QoS 0 messages for a sleeping client. The broker sends them once, so the gateway stores them across restarts. Each has a
 // number.
 
-export interface KeptMessage {
+export interface StoredMessage {
   readonly topic: string
   readonly retain: boolean
   /** base64 */
@@ -14,18 +14,18 @@ interface Waiting {
   readonly payload: Buffer
 }
 
-export class KeptMessages {
-  readonly #store: (number: number, message: KeptMessage | undefined) => void
-  /** Undefined: none was stored yet. */
+export class StoredMessages {
+  readonly #store: (number: number, message: StoredMessage | undefined) => void
+  /** Number of each stored message; undefined: no message was stored yet. */
   #numbers: Map<Waiting, number> | undefined
   #next = 1
 
   /** `store`: undefined deletes the message. */
-  constructor(store: (number: number, message: KeptMessage | undefined) => void) {
+  constructor(store: (number: number, message: StoredMessage | undefined) => void) {
     this.#store = store
   }
 
-  keep(waiting: Waiting): void {
+  add(waiting: Waiting): void {
     this.#numbers ??= new Map()
     if (this.#numbers.has(waiting)) return
     const { topic, retain, payload } = waiting
@@ -33,22 +33,22 @@ export class KeptMessages {
     this.#store(this.#next++, { topic, retain, payload: payload.toString('base64') })
   }
 
-  /** Called for a message that was stored before the restart. */
+  /** Adds a message that was stored before the restart. */
   noteRestored(number: number, waiting: Waiting): void {
     this.#numbers ??= new Map()
     this.#numbers.set(waiting, number)
     this.#next = Math.max(this.#next, number + 1)
   }
 
-  /** Called when the message was sent or dropped. */
-  forget(waiting: Waiting): void {
+  /** Deletes a message that was sent or dropped, if it was stored. */
+  delete(waiting: Waiting): void {
     const number = this.#numbers?.get(waiting)
     if (number === undefined) return
     this.#numbers?.delete(waiting)
     this.#store(number, undefined)
   }
 
-  forgetAll(): void {
-    for (const waiting of this.#numbers?.keys() ?? []) this.forget(waiting)
+  deleteAll(): void {
+    for (const waiting of this.#numbers?.keys() ?? []) this.delete(waiting)
   }
 }

@@ -1,11 +1,11 @@
 // Stored state of MQTT-SN clients with persistent sessions, across restarts of the broker:
 //
-//   <client id> NUL t <id>   the name of a topic id
-//   <client id> NUL s        it sleeps: until when, its address, and its will
-//   <client id> NUL q <n>    a message of QoS 0 that waits while it sleeps
+//   <client id> NUL t <id>   topic name of a topic ID
+//   <client id> NUL s        exists while the client sleeps: CONNECT, deadline, will, address
+//   <client id> NUL q <n>    a QoS 0 message that waits while the client sleeps
 
 import type { GatewayDependencies, PeerAddress } from '../gateway.ts'
-import { type KeptMessage, KeptMessages } from './stored-messages.ts'
+import { type StoredMessage, StoredMessages } from './stored-messages.ts'
 import type { SnFlags, SnRequest } from './codec/packets.ts'
 import type { PredefinedTopics, TopicIdStore } from './topic-ids.ts'
 import { TopicIds } from './topic-ids.ts'
@@ -22,9 +22,9 @@ export interface StoredWill {
   readonly message: string
 }
 
-export interface KeptSleep {
+export interface StoredSleep {
   readonly connect: SnRequest & { type: 'connect' }
-  /** null: no limit. */
+  /** Time at which the client is lost without another packet. null: never. */
   readonly lostAtMs: number | null
   readonly will: StoredWill | undefined
   readonly peer: PeerAddress
@@ -32,49 +32,52 @@ export interface KeptSleep {
   readonly node: string | undefined
 }
 
-type Keeping = Pick<GatewayDependencies, 'keep' | 'whenKept'>
+type ValueStore = Pick<GatewayDependencies, 'storeValue' | 'whenDurable'>
 
-export function keepSleep({ keep }: Keeping, clientId: string, sleep: KeptSleep | undefined): void {
-  keep(`${clientId}${separator}${sleepMark}`, sleep === undefined ? undefined : JSON.stringify(sleep))
+export function storeSleep({ storeValue }: ValueStore, clientId: string, sleep: StoredSleep | undefined): void {
+  storeValue(`${clientId}${separator}${sleepMark}`, sleep === undefined ? undefined : JSON.stringify(sleep))
 }
 
-export function messageStore({ keep }: Keeping, clientId: string): KeptMessages {
-  return new KeptMessages((number, message) =>
-    keep(`${clientId}${separator}${messageMark}${number}`, message === undefined ? undefined : JSON.stringify(message)),
+export function messageStore({ storeValue }: ValueStore, clientId: string): StoredMessages {
+  return new StoredMessages((number, message) =>
+    storeValue(
+      `${clientId}${separator}${messageMark}${number}`,
+      message === undefined ? undefined : JSON.stringify(message),
+    ),
   )
 }
 
-export function topicIdStore(dependencies: Keeping, clientId: string): TopicIdStore {
+export function topicIdStore(dependencies: ValueStore, clientId: string): TopicIdStore {
   return {
-    keep: (id, name) => dependencies.keep(`${clientId}${separator}${topicMark}${id}`, name),
-    whenKept: (done) => dependencies.whenKept(done),
+    add: (id, name) => dependencies.storeValue(`${clientId}${separator}${topicMark}${id}`, name),
+    whenDurable: (done) => dependencies.whenDurable(done),
   }
 }
 
-export function forgetTopicIds({ keep }: Keeping, clientId: string, { ids }: TopicIds): void {
-  for (const id of ids) keep(`${clientId}${separator}${topicMark}${id}`, undefined)
+export function deleteTopicIds({ storeValue }: ValueStore, clientId: string, { ids }: TopicIds): void {
+  for (const id of ids) storeValue(`${clientId}${separator}${topicMark}${id}`, undefined)
 }
 
-export interface KeptSessions {
+export interface StoredSessions {
   readonly topicIds: ReadonlyMap<string, TopicIds>
-  readonly sleeping: readonly KeptSleep[]
+  readonly sleeping: readonly StoredSleep[]
   /** By client ID and number, oldest first. */
-  readonly messages: ReadonlyMap<string, ReadonlyMap<number, KeptMessage>>
+  readonly messages: ReadonlyMap<string, ReadonlyMap<number, StoredMessage>>
 }
 
-export function readKeptSessions(kept: ReadonlyMap<string, string>, predefined: PredefinedTopics): KeptSessions {
+export function readStoredSessions(values: ReadonlyMap<string, string>, predefined: PredefinedTopics): StoredSessions {
   const topicIds = new Map<string, TopicIds>()
-  const sleeping: KeptSleep[] = []
-  const messages = new Map<string, [number, KeptMessage][]>()
-  for (const [name, value] of kept) {
+  const sleeping: StoredSleep[] = []
+  const messages = new Map<string, [number, StoredMessage][]>()
+  for (const [name, value] of values) {
     const at = name.lastIndexOf(separator)
     const clientId = name.slice(0, at)
     const mark = name.slice(at + 1)
-    if (mark === sleepMark) sleeping.push(JSON.parse(value) as KeptSleep)
+    if (mark === sleepMark) sleeping.push(JSON.parse(value) as StoredSleep)
     else if (mark.startsWith(messageMark)) {
       const list = messages.get(clientId) ?? []
       messages.set(clientId, list)
-      list.push([Number(mark.slice(messageMark.length)), JSON.parse(value) as KeptMessage])
+      list.push([Number(mark.slice(messageMark.length)), JSON.parse(value) as StoredMessage])
     } else if (mark.startsWith(topicMark)) {
       const ids = topicIds.get(clientId) ?? new TopicIds(predefined)
       topicIds.set(clientId, ids)

@@ -26,19 +26,19 @@ export class PredefinedTopics {
 
 /** Stores the IDs of a session across restarts. */
 export interface TopicIdStore {
-  keep(id: number, name: string): void
-  whenKept(done: () => void): void
+  add(id: number, name: string): void
+  whenDurable(done: () => void): void
 }
 
 interface RegisteredTopic {
   readonly id: number
   readonly name: string
-  /** The client knows the ID. */
+  /** True if the client knows the ID. */
   isKnown: boolean
 }
 
 export class TopicIds {
-  /** Undefined: they end with the connection. */
+  /** Undefined: the IDs end with the connection. */
   store: TopicIdStore | undefined
   readonly #predefined: PredefinedTopics
   /** Undefined until the first registration: most clients use predefined IDs or few names. */
@@ -63,7 +63,7 @@ export class TopicIds {
     const id = this.#next
     this.#advance()
     this.#add(id, name)
-    this.store?.keep(id, name)
+    this.store?.add(id, name)
     return id
   }
 
@@ -72,10 +72,10 @@ export class TopicIds {
     this.#add(id, name)
   }
 
-  /** Calls back when all assigned IDs are durable, if they are stored. */
-  whenKept(done: () => void): void {
+  /** Calls back when all assigned IDs are durable; at once if the IDs are not stored. */
+  whenDurable(done: () => void): void {
     if (this.store === undefined) done()
-    else this.store.whenKept(done)
+    else this.store.whenDurable(done)
   }
 
   get ids(): readonly number[] {
@@ -90,7 +90,7 @@ export class TopicIds {
     this.#byName.set(name, topic)
   }
 
-  /** The client knows the ID of this registered name. */
+  /** Called when the client has acknowledged the ID of this name. */
   setKnown(name: string): void {
     const topic = this.#byName?.get(name)
     if (topic !== undefined) topic.isKnown = true
@@ -100,7 +100,7 @@ export class TopicIds {
     return this.#byName?.get(name)?.isKnown === true
   }
 
-  /** The client does not know the ID: it is registered again. */
+  /** Called when the client does not know the ID, which is then registered again. */
   setUnknown(id: number): void {
     const topic = this.#byId?.get(id)
     if (topic !== undefined) topic.isKnown = false
@@ -110,7 +110,7 @@ export class TopicIds {
     return [...(this.#byName?.values() ?? [])].flatMap(({ name, isKnown }) => (isKnown ? [] : [name]))
   }
 
-  /** A client that has reconnected may have lost them. */
+  /** Called when the client has reconnected: it may have lost the IDs. */
   setAllUnknown(): void {
     for (const topic of this.#byName?.values() ?? []) topic.isKnown = false
   }

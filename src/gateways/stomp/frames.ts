@@ -63,7 +63,7 @@ export class StompDecoder {
     const maxBytes = isCommand ? maxCommandBytes : this.#limits.maxHeaderBytes
     if (this.#bytes + part.length > maxBytes + 1)
       return { at, reading: { problem: `a ${isCommand ? 'command' : 'header'} is longer than ${maxBytes} octets` } }
-    this.#keep(part)
+    this.#append(part)
     if (end < 0) return { at: chunk.length }
     const line = this.#take()
     const text = (line.at(-1) === carriageReturn ? line.subarray(0, -1) : line).toString()
@@ -112,21 +112,21 @@ export class StompDecoder {
     const wanted = this.#bodyBytes
     if (wanted !== undefined && this.#bytes < wanted) {
       const part = chunk.subarray(at, at + wanted - this.#bytes)
-      this.#keep(part)
+      this.#append(part)
       return { at: at + part.length }
     }
     const end = wanted === undefined ? chunk.indexOf(0, at) : at
     const part = chunk.subarray(at, end < 0 ? chunk.length : end)
     if (this.#bytes + part.length > this.#limits.maxBodyBytes) return { at, reading: this.#tooLarge }
-    this.#keep(part)
+    this.#append(part)
     if (end < 0) return { at: chunk.length }
     if (chunk[end] !== 0) return { at, reading: { problem: 'a body is longer than its content-length' } }
     this.#state = 'command'
     return { at: end + 1, reading: { frame: { command: this.#command, headers: this.#headers, body: this.#take() } } }
   }
 
-  /** A copy, so that a small part does not keep a whole chunk in memory. */
-  #keep(part: Buffer): void {
+  /** Appends a copy, so that a small part does not keep a whole chunk in memory. */
+  #append(part: Buffer): void {
     if (part.length === 0) return
     this.#parts.push(Buffer.from(part))
     this.#bytes += part.length

@@ -63,10 +63,10 @@ export interface GatewayManagerDependencies {
   /** Limit of all connections of the node: gateway clients count, too. Those over datagrams take no file each. */
   readonly connections: ConnectionLimit
   /** Stores a value of a gateway by name; undefined deletes it. */
-  keep(name: string, value: string | undefined): void
+  storeValue(name: string, value: string | undefined): void
   /** Calls `done` when all stored values are durable. Not called if the disk fails. */
-  whenKept(done: () => void): void
-  readKept(prefix: string): AsyncIterable<{ readonly name: string; readonly value: string }>
+  whenDurable(done: () => void): void
+  readStoredValues(prefix: string): AsyncIterable<{ readonly name: string; readonly value: string }>
   raiseAlarm(name: AlarmName, message: string): void
   endAlarm(name: AlarmName, message: string): void
   fail(error: unknown): void
@@ -176,8 +176,8 @@ export class GatewayManager {
       openMqtt: (peer, callbacks, client) => this.#openMqtt(assignment, callbacks, { limits, peer, client }),
       wakeAt: (timeMs) => timer.setFor(timeMs, () => this.#dependencies.nowMs()),
       addresses: new AddressLimits(assignment.addresses, this.#dependencies.own),
-      keep: (name, value) => this.#dependencies.keep(`${prefixOf(assignment)}${name}`, value),
-      whenKept: (done) => this.#dependencies.whenKept(() => this.#guarded(done)),
+      storeValue: (name, value) => this.#dependencies.storeValue(`${prefixOf(assignment)}${name}`, value),
+      whenDurable: (done) => this.#dependencies.whenDurable(() => this.#guarded(done)),
       counters: newGatewayCounters(),
     }
     const gateway: RunningGateway = {
@@ -198,14 +198,14 @@ export class GatewayManager {
 
   async #restore({ assignment, protocol, dependencies }: RunningGateway): Promise<void> {
     const prefix = prefixOf(assignment)
-    const kept = new Map<string, string>()
-    for await (const { name, value } of this.#dependencies.readKept(prefix)) {
+    const stored = new Map<string, string>()
+    for await (const { name, value } of this.#dependencies.readStoredValues(prefix)) {
       const own = name.slice(prefix.length)
       // A part of the name determines the owner shard: see `shard-place.ts`.
       const [owned = ''] = own.split('\0')
-      if (ownerOfName(owned, dependencies.place) === dependencies.place.own) kept.set(own, value)
+      if (ownerOfName(owned, dependencies.place) === dependencies.place.own) stored.set(own, value)
     }
-    if (kept.size > 0) this.#guarded(() => protocol.restore?.(kept))
+    if (stored.size > 0) this.#guarded(() => protocol.restore?.(stored))
   }
 
   async #openSocket(gateway: RunningGateway): Promise<void> {

@@ -4,19 +4,19 @@ import type { Store } from '../../storage/index.ts'
 import type { PendingCommands } from '../runtime/pending-commands.ts'
 import type { GatewayManagerDependencies } from './gateway-manager.ts'
 
-type KeptFacts = Pick<GatewayManagerDependencies, 'keep' | 'whenKept' | 'readKept'>
+type StoredFacts = Pick<GatewayManagerDependencies, 'storeValue' | 'whenDurable' | 'readStoredValues'>
 
-export function keptFacts(shard: () => { readonly commands: PendingCommands }, store: Store): KeptFacts {
+export function storedFacts(shard: () => { readonly commands: PendingCommands }, store: Store): StoredFacts {
   return {
     // If the disk fails, the value is written when the disk works again.
-    keep: (name, value) => void shard().commands.run({ name: 'keep-facts', facts: [{ name, value }] }),
-    whenKept: (done) =>
+    storeValue: (name, value) => void shard().commands.run({ name: 'keep-facts', facts: [{ name, value }] }),
+    whenDurable: (done) =>
       void shard()
         .commands.run({ name: 'keep-facts', facts: [] })
         .then((result) => {
           if (result.done) done()
         }),
-    readKept: (prefix) => factsOf(store, prefix),
+    readStoredValues: (prefix) => factsOf(store, prefix),
   }
 }
 

@@ -66,12 +66,12 @@ export class GatewayHost {
 
   #start(): void {
     const gateway = this.#make(this.#dependencies())
-    const kept = new Map<string, string>()
+    const stored = new Map<string, string>()
     for (const record of this.#world.records())
       if (record.kind === 'fact' && record.name.startsWith(prefix))
-        kept.set(record.name.slice(prefix.length), record.value)
+        stored.set(record.name.slice(prefix.length), record.value)
     this.#gateway = gateway
-    if (kept.size > 0) gateway.restore?.(kept)
+    if (stored.size > 0) gateway.restore?.(stored)
   }
 
   #dependencies(): GatewayDependencies {
@@ -98,16 +98,16 @@ export class GatewayHost {
       addresses: new AddressLimits(),
       place: { own: 0, shards: 1 },
       forward: () => {},
-      keep: (name, value) => void this.#keepFacts([{ name: `${prefix}${name}`, value }]),
-      whenKept: (done) => {
-        this.#waiting.set(this.#keepFacts([]), ifAlive(done))
+      storeValue: (name, value) => void this.#storeFacts([{ name: `${prefix}${name}`, value }]),
+      whenDurable: (done) => {
+        this.#waiting.set(this.#storeFacts([]), ifAlive(done))
         this.#look()
       },
       counters: newGatewayCounters(),
     }
   }
 
-  #keepFacts(facts: readonly { readonly name: string; readonly value: string | undefined }[]): number {
+  #storeFacts(facts: readonly { readonly name: string; readonly value: string | undefined }[]): number {
     const requestId = this.#nextRequestId++
     const command = { name: 'keep-facts', facts } as const
     const [shard] = this.#world.host.shards

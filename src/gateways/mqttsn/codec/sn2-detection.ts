@@ -22,7 +22,7 @@ export function isPublishWithoutSession(datagram: Buffer): boolean {
 }
 
 /** Whether the shard of the last CONNECT from the same address handles the datagram; other datagrams name their client. */
-export function staysWithItsShard(datagram: Buffer): boolean {
+export function staysOnShardOfClient(datagram: Buffer): boolean {
   const type = typeOf(datagram)
   const isConnect = type === packetTypes.connect && datagram.length >= minConnect1Bytes
   return !isConnect && !isSn2Connect(datagram) && type !== packetTypes.pingreq && type !== packetTypes.searchgw
