@@ -187,7 +187,7 @@ function measureFanOut(): void {
       topic.route = undefined
       routes.planFor(topic)
     })
-    print(`plan with ${count} recipients, rebuilt: for each recipient`, inNs(ns / count))
+    print(`plan with ${count} subscribers, rebuilt: for each subscriber`, inNs(ns / count))
   }
 }
 

@@ -29,7 +29,7 @@ import { handleQueueLoaded, drainQueue } from './sessions/drain-queue.ts'
 import { startRelief } from './memory/memory-relief.ts'
 import { handleRetainedRead } from './retained/retained-reads.ts'
 import { syncPeers } from './peers/sync-peers.ts'
-import { handleEndedQueueRead } from './shared/expired-session-redelivery.ts'
+import { handleEndedSessionQueueRead } from './shared/expired-session-redelivery.ts'
 import { resumeHandoffs } from './shared/shared-handoff.ts'
 import { releasePayload, deleteRecord } from './queues/persistent-queue.ts'
 import type { Input } from './model/inputs.ts'
@@ -223,8 +223,8 @@ function handleResponse(
     handleQueueLoaded(state, pending.session, { ...input, upTo: pending.upTo })
   } else if (input.kind === 'queue-loaded' && pending.for === 'oldest') {
     handleOldestLoaded(state, pending.session, input)
-  } else if (input.kind === 'queue-loaded' && pending.for === 'ended') {
-    handleEndedQueueRead(state, pending.queue, input)
+  } else if (input.kind === 'queue-loaded' && pending.for === 'ended-session-queue') {
+    handleEndedSessionQueueRead(state, pending.queue, input)
   } else if (input.kind === 'message-loaded' && pending.for === 'will') {
     handleWillLoaded(state, pending.will, input.message)
     wakeAfterWill(state, pending.will.clientId)

@@ -1,10 +1,10 @@
 // A link: all messages between two shards, in order. Messages of one turn are collected in a link buffer, which is sent at
 // the end of the turn. Received records are handled one by one, so that the shard can stop in between.
 //
-//   send, relay --> PublishWriter --(end of the turn)--> port ~~> port --> inbox --takeNext--> shard
+//   send, relay --> PublishWriter --(end of the turn)--> port ~~> port --> inbox --readNext--> shard
 //                        <-------------------- credit n ----------------------'
 //
-// Nothing is refused or lost while both ends live. If the peer has more than `congestedFromBytes` of unhandled data, the link
+// Nothing is refused or lost while both shards run. If the peer has more than `congestedFromBytes` of unhandled data, the link
 // is congested: the shard pauses reading from clients until half of it is handled.
 
 import type { Message, PeerSender, PeerMessage, PeerNumber } from '../core/index.ts'
@@ -27,10 +27,10 @@ import { recordKinds } from './record-kinds.ts'
 import { RelayAcceptor, type RelayAcceptorLink } from './relay-acceptor.ts'
 import { copyOf, RelayedStream, type RelayedStreamLink, type RelayOrigin } from './relayed-stream.ts'
 
-/** Sent to a peer and not handled by it: beyond this, connections that feed the link are paused. */
+/** Bytes that were sent to a peer and that it has not handled. Beyond this number, the link is congested. */
 export const congestedFromBytes = 4_194_304
 const relievedAtBytes = congestedFromBytes / 2
-/** Bytes that are handled before they are reported. */
+/** Number of handled bytes after which they are reported to the peer as credit. */
 const creditFromBytes = congestedFromBytes / 8
 
 const uint32Bytes = 4
@@ -41,16 +41,16 @@ export interface LinkDependencies {
   notePeerMessage(link: Link, message: PeerMessage): void
   /** A plain message (`PeerSender.sendPlain`), in either encoding. */
   notePlainMessage(link: Link, message: Message): void
-  /** A client whose socket the peer has. The data that it has sent so far follows with the next `takeNext`. */
+  /** Called for a client whose socket the peer has. The data that it has sent so far follows with the next `readNext`. */
   noteRelayed(link: Link, stream: RelayedStream, origin: RelayOrigin): void
   noteCongested(link: Link, isCongested: boolean): void
-  /** Records were received: call `takeNext` until it returns false. */
+  /** Called when records were received: call `readNext` until it returns false. */
   noteInput(link: Link): void
-  /** Data waits for `flush`. Called again only after `flush`. */
+  /** Called when data waits for `flush`, once until `flush`. */
   noteDirty(link: Link): void
-  /** The peer stops: it sends nothing more, except for relays. */
+  /** Called when the peer stops: it sends nothing more, except for relays. */
   noteFinalNotice(link: Link): void
-  /** The peer is gone, all its records are handled, and its relays have ended. The last call of the link. */
+  /** Called when the peer has ended, all its records are handled, and its relays have ended. This is the last call of the link. */
   noteClosed(link: Link): void
 }
 

@@ -72,10 +72,10 @@ const log = new ForwardingLog(start.logLevel, counters, (level, event, fields) =
 )
 
 if (start.histograms !== undefined) {
-  const meters = new Histograms(start.histograms, start.shardNumber)
+  const histograms = new Histograms(start.histograms, start.shardNumber)
   monitorLoop((delay) => {
-    meters.setLoopDelay(delay)
-    meters.setMemory(memoryOfThread())
+    histograms.setLoopDelay(delay)
+    histograms.setMemory(memoryOfThread())
   })
 }
 

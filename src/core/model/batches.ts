@@ -1,14 +1,14 @@
-// Changes for the store are collected in batches. The driver takes a batch when the store is free. Usually that is the open
+// Changes for the store are collected in batches. The shard takes a batch when no write is in progress. Usually that is the open
 // batch, and a new one starts.
 //
 //   open ------taken--> committing --committed--> done
 //        |                   ^
-//        '--> waiting -------'      all its changes are messages that will soon be acknowledged: the batch waits for that
+//        '--> waiting -------'      all its changes are messages that will soon be acknowledged: the batch waits for the acknowledgements
 //               |
 //               '--all cancelled--> done, without a write
 //
-// The first batch that must be written includes all waiting batches. Deferred writes, which nothing waits for, go with it as
-// well, or in a batch of their own after a time.
+// The first batch that must be written includes all waiting batches. It also includes the deferred writes, for which nothing waits.
+// After a time, deferred writes are written in a batch of their own.
 
 import { failedAssertion } from '../../protocol/index.ts'
 import type { StoredChange } from '../../records/index.ts'
@@ -23,10 +23,10 @@ const maxAckWaitMs = 180
 const deferredWriteMs = 50
 const maxDeferredWrites = 1_024
 
-/** The average commit time covers about this number of commits. */
+/** Number of commits that the average commit time covers, approximately. */
 const commitsRemembered = 16
 
-/** Maximum difference between the clock and its stored value. */
+/** Maximum difference between the clock and its stored value, while batches are written. */
 const clockRecordIntervalMs = 60_000
 
 /** Parts of the broker state that batches read. */
@@ -39,14 +39,14 @@ export class Batches {
   openBatch: Batch = newBatch(1)
   /** Number of the last committed batch. */
   committed = 0
-  /** Average commit time of the latest batches. */
+  /** Average commit time of the latest batches, in milliseconds. */
   commitMs = 0
   readonly #dependencies: BatchDependencies
   /** Taken and not committed yet, in order. */
   readonly #committing: Batch[] = []
   /** Closed and not taken, in order, directly before the open batch. */
   readonly #waiting: Batch[] = []
-  #deferWrite: StoredChange[] = []
+  #deferredWrites: StoredChange[] = []
   #deferredSinceMs = 0
   #lastTaken = 0
   /** Time of the last acknowledgement that cancelled a write. */
@@ -70,7 +70,7 @@ export class Batches {
   }
 
   /**
-   * The last change is of a message that may be acknowledged before it is written. It waits until `untilMs` at most.
+   * Defers the last change until `untilMs` at most: its message may be acknowledged before it is written.
    */
   deferCommit(untilMs: number): void {
     const { openBatch } = this
@@ -83,29 +83,29 @@ export class Batches {
     this.openBatch.deferred--
   }
 
-  /** Cancels a change; `isHoped` says that the acknowledgement arrived for which it was deferred. */
-  cancelWrite(batch: Batch, index: number, isHoped: boolean): void {
+  /** Cancels a change. `isAcknowledged`: the acknowledgement arrived for which the change was deferred. */
+  cancelWrite(batch: Batch, index: number, isAcknowledged: boolean): void {
     batch.changes[index] = undefined
     batch.cancelled++
-    if (!isHoped) return
+    if (!isAcknowledged) return
     batch.deferred--
     this.#lastCancelAtMs = this.#dependencies.nowMs
   }
 
   /** Adds a change that is written later. Losing it in a crash does no harm. */
   deferWrite(change: StoredChange): void {
-    if (this.#deferWrite.length === 0) this.#deferredSinceMs = this.#dependencies.nowMs
-    this.#deferWrite.push(change)
+    if (this.#deferredWrites.length === 0) this.#deferredSinceMs = this.#dependencies.nowMs
+    this.#deferredWrites.push(change)
   }
 
   /** Moves the deferred writes into the open batch, before later changes. */
   includeDeferredWrites(): void {
     const { changes } = this.openBatch
-    for (const change of this.#deferWrite) changes.push(change)
-    this.#deferWrite = []
+    for (const change of this.#deferredWrites) changes.push(change)
+    this.#deferredWrites = []
   }
 
-  /** Whether `take` has something to do. */
+  /** Returns whether `take` returns a batch. */
   get isAny(): boolean {
     const waiting = this.#waiting
     return (
@@ -113,21 +113,21 @@ export class Batches {
     )
   }
 
-  /** The time when the first waiting batch must be written; Infinity if none waits, or only for the driver. */
+  /** Time when the first waiting batch or the deferred writes must be written. Infinity: none waits for a time. */
   get dueAtMs(): number {
     const waiting = this.#waiting
-    const asideAtMs = waiting.length > 0 && this.#isWaiting(waiting[0]) ? this.#waitsUntilMs(waiting[0]) : Infinity
-    const isDeferred = this.#deferWrite.length > 0 && !this.#isDeferredWriteDue
-    return Math.min(asideAtMs, isDeferred ? this.#deferredSinceMs + deferredWriteMs : Infinity)
+    const waitingUntilMs = waiting.length > 0 && this.#isWaiting(waiting[0]) ? this.#waitsUntilMs(waiting[0]) : Infinity
+    const isDeferred = this.#deferredWrites.length > 0 && !this.#isDeferredWriteDue
+    return Math.min(waitingUntilMs, isDeferred ? this.#deferredSinceMs + deferredWriteMs : Infinity)
   }
 
   /** Returns the batch to write now, or a batch whose changes are all cancelled; undefined if there is none. */
   take(): Batch | undefined {
     const waiting = this.#waiting
     const { openBatch } = this
-    const isSetAside =
+    const mustWait =
       waiting.length > 0 ? isFullyCancelled(openBatch) || this.#isWaiting(openBatch) : this.#isWaiting(openBatch)
-    if (isSetAside && hasAnything(openBatch)) waiting.push(this.#startNext())
+    if (mustWait && hasAnything(openBatch)) waiting.push(this.#startNext())
     if (waiting.length > 0 && isFullyCancelled(waiting[0])) return this.#begin(waiting.shift())
     const isUrgent = hasAnything(this.openBatch) || (waiting.length > 0 && !this.#isWaiting(waiting[0]))
     if (!isUrgent) return this.#isDeferredWriteDue ? this.#begin(this.#takeDeferredWrites()) : undefined
@@ -135,7 +135,7 @@ export class Batches {
     return this.#begin(waiting.length === 0 ? this.#startNext() : joinBatches(waiting.splice(0), this.#startNext()))
   }
 
-  /** Confirms the batch that was taken first. */
+  /** Called when the batch that was taken first is durable. Returns it. */
   commit(number: number): Batch {
     const batch = this.#committing.shift()
     if (batch === undefined || batch.number !== number)
@@ -164,17 +164,17 @@ export class Batches {
   }
 
   get #isDeferredWriteDue(): boolean {
-    const { length } = this.#deferWrite
+    const { length } = this.#deferredWrites
     if (length === 0) return false
     const { nowMs, isShuttingDown } = this.#dependencies
     return length >= maxDeferredWrites || nowMs >= this.#deferredSinceMs + deferredWriteMs || isShuttingDown
   }
 
-  /** A batch of deferred writes only. Nothing waits for it, so it has the number of a batch that was already taken. */
+  /** Returns a batch of deferred writes only. Nothing waits for it, so it has the number of a batch that was already taken. */
   #takeDeferredWrites(): Batch {
     const batch = newBatch(this.#lastTaken)
-    for (const change of this.#deferWrite) batch.changes.push(change)
-    this.#deferWrite = []
+    for (const change of this.#deferredWrites) batch.changes.push(change)
+    this.#deferredWrites = []
     return batch
   }
 

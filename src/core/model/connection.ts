@@ -1,6 +1,6 @@
 // The connection of one client, as all modules see it. The driver creates it when a stream opens and finds the stream
-// through `output`; outputs refer to it. The broker's state of the connection is in `now`, which only `connections/`
-// reads completely (see `state/connection-state.ts`) and changes.
+// through `output`; outputs refer to it. The state of the connection is in `now`: `state/connection-state.ts` defines it, and only that
+// file changes it.
 
 import type { DeferredAck } from './deferred-ack.ts'
 import type { ProtocolVersion, Topic } from '../../protocol/index.ts'

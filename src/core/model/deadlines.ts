@@ -23,7 +23,7 @@ export type DeadlineKind =
   | 'delayed-due'
   | 'retry'
   | 'retained-expiry'
-  | 'ended-queue'
+  | 'ended-session-queue'
   | 'expire-received-ids'
   | 'retained-wait'
 

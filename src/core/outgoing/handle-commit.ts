@@ -52,8 +52,8 @@ function isPacketOf(what: SendList['what'][number], type: string): boolean {
 /** Counts one acknowledged PUBLISH. */
 export function recordAck(state: Parts<'nowMs' | 'outputs' | 'settings'>, connection: Connection): void {
   connection.unacknowledgedPublishes--
-  const mayGoOn = connection.unacknowledgedPublishes * 2 <= state.settings.receiveMaximum
-  if (connection.isPaused && mayGoOn) resumeReading(state, connection, readPauseReasons.unacknowledged)
+  const canResume = connection.unacknowledgedPublishes * 2 <= state.settings.receiveMaximum
+  if (connection.isPaused && canResume) resumeReading(state, connection, readPauseReasons.unacknowledged)
 }
 
 /**

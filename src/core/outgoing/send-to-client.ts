@@ -40,8 +40,8 @@ export function sendPublishWithExtra(
   const sent = withoutMountpoint(state.topics, connection, message)
   // An alias is valid after the packet that introduces it. Packets that wait for the disk may be overtaken, so they
   // have none.
-  const mayHaveAlias = how.list === state.outputs.sends && fitsWithAlias(state.nowMs, connection, sent, how)
-  const alias = mayHaveAlias ? aliasFor(state, connection, sent) : undefined
+  const canHaveAlias = how.list === state.outputs.sends && fitsWithAlias(state.nowMs, connection, sent, how)
+  const alias = canHaveAlias ? aliasFor(state, connection, sent) : undefined
   const extra: PublishExtra = {
     subscriptionIdentifiers: how.subscriptionIdentifiers,
     topicAlias: alias === undefined ? 0 : alias.topicAlias,

@@ -36,8 +36,8 @@ export function handleAck(state: BrokerState, connection: Connection, session: S
 
 function handlePuback(state: BrokerState, connection: Connection, session: Session, packet: AckPacket): void {
   const delivery = session.outgoing.inflight?.get(packet.packetId)
-  // A duplicate acknowledgement, or one for an earlier session, or for a message that is being read from disk and will
-  // be sent again.
+  // A duplicate acknowledgement, or an acknowledgement for an earlier session, or for a message that is being read from disk and
+  // will be sent again.
   if (delivery === undefined || delivery.stage === 'waiting') return
   if (delivery.qos !== 1) return handleMismatch(state, connection, 'PUBACK for a QoS 2 message')
   session.bridge?.ackLatency?.note(state.nowMs - delivery.sentAtMs, state.nowMs)
@@ -45,7 +45,7 @@ function handlePuback(state: BrokerState, connection: Connection, session: Sessi
   finish(state, session, delivery)
 }
 
-/** Records the delivery for rules, which run before the batch with its end is taken. */
+/** Records the delivery for rules. They run before the batch that deletes its record is taken. */
 function recordAcked(
   state: Parts<'nowMs' | 'rules'>,
   session: Session,
@@ -61,7 +61,7 @@ function handlePubrec(state: BrokerState, connection: Connection, session: Sessi
   const delivery = session.outgoing.inflight?.get(packetId)
   if (delivery === undefined || delivery.stage === 'waiting') {
     if (packet.reasonCode >= firstError) return freeAbandoned(state.batches, session, packetId)
-    // [MQTT5-4.3.3: PUBREL with 0x92] The packet identifier is unknown; the client is told so that it can free it.
+    // [MQTT5-4.3.3: PUBREL with 0x92] The packet identifier is unknown. The reason code lets the client free it.
     const isKnown = session.outgoing.inflight?.isAbandoned(packetId) === true
     const reason = isKnown ? reasonCodes.success : reasonCodes.packetIdentifierNotFound
     sendAck(state, connection, { type: 'pubrel', packetId, reason, waits: false })
@@ -78,10 +78,10 @@ function handlePubrec(state: BrokerState, connection: Connection, session: Sessi
 
 /** [MQTT-4.3.3-1] After PUBREC, store only the packet identifier, except for a bridge. */
 function markReceived(state: QueueParts & Parts<'nowMs'>, session: Session, delivery: SessionDelivery): void {
-  const staysWhole = session.bridge?.spool !== undefined
-  if (!staysWhole) releaseInFlightMemory(state.memory, session, delivery)
+  const keepsMessage = session.bridge?.spool !== undefined
+  if (!keepsMessage) releaseInFlightMemory(state.memory, session, delivery)
   if (delivery.sequence !== 0) {
-    if (!staysWhole) deleteDelivery(state, session, delivery)
+    if (!keepsMessage) deleteDelivery(state, session, delivery)
     const { clientId } = session
     putRecord(state.batches, {
       kind: 'outgoing',
@@ -92,7 +92,7 @@ function markReceived(state: QueueParts & Parts<'nowMs'>, session: Session, deli
     })
   }
   delivery.stage = 'received'
-  if (!staysWhole) delivery.message = undefined
+  if (!keepsMessage) delivery.message = undefined
   delivery.sentAtMs = state.nowMs
 }
 
@@ -104,15 +104,14 @@ function handlePubcomp(state: BrokerState, connection: Connection, session: Sess
 }
 
 /**
- * Frees an identifier of an earlier connection whose message is not sent again, because the client may no longer
- * receive it.
+ * Frees a packet identifier of an earlier connection. Its message is not sent again, because the client may no longer receive it.
  */
 function freeAbandoned(batches: Batches, session: Session, packetId: PacketId): void {
   if (session.outgoing.inflight?.releaseAbandoned(packetId) !== true || session.stored === undefined) return
   deleteRecord(batches, { kind: 'outgoing', clientId: session.clientId, packetId })
 }
 
-/** The exchange is complete: the in-flight window has space for the next message. */
+/** Ends a complete exchange, and sends the next message, for which the in-flight window has space now. */
 function finish(state: DrainParts, session: Session, delivery: SessionDelivery): void {
   const { outgoing } = session
   outgoing.inflight?.remove(delivery)

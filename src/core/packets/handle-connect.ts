@@ -171,8 +171,8 @@ function refuseClientId(settings: CoreSettings, connection: Connection, connect:
   const reason = reasonCodes.clientIdentifierNotValid
   if (clientId === '') {
     // [MQTT-3.1.3-8] A session with an assigned client ID cannot be resumed; 3.1 has no empty client IDs.
-    const mayBeAssigned = version === 5 || (version === 4 && connect.cleanStart)
-    return mayBeAssigned ? undefined : { reason, text: 'an empty client id needs a clean session' }
+    const canBeAssigned = version === 5 || (version === 4 && connect.cleanStart)
+    return canBeAssigned ? undefined : { reason, text: 'an empty client id needs a clean session' }
   }
   const isTooLongFor31 = version === 3 && connect.clientId.length > maxClientIdCharacters31
   if (isTooLongFor31 && settings.limitsClientIdsOf31)

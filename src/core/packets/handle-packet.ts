@@ -28,7 +28,7 @@ export function handlePacket(state: BrokerState, connection: Connection, packet:
     case 'awaiting-connect':
       if (packet.type === 'connect') handleConnect(state, connection, packet)
       // [MQTT-3.1.0-1] [MQTT5-3.1.0-1]
-      else breach(state, connection, `${packet.type} before CONNECT`)
+      else endForProtocolError(state, connection, `${packet.type} before CONNECT`)
       return
     case 'awaiting-auth':
       return handleBeforeConnack(state, connection, now, packet)
@@ -45,12 +45,12 @@ export function handlePacket(state: BrokerState, connection: Connection, packet:
   }
 }
 
-/** AUTH of all supported methods is much smaller; so is DISCONNECT, the only other packet allowed at that time. */
+/** Maximum size of an AUTH packet before CONNACK. AUTH of all supported methods is much smaller, as is DISCONNECT, the only other allowed packet. */
 const maxAuthBytes = 262_144
 
 /**
- * [MQTT-3.1.2-24] [MQTT5-3.1.2-22] A client that is sending a packet cannot send another, so it is not silent. `bytes`
- * of the packet have arrived. An unauthenticated client gets no memory for a large packet: reading pauses until it is
+ * [MQTT-3.1.2-24] [MQTT5-3.1.2-22] Records that `bytes` of an incomplete packet have arrived: its client is not silent, because it cannot
+ * send another packet meanwhile. An unauthenticated client gets no memory for a large packet: reading pauses until it is
  * authenticated.
  */
 export function recordPartialPacket(state: RefusalParts, connection: Connection, bytes: number): void {
@@ -88,7 +88,7 @@ function handleOpen(state: BrokerState, connection: Connection, open: Open, pack
     case 'suback':
     case 'unsuback':
     case 'pingresp':
-      return breach(state, connection, `${packet.type} is for servers to send`)
+      return endForProtocolError(state, connection, `${packet.type} is for servers to send`)
     default:
       packet satisfies never
   }
@@ -130,13 +130,13 @@ function deferBeforeDecision(
   now: AwaitingAuthentication,
   packet: Packet,
 ): void {
-  if (packet.type === 'connect') return breach(state, connection, 'a second CONNECT')
+  if (packet.type === 'connect') return endForProtocolError(state, connection, 'a second CONNECT')
   park(state, connection, now.parked, packet)
   const isEnough = now.parked.length >= state.settings.maxParkedPackets || isLarge(packet)
   if (isEnough) pauseReading(state.outputs, connection, readPauseReasons.decision)
 }
 
-/** Maximum size of a packet that is parked for an unauthenticated client together with many others. */
+/** Beyond these sizes, a parked packet of an unauthenticated client pauses reading at once. */
 const largeBytes = 8_192
 const largeCount = 64
 
@@ -155,21 +155,21 @@ function park(state: BrokerState, connection: Connection, parked: Packet[], pack
   endConnection(state, connection, { reason: reasonCodes.quotaExceeded, text, publishWill: true })
 }
 
-function breach(state: BrokerState, connection: Connection, text: string): void {
+function endForProtocolError(state: BrokerState, connection: Connection, text: string): void {
   endConnection(state, connection, { reason: reasonCodes.protocolError, text, publishWill: true })
 }
 
-/** The store works again: parked packets are handled, then reading resumes. */
+/** Called when the store works again. Handles the packets that wait for it, then resumes reading. */
 export function resumeAfterStorage(state: BrokerState): void {
   resume(state, state.waiting.forStorage, readPauseReasons.storage)
 }
 
-/** A peer can receive again, or has failed: parked packets are handled again. */
+/** Called when a peer can receive again or has failed. Handles the packets that wait for it. */
 export function resumeWaitingForPeers(state: BrokerState): void {
   if (state.peerTable !== undefined) resume(state, state.peerTable.waitingForPeers, readPauseReasons.peers)
 }
 
-/** An action queue has space again. */
+/** Called when an action queue has space again. Handles the packets that wait for it. */
 export function resumeWaitingForActions(state: BrokerState): void {
   state.rules.hasActionCapacity = false
   resume(state, state.waiting.forActions, readPauseReasons.actions)
@@ -177,8 +177,8 @@ export function resumeWaitingForActions(state: BrokerState): void {
 
 function resume(state: BrokerState, waiting: Set<Connection>, reason: ReadPauseReason): void {
   // A copy, because connections that must wait again are added to `waiting` during the loop.
-  const again = [...waiting]
-  for (const connection of again) {
+  const connections = [...waiting]
+  for (const connection of connections) {
     waiting.delete(connection)
     const now = stateOf(connection)
     if (now.state !== 'open') continue
@@ -187,7 +187,7 @@ function resume(state: BrokerState, waiting: Set<Connection>, reason: ReadPauseR
   }
 }
 
-/** Handles the parked packets in order. If one must wait again, the later ones stay parked. */
+/** Handles the parked packets in order. If a packet must wait again, the later packets stay parked. */
 export function handleParked(state: BrokerState, connection: Connection, open: Open): void {
   const { parked } = open
   open.parked = undefined

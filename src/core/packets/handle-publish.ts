@@ -1,4 +1,4 @@
-// PUBLISH from a client. Each step may refuse the message; only after all of them it is delivered.
+// PUBLISH from a client. Each step may refuse the message. After the last step the message is delivered.
 
 import {
   isUtf8,
@@ -17,7 +17,7 @@ import { acknowledgeDuplicate, acknowledgePublish, recordIncoming } from '../pub
 import { expireUnreleased } from '../publish/expire-unreleased.ts'
 import { authorizePublish, recordAuthorization } from '../publish/authorize-publish.ts'
 import { type Delay, delayMessage, hasMaxDelayed, readDelay } from '../publish/delay-message.ts'
-import { everyPeerTakes, publishPermitFor, type PublishPermit } from '../peers/peer-backpressure.ts'
+import { canForwardToAllPeers, publishPermitFor, type PublishPermit } from '../peers/peer-backpressure.ts'
 import { matchesFullSession, matchesFullPeerSession, needsStorage } from '../publish/deliver-locally.ts'
 import { pauseReading, readPauseReasons, type ReadPauseReason } from '../outgoing/read-pause-reasons.ts'
 import { sendAck } from '../outgoing/send-to-client.ts'
@@ -121,8 +121,8 @@ function delayUntil(dueAtMs: number): Accept {
 }
 
 /**
- * Checks the delay and the limit of delayed messages; otherwise the message is refused. A client that cannot be told is
- * disconnected without an acknowledgement.
+ * Returns whether the delay is valid and the limit of delayed messages is not reached. Otherwise the message is refused; a client that
+ * cannot get a reason code is disconnected without an acknowledgement.
  */
 function canDelay(
   state: BrokerState,
@@ -212,12 +212,12 @@ function permissionFor(
 }
 
 /**
- * A duplicate is not delivered again. One that was accepted before the restart of this shard may still have to go to
- * peers, and its permission is not known.
+ * Returns whether this start of the shard has accepted the message already. Returns false for a message that was accepted before the
+ * restart of this shard: it may still have to go to peers, and its permission is not known.
  */
 function isDuplicate(session: Session, packetId: PacketId): boolean {
-  const mayGoOn = session.incoming.forwarded?.get(packetId)?.isFromEarlierGeneration === true
-  return !mayGoOn && session.incoming.packetIds?.has(packetId) === true
+  const isIncomplete = session.incoming.forwarded?.get(packetId)?.isFromEarlierGeneration === true
+  return !isIncomplete && session.incoming.packetIds?.has(packetId) === true
 }
 
 /**
@@ -273,8 +273,8 @@ function canAcceptPublish(
     connection.canRefuseMessages &&
     connection.unacknowledgedPublishes >= state.settings.receiveMaximum
   ) {
-    // [MQTT5-3.3.4-7] [MQTT5-3.3.4-9] 3.1 and 3.1.1 have no Receive Maximum: only the disk slows down reading from
-    // them.
+    // [MQTT5-3.3.4-7] [MQTT5-3.3.4-9] Clients of 3.1 and 3.1.1 have no Receive Maximum. For them, reading pauses while too many
+    // messages wait for the disk.
     endConnection(state, connection, {
       reason: reasonCodes.receiveMaximumExceeded,
       text: `more than ${state.settings.receiveMaximum} unacknowledged PUBLISH packets`,
@@ -288,15 +288,16 @@ function canAcceptPublish(
     return false
   }
   // A duplicate needs no write. If it were refused, its packet identifier would remain in use forever.
-  if (isRepeated || state.storage.isHealthy || !isKept(state, open.session, packet, message)) return true
+  if (isRepeated || state.storage.isHealthy || !needsCommit(state, open.session, packet, message)) return true
   if (connection.canRefuseMessages) refusePublish(state, connection, packet, reasonCodes.quotaExceeded)
   else waitForStorage(state, connection, open, packet)
   return false
 }
 
 /**
- * mqtt.max_awaiting_rel, for a session over all its connections. A 3.x client cannot be refused. If reading only
- * paused, its PUBREL would wait behind packets that it has sent already: it may have 65,535 packet identifiers.
+ * Returns whether the session has mqtt.max_awaiting_rel messages without PUBREL, counted over all its connections. A 3.x client
+ * cannot be refused, and pausing does not help, because its PUBREL would wait behind packets that it has sent already. So it may
+ * use all 65,535 packet identifiers.
  */
 function hasMaxAwaitingRelease(state: ExchangeParts, connection: Connection, session: Session): boolean {
   const { maxAwaitingRelease } = state.settings
@@ -305,7 +306,8 @@ function hasMaxAwaitingRelease(state: ExchangeParts, connection: Connection, ses
   return connection.canRefuseMessages && session.incoming.packetIds.size >= maxAwaitingRelease
 }
 
-function isKept(
+/** Returns whether accepting the message changes the store. */
+function needsCommit(
   state: Parts<'router' | 'settings'>,
   session: Session,
   packet: PublishPacket,
@@ -314,7 +316,7 @@ function isKept(
   return (packet.qos === 2 && session.stored !== undefined) || packet.retain || needsStorage(state, message)
 }
 
-/** A 3.1 or 3.1.1 client cannot be told to retry: reading pauses until the store works. */
+/** PUBACK and PUBREC of 3.1 and 3.1.1 have no reason code that asks for a retry, so reading pauses until the store works. */
 function waitForStorage(
   state: Parts<'outputs' | 'waiting'>,
   connection: Connection,
@@ -337,7 +339,7 @@ function pauseUntil(
   pauseReading(outputs, connection, reason)
 }
 
-/** Returns whether no peer delays the message. */
+/** Returns true if no peer delays the message. Otherwise the packet waits or is refused. */
 function isUnblockedByPeers(
   state: Parts<'batches' | 'counts' | 'outputs' | 'peerTable' | 'router' | 'settings'>,
   connection: Connection,
@@ -346,10 +348,10 @@ function isUnblockedByPeers(
 ): boolean {
   const { peerTable } = state
   if (peerTable === undefined) return true
-  if (packet.qos < 2 && everyPeerTakes(state.settings, peerTable, packet.qos)) return true
-  const passage = permitOf(state, peerTable, { session: open.session, packet, topic })
-  if (passage === 'go') return true
-  if (passage === 'refuse' && connection.canRefuseMessages) {
+  if (packet.qos < 2 && canForwardToAllPeers(state.settings, peerTable, packet.qos)) return true
+  const permit = permitOf(state, peerTable, { session: open.session, packet, topic })
+  if (permit === 'go') return true
+  if (permit === 'refuse' && connection.canRefuseMessages) {
     refusePublish(state, connection, packet, reasonCodes.quotaExceeded)
   } else {
     // The packet will be handled a second time.
@@ -373,7 +375,7 @@ function permitOf(
   return publishPermitFor(state, peerTable, { topic, qos: packet.qos, retain: packet.retain })
 }
 
-/** Returns why the message is not delivered, or undefined. */
+/** Returns the reason for which the message is not delivered, or undefined. Counts a message that is not authorized as dropped. */
 function refusalOf(
   state: PermitParts & Parts<'counts' | 'namespaces'>,
   message: Message,
@@ -390,7 +392,10 @@ function refusalOf(
   return isFull ? reasonCodes.quotaExceeded : undefined
 }
 
-/** If the publisher cannot be told, the message is delivered and not retained. */
+/**
+ * Returns the reason to refuse a retained message that is too large. If the publisher cannot get a reason code, the message is
+ * delivered and not retained.
+ */
 function retainRefusalOf(settings: CoreSettings, message: Message): ReasonCode | undefined {
   return message.retain && exceedsRetainedPayload(settings, message) ? reasonCodes.quotaExceeded : undefined
 }
@@ -456,7 +461,7 @@ function recordDropped(
   if (triggers.wanted['message-dropped']) triggers.addMessageDropped(message, reason, state.nowMs)
 }
 
-/** A bridge is told when its message is not authorized: it counts that and continues. */
+/** Returns whether the client gets the reason code. A bridge gets it for a message that is not authorized: it counts the message and continues. */
 function canRefuseWithReason(connection: Connection, refusal: ReasonCode): boolean {
   return connection.canRefuseMessages || (connection.version === 5 && refusal === reasonCodes.notAuthorized)
 }

@@ -1,5 +1,5 @@
-// A publication from another shard is delivered to the sessions of this shard only. Its changes are in a batch
-// afterwards, and the sender is told when that is durable.
+// Delivers a message of another shard, to the sessions of this shard only. The changes are in the open batch, and the sender gets an
+// acknowledgement when the batch is durable.
 
 import { type ReasonCode, reasonCodes, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
 import type { Batches } from '../model/batches.ts'
@@ -33,7 +33,7 @@ export function handleForwarded(
   const outcome = assignAll(state, peerTable, send, { link, number })
   // Deleting a retained message that does not exist changes nothing, but repeated after a crash it could delete a later
   // message.
-  const mustBeKnown = outcome.isDecidedNow || (exactlyOnce !== undefined && !isKnown && send.isRetained)
+  const mustBeKnown = outcome.isAssignedNow || (exactlyOnce !== undefined && !isKnown && send.isRetained)
   const isStored = state.batches.openBatch.changes.length > changesBefore || mustBeKnown
   if (exactlyOnce !== undefined && (!isKnown || outcome.isNew))
     storeReceivedId(state, peerTable, exactlyOnce, { isStored, assignments: outcome.assignments })
@@ -43,7 +43,7 @@ export function handleForwarded(
   outcome.barrier?.arrive()
 }
 
-/** Delivers to the receivers that have not had the message. */
+/** Delivers a message that this shard has not received before. */
 function deliverNew(
   state: DeliverParts & Parts<'namespaces' | 'retained' | 'shard'>,
   { message, hasSubscribers, isRetained, isRepeat, exactlyOnce }: PeerPublish,
@@ -59,8 +59,8 @@ function deliverNew(
 }
 
 /**
- * Handles a message for non-shared subscribers without a confirmation. A subscriber may have become persistent a moment
- * ago.
+ * Handles a message for non-shared subscribers for which the sender expects no acknowledgement. It may be stored nevertheless, if a
+ * subscriber has just become persistent.
  */
 export function handlePlainPublish(state: EnqueueParts & Parts<'router'>, link: LinkState, message: Message): void {
   const number = ++link.received
@@ -78,14 +78,14 @@ type RefuseMessage = (why: ReasonCode) => void
 
 /** The result of the delivery of a message for shared subscriptions. */
 interface SharedOutcome {
-  /** The creator has not arrived yet; undefined if nothing must be waited for. */
+  /** Undefined if the acknowledgement waits for no other shard. Its creator has not called `arrive`. */
   barrier: CommitBarrier | undefined
   /** For QoS 2 messages that must not be duplicated: the shards that they went to, now and before. */
   assignments: SharedAssignments | undefined
   /** The message is new for at least one of its shared subscriptions. */
   isNew: boolean
-  /** True if the message is sent on to another shard after this choice is durable. */
-  isDecidedNow: boolean
+  /** True if this call chose another shard for the message, which is sent when the choice is durable. */
+  isAssignedNow: boolean
 }
 
 function assignAll(
@@ -96,26 +96,27 @@ function assignAll(
 ): SharedOutcome {
   const { exactlyOnce, groups, isAwaited, tried } = send
   const known = exactlyOnce && peerTable.received.assignmentsOf(exactlyOnce.publisher, exactlyOnce.packetId)
-  const outcome: SharedOutcome = { barrier: undefined, assignments: known, isNew: false, isDecidedNow: false }
-  // The publisher is acknowledged in any case. A session that passed the message on stores it if no member can receive
-  // it.
-  const isPassedOn = isAwaited && tried !== undefined
-  const onRefused: RefuseMessage | undefined = isPassedOn ? (why) => link.acks.refuse(number, why) : undefined
+  const outcome: SharedOutcome = { barrier: undefined, assignments: known, isNew: false, isAssignedNow: false }
+  // The publisher is acknowledged in any case. If no member can receive a reassigned message, the session that had it still
+  // stores it.
+  const isReassigned = isAwaited && tried !== undefined
+  const onRefused: RefuseMessage | undefined = isReassigned ? (why) => link.acks.refuse(number, why) : undefined
   for (const filter of groups ?? []) {
-    const kept = assignOne(state, peerTable, send, { filter, outcome, onRefused })
-    kept?.whenComplete(() => {
-      if (kept.refusal !== undefined) onRefused?.(kept.refusal)
+    const forwarded = assignOne(state, peerTable, send, { filter, outcome, onRefused })
+    forwarded?.whenComplete(() => {
+      if (forwarded.refusal !== undefined) onRefused?.(forwarded.refusal)
     })
-    if (kept === undefined || kept.isComplete) continue
+    if (forwarded === undefined || forwarded.isComplete) continue
     const barrier = (outcome.barrier ??= new CommitBarrier())
     barrier.expect()
-    kept.whenComplete(() => barrier.arrive())
+    forwarded.whenComplete(() => barrier.arrive())
   }
   return outcome
 }
 
 /**
- * Gives the message to a member here, or passes it on. Returns the barrier; undefined if nothing must be waited for.
+ * Gives the message to a member on this shard, or forwards it to another shard. Returns the barrier for which the acknowledgement
+ * waits, or undefined.
  */
 function assignOne(
   state: RedeliverParts,
@@ -135,7 +136,7 @@ function assignOne(
     if (exactlyOnce !== undefined) note(outcome, filter, { to: peerTable.shard.own, barrier: undefined })
     return undefined
   }
-  const wanted = { group: { name: group.group, filter: group.filter }, tried, mayBeStored: message.qos > 0 }
+  const wanted = { group: { name: group.group, filter: group.filter }, tried, canBeStored: message.qos > 0 }
   const to = chooseOtherShard(state.router, peerTable, wanted)
   if (to === undefined) {
     // If the sender still stores the message, it is not lost.
@@ -144,9 +145,9 @@ function assignOne(
     return undefined
   }
   if (exactlyOnce === undefined) return forwardShared(state, peerTable, to, { message, filter, tried, isAwaited })
-  const barrier = forwardSharedOnce(state, peerTable, to, { message, filter, tried, exactlyOnce, isDecided: false })
+  const barrier = forwardSharedOnce(state, peerTable, to, { message, filter, tried, exactlyOnce, isCommitted: false })
   note(outcome, filter, { to: to.number, barrier })
-  outcome.isDecidedNow = true
+  outcome.isAssignedNow = true
   return isAwaited ? barrier : undefined
 }
 
@@ -157,8 +158,8 @@ function note(outcome: SharedOutcome, filter: TopicFilter, assignment: SharedAss
 }
 
 /**
- * Deliveries here were stored together with their assignment. A message that was passed on goes to the same shard
- * again, in case it did not arrive.
+ * Repeats an earlier assignment. A delivery on this shard was stored together with its assignment. A message for another shard goes to the
+ * same shard again, in case it did not arrive.
  */
 function repeatAssignment(
   state: ForwardParts,
@@ -168,18 +169,18 @@ function repeatAssignment(
 ): CommitBarrier | undefined {
   if (before.to === peerTable.shard.own || before.barrier !== undefined) return before.barrier
   const to = peerTable.peer(before.to)
-  const barrier = forwardSharedOnce(state, peerTable, to, { message, filter, tried, exactlyOnce, isDecided: true })
+  const barrier = forwardSharedOnce(state, peerTable, to, { message, filter, tried, exactlyOnce, isCommitted: true })
   outcome.assignments?.note(filter, { to: before.to, barrier })
   return barrier
 }
 
-/** The batch with which all changes so far are durable; 0 if they are. */
+/** Returns the number of the batch with which all changes so far are durable; 0 if they are durable. */
 function lastOpenBatch(batches: Batches): number {
   const last = batches.lastOpenNumber
   return last > batches.committed ? last : 0
 }
 
-/** Stored in the batch of the message: after a crash both exist or neither. */
+/** Stores the identifier in the batch of the message, so that after a crash both exist or neither. */
 function storeReceivedId(
   state: Parts<'batches' | 'deadlines' | 'nowMs' | 'peerTable' | 'settings'>,
   peerTable: PeerTable,
@@ -199,7 +200,7 @@ function storeReceivedId(
   scheduleExpiry(state)
 }
 
-/** The client may reuse the packet identifier: the next message with it is a different one. */
+/** Handles the release of a packet identifier. The client may reuse it: the next message with it is a different one. */
 export function handleReleased(
   state: Parts<'batches' | 'outputs' | 'payloads' | 'storage'>,
   peerTable: PeerTable,

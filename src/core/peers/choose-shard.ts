@@ -16,23 +16,23 @@ export interface ShardChoice {
   /** `$share/name/filter`. */
   readonly filter: TopicFilter
   readonly onPeers: SharedGroup<Peer, Interest>
-  /** Number of the turn: any number from 0 on. */
+  /** Number of the message in the round-robin of the group, from 0. */
   readonly turn: number
-  /** This shard can be selected too. */
-  readonly mayBeHere: boolean
+  /** True if this shard can be selected. */
+  readonly canBeHere: boolean
   /** Numbers of shards that had no member. */
   readonly except: ReadonlySet<number> | undefined
   /** QoS 1 or 2: persistent members without a client can receive it. */
-  readonly mayBeStored: boolean
+  readonly canBeStored: boolean
 }
 
 /** Returns undefined if no member can receive the message. */
 export function chooseShard(peerTable: PeerTable, choice: ShardChoice): Peer | 'here' | undefined {
-  return choose(peerTable, choice, 'present') ?? (choice.mayBeStored ? choose(peerTable, choice, 'stored') : undefined)
+  return choose(peerTable, choice, 'present') ?? (choice.canBeStored ? choose(peerTable, choice, 'stored') : undefined)
 }
 
 function choose(peerTable: PeerTable, choice: ShardChoice, by: 'present' | 'stored'): Peer | 'here' | undefined {
-  const own = choice.mayBeHere ? peerTable.interest.of(choice.filter) : undefined
+  const own = choice.canBeHere ? peerTable.interest.of(choice.filter) : undefined
   const ownWeight = own === undefined ? 0 : by === 'present' ? own.present : own.storedMembers
   let total = ownWeight
   for (const { subscriber, options } of choice.onPeers.members()) total += weightOf(subscriber, options, choice, by)

@@ -1,5 +1,5 @@
-// Backpressure from a peer that receives more slowly than clients publish for it: only those clients wait. A failed
-// peer receives nothing until it is back; the messages stored for it have a limit.
+// Backpressure from a peer that receives more slowly than clients publish for it. Only these clients wait. A peer that failed
+// receives nothing until it has restarted; meanwhile, the number of messages stored for it is limited.
 
 import type { QoS, Topic } from '../../protocol/index.ts'
 import type { BrokerRouter } from '../state/broker-state.ts'
@@ -9,7 +9,7 @@ import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Peer } from '../state/peers/peer.ts'
 import { ownerOf } from '../model/peer-messages.ts'
 
-/** `wait`: until a peer can receive. `refuse`: the time is unknown. */
+/** `wait`: the packet waits until the peer can receive. `refuse`: it is unknown when the peer can receive. */
 export type PublishPermit = 'go' | 'wait' | 'refuse'
 
 /** Returns whether peers allow a client to publish on this topic now. */
@@ -18,19 +18,19 @@ export function publishPermitFor(
   peerTable: PeerTable,
   publish: { topic: Topic; qos: QoS; retain: boolean },
 ): PublishPermit {
-  let passage: PublishPermit = 'go'
+  let permit: PublishPermit = 'go'
   for (const peer of peerTable.peers) {
-    const trouble = permitForPeer(state.settings, peer, publish.qos)
-    if (trouble === 'go' || !isConcerned(state.router, peerTable, peer, publish)) continue
+    const permitOfPeer = permitForPeer(state.settings, peer, publish.qos)
+    if (permitOfPeer === 'go' || !isConcerned(state.router, peerTable, peer, publish)) continue
     if (!peer.isCongested) peer.hasPausedPublishers = true
-    if (trouble === 'refuse') return 'refuse'
-    passage = 'wait'
+    if (permitOfPeer === 'refuse') return 'refuse'
+    permit = 'wait'
   }
-  return passage
+  return permit
 }
 
-/** Returns whether no peer requires waiting, which is the usual case. */
-export function everyPeerTakes(settings: CoreSettings, peerTable: PeerTable, qos: QoS): boolean {
+/** Returns whether every peer can receive messages, which is the usual case. */
+export function canForwardToAllPeers(settings: CoreSettings, peerTable: PeerTable, qos: QoS): boolean {
   for (const peer of peerTable.peers) if (permitForPeer(settings, peer, qos) !== 'go') return false
   return true
 }
@@ -61,7 +61,7 @@ function isConcerned(
   )
 }
 
-/** Returns whether the peer can receive again after publishers had to wait for it. */
+/** Returns true once when a peer for which publishers wait can receive again. */
 export function resumeAfterBackpressure(settings: CoreSettings, peer: Peer): boolean {
   const { maxUnconfirmedMessages, maxUnconfirmedBytes } = settings
   const { length, bytes } = unconfirmedOf(peer)

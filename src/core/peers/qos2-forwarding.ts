@@ -62,10 +62,10 @@ function sendReleased(
   }
   const barrier = new CommitBarrier()
   session.incoming.forwarded ??= new ForwardedPacketIds()
-  const spread = session.incoming.forwarded.get(packetId)?.spread
+  const forwardBarrier = session.incoming.forwarded.get(packetId)?.forwardBarrier
   session.incoming.forwarded.release(packetId, barrier)
   const message: PeerRelease = { kind: 'release', publisher: peerNameOf(state.ids, session), packetId }
-  sendRelease(state, message, { peers, behind: spread === undefined ? [] : [spread], barrier })
+  sendRelease(state, message, { peers, behind: forwardBarrier === undefined ? [] : [forwardBarrier], barrier })
   barrier.whenComplete(() => session.incoming.forwarded?.delete(packetId))
   barrier.arrive()
   return barrier
@@ -102,7 +102,7 @@ function release(
   barrier: CommitBarrier,
 ): void {
   barrier.expect()
-  sendInTurn(state, peer, { message: undefined, isDecided: true }, () => {
+  sendInTurn(state, peer, { message: undefined, isCommitted: true }, () => {
     peer.outbox.push(message, barrier)
     sendNext(state.outputs, peer)
   })

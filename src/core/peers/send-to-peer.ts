@@ -25,9 +25,8 @@ export function sendPlainNumbered(outputs: OutputLists, peer: Peer, link: LinkSt
 }
 
 /**
- * Stores the message in the outbox until the peer committed it, and sends it at once, or after earlier messages when
- * the peer is back. The barrier, if there is one, waits for it. Returns false if the outbox is full: the message is
- * dropped and counted.
+ * Stores the message in the outbox until the peer has committed it. Sends it at once if no earlier message waits. The barrier, if
+ * there is one, waits for the commit. Returns false if the outbox is full: the message is dropped and counted.
  */
 export function storeAndSend(
   state: PeerSendParts,
@@ -36,7 +35,7 @@ export function storeAndSend(
   barrier: CommitBarrier | undefined,
 ): boolean {
   const { maxUnconfirmedMessages, maxUnconfirmedBytes } = state.settings
-  // Publishing clients already wait because of backpressure. This message is a will, of a command, or of a session that another member replaces.
+  // Publishing clients wait already because of backpressure. This message is a will, or is from a command or a reassigning session.
   if (peer.outbox.length >= maxUnconfirmedMessages * 2 || peer.outbox.bytes >= maxUnconfirmedBytes * 2) {
     state.counts.countDrop(undefined, send.message, 'peer-behind')
     return false
@@ -49,7 +48,7 @@ export function storeAndSend(
   return true
 }
 
-/** Each unique name is used for one message, so one packet identifier is enough. */
+/** Packet identifier of all unique names, because each unique name is used for one message. */
 const onlyPacketId = 1
 
 /**
@@ -74,25 +73,25 @@ function storeUnderUniqueName(
 }
 
 /**
- * Calls `send`, which sends a message, at once or after earlier messages that wait for the peer. `isDecided`: the message need not wait for
+ * Calls `send`, which sends a message, at once or after earlier messages that wait for the peer. `isCommitted`: `send` need not wait for
  * the commit of the open batch.
  */
 export function sendInTurn(
   state: Parts<'batches' | 'payloads' | 'storage'>,
   { uncommitted }: Peer,
-  { message, isDecided }: { message: Message | undefined; isDecided: boolean },
+  { message, isCommitted }: { message: Message | undefined; isCommitted: boolean },
   send: () => void,
 ): void {
-  if (isDecided && uncommitted.length === 0) return send()
+  if (isCommitted && uncommitted.length === 0) return send()
   if (message !== undefined) copyOut(message, state.payloads.buffers)
-  const decide = uncommitted.push(message?.payloadBytes ?? 0, send)
-  if (isDecided) return decide()
+  const noteCommitted = uncommitted.push(message?.payloadBytes ?? 0, send)
+  if (isCommitted) return noteCommitted()
   const onDisk = new CommitBarrier()
-  onDisk.whenComplete(decide)
+  onDisk.whenComplete(noteCommitted)
   state.storage.barriersByBatch.push({ batch: state.batches.openBatch.number, barrier: onDisk })
 }
 
-/** Sends the last message of the outbox at once, if no other waits before it. */
+/** Sends the last message of the outbox at once, if no other message waits before it. */
 export function sendNext(outputs: OutputLists, peer: Peer): void {
   const { link, outbox } = peer
   if (link === undefined || peer.isCongested || outbox.unsentCount !== 1) return

@@ -28,10 +28,10 @@ export function recordIncoming(batches: Batches, session: Session, packetId: Pac
 /** Sends the first acknowledgement of a message that was just delivered. */
 export function acknowledgePublish(state: ExchangeParts, connection: Connection, session: Session, ack: Ack): void {
   const forwarded = state.peerTable?.takeBarrier()
-  const mayBeCounted = ack.type === 'puback' || !connection.canRefuseMessages
+  const isCounted = ack.type === 'puback' || !connection.canRefuseMessages
   if (forwarded === undefined) {
     const isHeld = sendAck(state, connection, ack)
-    if (isHeld && mayBeCounted) countUnacknowledged(state, connection)
+    if (isHeld && isCounted) countUnacknowledged(state, connection)
     return
   }
   const barrier =
@@ -39,7 +39,7 @@ export function acknowledgePublish(state: ExchangeParts, connection: Connection,
       ? barrierOfExchange(state, connection, { session, packetId: ack.packetId, forwarded })
       : forwarded
   ackWhenCommitted(state, connection, { ack, barrier, waitsForBatch: ack.waits })
-  if (mayBeCounted) countUnacknowledged(state, connection)
+  if (isCounted) countUnacknowledged(state, connection)
   forwarded.arrive()
 }
 
@@ -57,7 +57,7 @@ function barrierOfExchange(
   session.incoming.forwarded ??= new ForwardedPacketIds()
   const known = session.incoming.forwarded.of(packetId)
   known.barrier = barrier
-  known.spread = forwarded
+  known.forwardBarrier = forwarded
   forwarded.whenComplete(() => {
     const refusal = connection.canRefuseMessages ? forwarded.refusal : undefined
     const waiting = refusal === undefined ? undefined : connectionToAck(session, barrier)

@@ -10,15 +10,15 @@ import { effectiveQoS, enqueueForSession, hasQueueSpace, raisedDelivery } from '
 import { recordLive } from '../retained/retained-from-peers.ts'
 import { storePayload, releasePayload } from '../queues/persistent-queue.ts'
 
-/** Delivers the message to every matching session; returns their number. */
+/** Delivers the message to every matching session, and to one member of each shared group. Returns the number of receivers. */
 export function deliverLocally(state: DeliverParts, message: Message, publisher: Session | undefined): number {
   const plan = state.router.planFor(message.topic)
   const isShared =
-    plan.recipients.length + plan.groups.length > 1 && message.qos > 0 && storeSharedPayload(state, plan, message)
+    plan.localMatches.length + plan.groups.length > 1 && message.qos > 0 && storeSharedPayload(state, plan, message)
   let matched = 0
   if (plan.rules !== undefined) state.rules.matched = plan.rules
-  for (const recipient of plan.recipients) {
-    if (deliver(state, recipient, message, publisher)) matched++
+  for (const match of plan.localMatches) {
+    if (deliver(state, match, message, publisher)) matched++
   }
   for (const group of plan.groups) {
     if (deliverToGroup(state, group, message, undefined)) matched++
@@ -31,19 +31,19 @@ export function deliverLocally(state: DeliverParts, message: Message, publisher:
 /** Delivers a message of a peer to the non-shared subscribers. The peer names the shared subscriptions to serve. */
 export function deliverFromPeer(state: EnqueueParts & Parts<'router'>, message: Message): void {
   const plan = state.router.planFor(message.topic)
-  const isShared = plan.recipients.length > 1 && message.qos > 0 && storeSharedPayload(state, plan, message)
-  for (const recipient of plan.recipients) deliver(state, recipient, message, undefined)
+  const isShared = plan.localMatches.length > 1 && message.qos > 0 && storeSharedPayload(state, plan, message)
+  for (const match of plan.localMatches) deliver(state, match, message, undefined)
   if (isShared) releasePayload(state, message.payloadId)
   if (message.retain && state.peerTable !== undefined) recordLive(state.peerTable, message)
 }
 
 /**
- * Returns whether a persistent session on any shard would store the message, so that its acknowledgement waits for the
- * disk.
+ * Returns whether a persistent session on any shard, or an action queue, would store the message, so that its acknowledgement waits
+ * for a commit.
  */
 export function needsStorage(state: Parts<'router' | 'settings'>, message: Message): boolean {
   const plan = state.router.planFor(message.topic)
-  if (plan.recipients.some((recipient) => isStoredFor(state.settings, recipient, message)) || plan.groups.length > 0)
+  if (plan.localMatches.some((match) => isStoredFor(state.settings, match, message)) || plan.groups.length > 0)
     return true
   if (message.qos > 0 && plan.rules?.some(({ spools }) => spools.length > 0) === true) return true
   return (
@@ -58,12 +58,12 @@ export function matchesFullSession(state: PermitParts, message: Message): boolea
   const isFull = ({ subscriber }: { subscriber: Session }): boolean => state.sessions.full.has(subscriber)
   const isAllowed = ({ subscriber }: { subscriber: Session }): boolean => canReceive(state, subscriber, message.topic)
   return (
-    plan.recipients.some((recipient) => isFull(recipient) && isStoredFor(state.settings, recipient, message)) ||
+    plan.localMatches.some((match) => isFull(match) && isStoredFor(state.settings, match, message)) ||
     plan.groups.some((group) => message.qos > 0 && isFullFor(group, isAllowed, isFull))
   )
 }
 
-/** Does the same for persistent sessions of peers, as far as they reported it. */
+/** Returns whether the queue of a matching persistent session of a peer is full, as far as peers reported it. */
 export function matchesFullPeerSession(state: Parts<'peerTable' | 'router' | 'settings'>, message: Message): boolean {
   const { peerTable } = state
   if (peerTable === undefined || peerTable.fullPeerFilters === 0 || message.qos === 0) return false
@@ -73,19 +73,20 @@ export function matchesFullPeerSession(state: Parts<'peerTable' | 'router' | 'se
 
 type IsTrue = (member: { subscriber: Session }) => boolean
 
-/** Some members may receive the message, and the queues of all of them are full. */
+/** Returns whether members of the group may receive the message, and the queues of all these members are full. */
 function isFullFor(group: SharedGroup<Session>, isAllowed: IsTrue, isFull: IsTrue): boolean {
   const allowed = [...group.members()].filter(isAllowed)
   return allowed.length > 0 && allowed.every(isFull)
 }
 
-function isStoredFor(settings: CoreSettings, recipient: MatchedSubscriber<Session>, message: Message): boolean {
-  return recipient.subscriber.stored !== undefined && effectiveQoS(settings, message.qos, recipient.qos) > 0
+function isStoredFor(settings: CoreSettings, match: MatchedSubscriber<Session>, message: Message): boolean {
+  return match.subscriber.stored !== undefined && effectiveQoS(settings, message.qos, match.qos) > 0
 }
 
 /**
- * Stores a message once that two or more persistent queues will contain. Returns true if so; the payload is then held
- * until all of them were served, because the first may drop it (too large, expired) before the second.
+ * If two or more persistent queues will contain the message, stores its payload once and returns true. The caller then holds a reference
+ * to the payload until the message is in all queues, because the first queue may drop it (too large, expired) before the second
+ * refers to it.
  */
 function storeSharedPayload(
   state: Parts<'batches' | 'payloads' | 'settings'>,
@@ -93,7 +94,7 @@ function storeSharedPayload(
   message: Message,
 ): boolean {
   let stored = 0
-  for (const recipient of plan.recipients) if (isStoredFor(state.settings, recipient, message)) stored++
+  for (const match of plan.localMatches) if (isStoredFor(state.settings, match, message)) stored++
   if (stored <= 1) return false
   storePayload(state, message)
   state.payloads.refcounts.add(message.payloadId, 1)
@@ -102,35 +103,35 @@ function storeSharedPayload(
 
 function deliver(
   state: EnqueueParts,
-  recipient: MatchedSubscriber<Session>,
+  match: MatchedSubscriber<Session>,
   message: Message,
   publisher: Session | undefined,
 ): boolean {
-  const session = recipient.subscriber
-  if (recipient.hasNoLocal && session === publisher) return deliverToSelf(state, recipient, message)
-  const qos = effectiveQoS(state.settings, message.qos, recipient.qos)
-  const retain = recipient.retainAsPublished && message.retain
-  if (qos < recipient.raisesTo) {
-    enqueueForSession(state, session, message, raisedDelivery(message, { raisesTo: recipient.raisesTo, retain }))
+  const session = match.subscriber
+  if (match.hasNoLocal && session === publisher) return deliverToSelf(state, match, message)
+  const qos = effectiveQoS(state.settings, message.qos, match.qos)
+  const retain = match.retainAsPublished && message.retain
+  if (qos < match.raisesTo) {
+    enqueueForSession(state, session, message, raisedDelivery(message, { raisesTo: match.raisesTo, retain }))
     return true
   }
   enqueueForSession(state, session, message, {
     qos,
     retain,
-    subscriptionIdentifiers: recipient.identifiers,
+    subscriptionIdentifiers: match.identifiers,
     group: undefined,
   })
   return true
 }
 
 /** [MQTT5-3.8.3-3] Delivers to the publisher itself through its subscriptions without No Local. */
-function deliverToSelf(state: EnqueueParts, recipient: MatchedSubscriber<Session>, message: Message): boolean {
-  const effective = recipient.effectiveFor(true)
+function deliverToSelf(state: EnqueueParts, match: MatchedSubscriber<Session>, message: Message): boolean {
+  const effective = match.effectiveFor(true)
   if (effective === undefined) {
-    if (state.rules.triggers.wanted['delivery-dropped']) recordNoLocal(state, recipient, message)
+    if (state.rules.triggers.wanted['delivery-dropped']) recordNoLocal(state, match, message)
     return false
   }
-  enqueueForSession(state, recipient.subscriber, message, {
+  enqueueForSession(state, match.subscriber, message, {
     qos: effectiveQoS(state.settings, message.qos, effective.qos),
     retain: effective.retainAsPublished && message.retain,
     subscriptionIdentifiers: effective.identifiers,
@@ -142,19 +143,19 @@ function deliverToSelf(state: EnqueueParts, recipient: MatchedSubscriber<Session
 /** Records the skipped delivery for rules. */
 function recordNoLocal(
   state: Parts<'nowMs' | 'rules' | 'settings'>,
-  recipient: MatchedSubscriber<Session>,
+  match: MatchedSubscriber<Session>,
   message: Message,
 ): void {
-  const qos = effectiveQoS(state.settings, message.qos, recipient.qos)
+  const qos = effectiveQoS(state.settings, message.qos, match.qos)
   const { retain } = message
   const of = { message, qos, retain, reason: 'no-local', atMs: state.nowMs } as const
-  state.rules.triggers.addDelivery('delivery-dropped', recipient.subscriber, of)
+  state.rules.triggers.addDelivery('delivery-dropped', match.subscriber, of)
 }
 
 /**
- * Delivers to one member of the group. Preferred is a connected member with space in its window, then a connected one,
- * then a persistent one with space in its queue, then one that drops and counts it [MQTT5-4.8.2-4, -5]. `except` is a
- * member that just failed.
+ * Delivers to one member of the group. In order of preference: a connected member with space in its in-flight window, a connected
+ * member, a persistent member with space in its queue, a persistent member that drops and counts the message
+ * [MQTT5-4.8.2-4, -5]. `except`: the member that had the message before.
  */
 export function deliverToGroup(
   state: EnqueueParts & Parts<'access' | 'shared'>,
@@ -172,9 +173,9 @@ export function deliverToGroup(
     group.pick((session) => isAllowed(session) && session.stored !== undefined)
   if (member === undefined) return false
   const { options, subscriber } = member
-  const given = except === undefined ? message : state.shared.redelivery.forSession(message, subscriber)
+  const redelivered = except === undefined ? message : state.shared.redelivery.forSession(message, subscriber)
   const qos = effectiveQoS(state.settings, message.qos, options.qos)
-  enqueueForSession(state, subscriber, given, {
+  enqueueForSession(state, subscriber, redelivered, {
     qos,
     retain: options.retainAsPublished && message.retain,
     subscriptionIdentifiers: options.identifier === undefined ? undefined : [options.identifier],

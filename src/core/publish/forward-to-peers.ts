@@ -1,11 +1,11 @@
-// A publication of this shard is sent to the peers that need it, once to each, for all reasons together.
+// Sends a message that was published on this shard to the peers that need it, once to each, for all reasons together.
 //
 //   plan.peerMatches      ──┐
 //   plan.crossShardGroups ──┼──► needed by shard 1: for subscribers and a group;  by shard 2: as retained message
 //   owner of topic        ──┘
 //
-// A message for a persistent session or a retained topic of a peer stays in the outbox of that peer until it is durable there;
-// the publisher's acknowledgement waits for it.
+// A message for a persistent session or a retained topic of a peer stays in the outbox of that peer until it is durable on the peer.
+// The publisher's acknowledgement waits for that.
 //
 // A QoS 2 message, which its client would send again after a crash, is assigned once: for each shared subscription, the chosen
 // shard is stored before the message is sent (`SharedAssignments`).
@@ -31,18 +31,18 @@ import { deliverToGroup } from './deliver-locally.ts'
 import { storeAndSend, sendPlainNumbered, sendInTurn, sendNumbered } from '../peers/send-to-peer.ts'
 
 export interface ForwardOrigin {
-  /** Undefined if it is not a client, or if its session ended. */
+  /** Undefined if the publisher is not a client, or if its session ended. */
   readonly publisher: Session | undefined
-  /** 0 if it is not a QoS 2 message of a client. */
+  /** 0 if the message is not a QoS 2 message of a client. */
   readonly packetId: PacketId
-  /** The client sent the message again after a restart of this shard: local sessions have it already, peers may have it. */
+  /** The client sent the message again after a restart of this shard. Local sessions have the message already, peers may have it. */
   readonly isAgain: boolean
   /**
    * A command of the API has its result only after the retained message is stored, also at QoS 0. A client gets no
    * acknowledgement for that.
    */
   readonly awaitsRetained?: boolean
-  /** If this shard may publish the message again after a restart, as a new one: the key by which peers recognize the duplicate. */
+  /** Key by which peers recognize a duplicate. Set if this shard may publish the message again after a restart, as a new one. */
   readonly onceKey?: PeerPublish['exactlyOnce']
 }
 
@@ -53,9 +53,9 @@ interface PeerDelivery {
   isToBeRetained: boolean
   groups: TopicFilter[] | undefined
   /** The message is stored in the outbox until the peer has committed it. */
-  isKept: boolean
-  /** The assignment of its groups to the peer is durable, or need not be. */
-  isDecided: boolean
+  isStored: boolean
+  /** The assignment of its groups to the peer is durable, or need not be stored. */
+  isCommitted: boolean
 }
 
 /** One entry per peer in each list. */
@@ -86,54 +86,54 @@ export function forwardToPeers(
       ? deliveriesFor(state.settings, plan, message, origin)
       : earlierSubscriberDeliveries(peerTable, earlier)
   if (owner !== peerTable.shard.own) {
-    const part = deliveryFor(wanted, peerTable.peer(owner))
-    part.isToBeRetained = true
-    part.isKept ||= message.qos > 0 || origin.awaitsRetained === true
+    const delivery = deliveryFor(wanted, peerTable.peer(owner))
+    delivery.isToBeRetained = true
+    delivery.isStored ||= message.qos > 0 || origin.awaitsRetained === true
   }
   const shared = earlier === undefined ? [] : repeatAssignments(peerTable, earlier)
-  const parts = { wanted, shared }
+  const deliveries = { wanted, shared }
   let matched = plan.peerMatches.length + shared.length
   if (earlier === undefined) {
     for (const group of plan.crossShardGroups)
-      if (assignToMember(state, peerTable, message, { group, parts, origin })) matched++
+      if (assignToMember(state, peerTable, message, { group, deliveries, origin })) matched++
   }
-  for (const part of wanted) sendDelivery(state, peerTable, message, { part, origin })
-  for (const part of shared) sendAssigned(state, peerTable, message, { part, origin })
+  for (const delivery of wanted) sendDelivery(state, peerTable, message, { delivery, origin })
+  for (const delivery of shared) sendAssigned(state, peerTable, message, { delivery, origin })
   return matched
 }
 
-/** Returns where the message went before the restart of this shard; undefined if it is new. */
+/** Returns the shards that the message went to before the restart of this shard. Undefined: the message is new. */
 function earlierAssignments({ publisher, packetId, isAgain }: ForwardOrigin): SharedAssignments | undefined {
   return isAgain ? publisher?.incoming.forwarded?.get(packetId)?.assignments : undefined
 }
 
-/** Returns deliveries to the peers that had subscribers then. Later subscribers must not get the message after newer ones. */
+/** Returns deliveries to the peers that had subscribers before the restart. Later subscribers must not get the message after newer ones. */
 function earlierSubscriberDeliveries(peerTable: PeerTable, assignments: SharedAssignments): PeerDelivery[] {
   const wanted: PeerDelivery[] = []
   for (const number of assignments.toSubscribersOf) {
     if (number === peerTable.shard.own || number >= peerTable.shard.count) continue
-    const part = deliveryFor(wanted, peerTable.peer(number))
-    part.isForSubscribers = true
-    part.isKept = true
+    const delivery = deliveryFor(wanted, peerTable.peer(number))
+    delivery.isForSubscribers = true
+    delivery.isStored = true
   }
   return wanted
 }
 
 /**
- * Repeats the assignments to the same shards, whatever members they have now. Deliveries on this shard were stored with
+ * Returns deliveries to the same shards as before the restart, whatever members they have now. Deliveries on this shard were stored with
  * the assignment.
  */
 function repeatAssignments(peerTable: PeerTable, assignments: SharedAssignments): PeerDelivery[] {
   const shared: PeerDelivery[] = []
   for (const [filter, { to }] of assignments.entries()) {
     if (to === peerTable.shard.own || to >= peerTable.shard.count) continue
-    sharedDeliveryFor(shared, peerTable.peer(to), filter).isKept = true
+    sharedDeliveryFor(shared, peerTable.peer(to), filter).isStored = true
   }
   return shared
 }
 
 /**
- * Returns whether only non-shared subscribers receive the message and no peer confirms it. Most messages to peers are of this kind.
+ * Returns whether only non-shared subscribers receive the message and no peer stores it. Most messages to peers are of this kind.
  */
 function isStoredNowhere(
   settings: CoreSettings,
@@ -164,39 +164,43 @@ function deliveriesFor(
   const assignments = plan.peerMatches.length === 0 ? undefined : assignmentsOf(origin)
   for (const { peer, storedQoS } of plan.peerMatches) {
     assignments?.toSubscribersOf.push(peer.number)
-    const part = deliveryFor(wanted, peer)
-    part.isForSubscribers = true
-    part.isKept = message.qos > 0 && effectiveQoS(settings, message.qos, storedQoS) > 0
+    const delivery = deliveryFor(wanted, peer)
+    delivery.isForSubscribers = true
+    delivery.isStored = message.qos > 0 && effectiveQoS(settings, message.qos, storedQoS) > 0
   }
   return wanted
 }
 
 function deliveryFor(wanted: PeerDelivery[], peer: Peer): PeerDelivery {
-  const known = wanted.find((part) => part.peer === peer)
+  const known = wanted.find((delivery) => delivery.peer === peer)
   if (known !== undefined) return known
-  const how = { isForSubscribers: false, isToBeRetained: false, groups: undefined, isKept: false, isDecided: true }
-  const part: PeerDelivery = { peer, ...how }
-  wanted.push(part)
-  return part
+  const how = { isForSubscribers: false, isToBeRetained: false, groups: undefined, isStored: false, isCommitted: true }
+  const delivery: PeerDelivery = { peer, ...how }
+  wanted.push(delivery)
+  return delivery
 }
 
 function sharedDeliveryFor(shared: PeerDelivery[], peer: Peer, filter: TopicFilter): PeerDelivery {
-  const part = deliveryFor(shared, peer)
-  part.groups ??= []
-  part.groups.push(filter)
-  return part
+  const delivery = deliveryFor(shared, peer)
+  delivery.groups ??= []
+  delivery.groups.push(filter)
+  return delivery
 }
 
-/** Assigns the message to one member of the group, here or on a peer; false if no member can receive it. */
+/** Assigns the message to one member of the group, on this shard or a peer. Returns false if no member can receive it. */
 function assignToMember(
   state: EnqueueParts & Parts<'access' | 'shared'>,
   peerTable: PeerTable,
   message: Message,
-  { group, parts, origin }: { group: CrossShardGroup<Session, Peer>; parts: PeerDeliveries; origin: ForwardOrigin },
+  {
+    group,
+    deliveries,
+    origin,
+  }: { group: CrossShardGroup<Session, Peer>; deliveries: PeerDeliveries; origin: ForwardOrigin },
 ): boolean {
   const { filter, local, onPeers } = group
-  const choice = { filter, onPeers: onPeers, turn: onPeers.nextTurn(), except: undefined, mayBeStored: message.qos > 0 }
-  let chosen = chooseShard(peerTable, { ...choice, mayBeHere: local !== undefined })
+  const choice = { filter, onPeers: onPeers, turn: onPeers.nextTurn(), except: undefined, canBeStored: message.qos > 0 }
+  let chosen = chooseShard(peerTable, { ...choice, canBeHere: local !== undefined })
   if (chosen === 'here') {
     // All queues that referred to the shared payload may have released it. Then it is deleted and must not be used.
     if (message.payloadId !== 0 && state.payloads.refcounts.get(message.payloadId) === 0) message.payloadId = 0
@@ -204,19 +208,19 @@ function assignToMember(
       assignmentsOf(origin)?.note(filter, { to: peerTable.shard.own, barrier: undefined })
       return true
     }
-    chosen = chooseShard(peerTable, { ...choice, mayBeHere: false })
+    chosen = chooseShard(peerTable, { ...choice, canBeHere: false })
   }
   if (chosen === undefined || chosen === 'here') return false
   // If nothing delays the message for the group, it is combined with the message for subscribers of that peer.
   const isCombined = origin.packetId === 0 && (message.qos === 0 || chosen.uncommitted.length === 0)
-  const part = sharedDeliveryFor(isCombined ? parts.wanted : parts.shared, chosen, filter)
+  const delivery = sharedDeliveryFor(isCombined ? deliveries.wanted : deliveries.shared, chosen, filter)
   const interest = interestOf(onPeers, chosen)
-  part.isKept ||= message.qos > 0 && (interest?.storedMembers ?? 0) > 0
+  delivery.isStored ||= message.qos > 0 && (interest?.storedMembers ?? 0) > 0
   const assignments = assignmentsOf(origin)
   if (assignments !== undefined) {
     assignments.note(filter, { to: chosen.number, barrier: undefined })
-    part.isKept = true
-    part.isDecided = false
+    delivery.isStored = true
+    delivery.isCommitted = false
   }
   if ((interest?.members ?? 0) > 0) peerTable.sentToShared++
   else peerTable.queuedForShared++
@@ -244,13 +248,13 @@ function sendDelivery(
   state: PeerSendParts,
   peerTable: PeerTable,
   message: Message,
-  { part, origin }: { part: PeerDelivery; origin: ForwardOrigin },
+  { delivery, origin }: { delivery: PeerDelivery; origin: ForwardOrigin },
 ): void {
-  const { peer, isToBeRetained, isKept } = part
-  const send = toSend(state.ids, message, part, origin)
+  const { peer, isToBeRetained, isStored } = delivery
+  const send = toSend(state.ids, message, delivery, origin)
   // A retained message is stored in the outbox while the owner of its topic is restarting, even at QoS 0.
-  if (isKept || (isToBeRetained && peer.link === undefined)) {
-    const barrier = isKept ? (peerTable.currentBarrier ??= new CommitBarrier()) : undefined
+  if (isStored || (isToBeRetained && peer.link === undefined)) {
+    const barrier = isStored ? (peerTable.currentBarrier ??= new CommitBarrier()) : undefined
     storeAndSend(state, peer, send, barrier)
   } else if (peer.link !== undefined) sendNumbered(state.outputs, peer, peer.link, send)
 }
@@ -260,35 +264,35 @@ function sendAssigned(
   state: ForwardParts,
   peerTable: PeerTable,
   message: Message,
-  { part, origin }: { part: PeerDelivery; origin: ForwardOrigin },
+  { delivery, origin }: { delivery: PeerDelivery; origin: ForwardOrigin },
 ): void {
-  const { peer, isDecided } = part
-  if (isDecided && peer.uncommitted.length === 0) return sendDelivery(state, peerTable, message, { part, origin })
-  const barrier = part.isKept ? (peerTable.currentBarrier ??= new CommitBarrier()) : undefined
-  const send = toSend(state.ids, message, part, origin)
+  const { peer, isCommitted } = delivery
+  if (isCommitted && peer.uncommitted.length === 0) return sendDelivery(state, peerTable, message, { delivery, origin })
+  const barrier = delivery.isStored ? (peerTable.currentBarrier ??= new CommitBarrier()) : undefined
+  const send = toSend(state.ids, message, delivery, origin)
   barrier?.expect()
-  sendInTurn(state, peer, { message, isDecided }, () => {
+  sendInTurn(state, peer, { message, isCommitted }, () => {
     if (barrier !== undefined) storeAndSend(state, peer, send, barrier)
     else if (peer.link !== undefined) sendNumbered(state.outputs, peer, peer.link, send)
     barrier?.arrive()
   })
 }
 
-function toSend(ids: UniqueIds, message: Message, part: PeerDelivery, origin: ForwardOrigin): PeerPublish {
-  const { isForSubscribers: hasSubscribers, isToBeRetained: isRetained, groups, isKept } = part
-  const exactlyOnce = deduplicationKeyFor(ids, part, origin)
-  return { kind: 'publish', message, hasSubscribers, isRetained, groups, isAwaited: isKept, exactlyOnce }
+function toSend(ids: UniqueIds, message: Message, delivery: PeerDelivery, origin: ForwardOrigin): PeerPublish {
+  const { isForSubscribers: hasSubscribers, isToBeRetained: isRetained, groups, isStored } = delivery
+  const exactlyOnce = deduplicationKeyFor(ids, delivery, origin)
+  return { kind: 'publish', message, hasSubscribers, isRetained, groups, isAwaited: isStored, exactlyOnce }
 }
 
 /** Returns the key for duplicates if the client or this shard may send the message again after a failure. */
 function deduplicationKeyFor(
   ids: UniqueIds,
-  { peer, isKept }: PeerDelivery,
+  { peer, isStored }: PeerDelivery,
   origin: ForwardOrigin,
 ): PeerPublish['exactlyOnce'] {
   const { publisher, packetId, onceKey } = origin
-  if (onceKey !== undefined) return isKept ? onceKey : undefined
-  if (publisher === undefined || packetId === 0 || (!isKept && publisher.stored === undefined)) return undefined
+  if (onceKey !== undefined) return isStored ? onceKey : undefined
+  if (publisher === undefined || packetId === 0 || (!isStored && publisher.stored === undefined)) return undefined
   recordForwarded(publisher, packetId, peer)
   return { publisher: peerNameOf(ids, publisher), packetId }
 }

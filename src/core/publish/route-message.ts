@@ -1,5 +1,5 @@
-// Routes a publication of this shard: to its sessions, to the peers that need it, and to the retained messages if it is
-// one.
+// Routes a message that was published on this shard: to its sessions, to the peers that need it, to the retained messages, and to
+// rules.
 
 import type { PacketId } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -48,8 +48,8 @@ function runSourceRules(state: BrokerState, message: Message): number {
 }
 
 /**
- * The second part: peers, cross-shard groups, and the retained message. `awaitsRetained`: the barrier waits for the
- * shard that stores it, also at QoS 0.
+ * Routes to peers, cross-shard groups, and the retained messages. `awaitsRetained`: the barrier waits for the shard that stores the
+ * retained message, also at QoS 0.
  */
 export function routeToPeers(
   state: DrainParts & Parts<'namespaces' | 'shard'>,

@@ -241,8 +241,8 @@ export function sendFirst(
   const message = delivery.message
   if (message === undefined) return
   // A message that may have been sent before must be sent again, because the client may know its packet identifier.
-  const mayExpire = when === 'after-waiting' && !delivery.wasSent
-  const isExpired = mayExpire && message.expiresAtMs <= state.nowMs
+  const canExpire = when === 'after-waiting' && !delivery.wasSent
+  const isExpired = canExpire && message.expiresAtMs <= state.nowMs
   const refusal = isExpired ? 'expired' : fits(state, connection, message, delivery) ? undefined : 'too-large'
   if (refusal !== undefined) return abandon(state, session, delivery, { message, reason: refusal })
   copyOut(message, state.payloads.buffers)

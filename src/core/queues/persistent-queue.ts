@@ -47,7 +47,7 @@ export function storeDelivery(
   delivery.putBatch = state.batches.openBatch.number
   delivery.putIndex = state.batches.openBatch.changes.length
   stored.count++
-  if (delivery.group !== undefined) stored.mayHoldShared = true
+  if (delivery.group !== undefined) stored.canHoldShared = true
   if (stored.count >= maxStoredOf(state.settings, session)) markFull(state, session)
   if (message.payloadId !== 0) state.payloads.refcounts.add(message.payloadId, 1)
   const record: QueuedRecord = {
@@ -88,7 +88,7 @@ export function storePayload(state: Parts<'batches' | 'payloads'>, message: Mess
 
 /**
  * Removes a delivery from memory and its queued record: the write is cancelled, or the record is deleted. A delivery in
- * flight must be out of the window, or `lightenDelivery` is called first.
+ * flight must have been removed from the in-flight window, or `releaseInFlightMemory` must have been called for it.
  */
 export function deleteDelivery(state: QueueParts, session: Session, delivery: SessionDelivery): void {
   const stored = session.stored

@@ -87,10 +87,10 @@ function dropDenied(state: RedeliverParts, session: Session, delivery: SessionDe
   const { message } = delivery
   if (message === undefined || !isDenied(state, session, delivery)) return false
   // [MQTT5-4.8.2-5] A QoS 2 message that was sent to this member goes to no other.
-  const mayMove = delivery.group !== undefined && !(delivery.qos === 2 && delivery.wasSent)
-  const hasMoved =
-    mayMove && (reassignToMember(state, session, delivery) || reassignToPeer(state, delivery, true) !== undefined)
-  if (hasMoved) removeDelivery(state, session, delivery)
+  const canReassign = delivery.group !== undefined && !(delivery.qos === 2 && delivery.wasSent)
+  const isReassigned =
+    canReassign && (reassignToMember(state, session, delivery) || reassignToPeer(state, delivery, true) !== undefined)
+  if (isReassigned) removeDelivery(state, session, delivery)
   else abandon(state, session, delivery, { message, reason: 'not-allowed' })
   return true
 }
@@ -221,8 +221,8 @@ export function handleQueueLoaded(
   appendTail(session, stored)
   // The snapshot still contains messages that were dropped without being read.
   const { reads } = stored
-  const mayReadOn = !result.isEnd && reads.trimmedTo <= stored.diskFrom
-  reads.partNumber = mayReadOn ? reads.partNumber + 1 : 0
+  const canReadOn = !result.isEnd && reads.trimmedTo <= stored.diskFrom
+  reads.partNumber = canReadOn ? reads.partNumber + 1 : 0
   if (result.isEnd) stored.completed = undefined
   drainQueue(state, session)
 }

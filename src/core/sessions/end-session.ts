@@ -33,7 +33,7 @@ export function detachSession(state: BrokerState, session: Session, how: { publi
   state.sessions.connected--
   publishOrDropWill(state, session, how.publishWill)
   if (session.expirySeconds === 0) return endSession(state, session)
-  // While the broker stops, all clients disconnect. A message that moved to another member would lose the information that it was sent
+  // While the broker stops, all clients disconnect. A message that reassigned to another member would lose the information that it was sent
   // before.
   if (!state.isShuttingDown) reassignSharedDeliveries(state, session)
   moveQueueToDisk(state.memory, session)
@@ -67,7 +67,7 @@ export function moveQueueToDisk(memory: MemoryAccount, session: Session): void {
   forgetBehind(memory, session, stored)
   const first = pending?.peek()
   if (first === undefined || pending === undefined) return
-  // Some messages in between were moved to another member or have expired.
+  // Some messages in between were reassigned to another member or have expired.
   if (stored.diskFrom - first.sequence > pending.length) noteGapsBelow(stored, stored.diskFrom)
   stored.diskFrom = first.sequence
   for (const delivery of pending.takeAll()) {
@@ -135,21 +135,21 @@ function waiting(session: Session): SessionDelivery[] {
 /** The client disconnected: QoS 1 messages of shared subscriptions go to a connected member, if there is one. */
 function reassignSharedDeliveries(state: RedeliverParts, session: Session): void {
   const all = sharedDeliveries(session)
-  const moved = new Set(all.filter((delivery) => reassignDelivery(state, session, delivery)))
-  const kept = all.filter((delivery) => !moved.has(delivery))
-  if (state.peerTable !== undefined) copyToPeers(state, session, kept)
-  if (moved.size === 0) return
-  const staying = session.outgoing.pending?.takeAll().filter((delivery) => !moved.has(delivery)) ?? []
-  for (const delivery of staying) session.outgoing.pending?.push(delivery)
-  for (const delivery of moved) {
+  const reassigned = new Set(all.filter((delivery) => reassignDelivery(state, session, delivery)))
+  const staying = all.filter((delivery) => !reassigned.has(delivery))
+  if (state.peerTable !== undefined) copyToPeers(state, session, staying)
+  if (reassigned.size === 0) return
+  const pending = session.outgoing.pending?.takeAll().filter((delivery) => !reassigned.has(delivery)) ?? []
+  for (const delivery of pending) session.outgoing.pending?.push(delivery)
+  for (const delivery of reassigned) {
     if (delivery.packetId !== 0) session.outgoing.inflight?.remove(delivery)
     deleteDelivery(state, session, delivery)
   }
 }
 
 /**
- * Messages that the session may no longer receive would be lost with it, so they go to any allowed member, connected or
- * not.
+ * A message that the session may no longer receive goes to any allowed member, connected or not. Otherwise it would be lost with the
+ * session.
  */
 function reassignDelivery(state: RedeliverParts, session: Session, delivery: SessionDelivery): boolean {
   const isDenied = delivery.message !== undefined && !canReceive(state, session, delivery.message.topic)
@@ -158,7 +158,7 @@ function reassignDelivery(state: RedeliverParts, session: Session, delivery: Ses
 }
 
 /**
- * No other member of this shard is connected: a member of another shard gets a copy, and this session keeps the message
+ * For messages without another connected member on this shard: sends a copy to a member on another shard. This session keeps the message
  * until that shard has it.
  */
 function copyToPeers(
@@ -171,10 +171,10 @@ function copyToPeers(
   for (const delivery of deliveries) {
     // QoS 2 messages stay: the copy would be a duplicate if the client reconnects before the peer has responded.
     if (delivery.qos === 2 || hasOpenMember(state, delivery, session)) continue
-    const kept = reassignToPeer(state, delivery, false)
-    kept?.whenComplete(() => {
+    const forwarded = reassignToPeer(state, delivery, false)
+    forwarded?.whenComplete(() => {
       // If the client was connected meanwhile it may have received the message as well, which QoS 1 allows.
-      const isReassigned = kept.refusal === undefined && session.absence === absence
+      const isReassigned = forwarded.refusal === undefined && session.absence === absence
       if (isReassigned) completeReassignment(state, session, delivery)
     })
   }

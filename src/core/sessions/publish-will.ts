@@ -130,7 +130,7 @@ function forwardWillAgain(
   name: string,
   message: Message,
 ): void {
-  if (!mayStillBePublished(state, message, undefined)) return state.counts.countDrop(undefined, message, 'not-allowed')
+  if (!isStillAllowed(state, message, undefined)) return state.counts.countDrop(undefined, message, 'not-allowed')
   const plan = state.router.planFor(message.topic)
   const onceKey = onceKeyOf(name, message)
   forwardToPeers(state, peerTable, { message, plan }, { publisher: undefined, packetId: 0, isAgain: false, onceKey })
@@ -143,7 +143,7 @@ function publishWillMessage(state: BrokerState, name: string, message: Message, 
   if (isDelayed && message.expiresAtMs <= state.nowMs) return state.counts.countDrop(undefined, message, 'expired')
   // The client may have reconnected with another identity since it sent the message.
   const owner = isDelayed ? undefined : session
-  if (!mayStillBePublished(state, message, owner)) return state.counts.countDrop(undefined, message, 'not-allowed')
+  if (!isStillAllowed(state, message, owner)) return state.counts.countDrop(undefined, message, 'not-allowed')
   const timed = isDelayed ? message : withExpiryFrom(message, state.nowMs)
   if (timed.topic.isDelayed && state.settings.delaysMessages) return delayWill(state, timed)
   // [MQTT5-3.8.3-3] The will is the client's own message: with No Local it is not queued for the client.
@@ -165,7 +165,7 @@ function delayWill(state: WillParts & Parts<'counts' | 'shard'>, message: Messag
  * The will was authorized at CONNECT, which may have changed. If the decision is not known at once, the authorization
  * of CONNECT applies. For a client known from a record only, the check for retained messages is used.
  */
-function mayStillBePublished(
+function isStillAllowed(
   state: Parts<'access' | 'namespaces' | 'sessions' | 'topics'>,
   message: Message,
   session: Session | undefined,

@@ -5,9 +5,9 @@
 //                             ├─ of a shared subscription ──► queue of another member, or handoff record to another shard
 //                             └─ all others are deleted
 //
-// A message leaves the queue in the batch that stores it at its new place, so a crash leaves it in one place. Queues are read one
-// after the other and in parts, each after the results of the one before are durable: there may be very many, and other clients
-// wait. A later session with the same client ID is independent of it.
+// A message leaves the queue in the batch that stores it at its new place, so that after a crash it is in one place. There may be very
+// many queues, and other clients are served meanwhile. So queues are read one after the other and in parts, each part after the results of
+// the part before are durable. A later session with the same client ID is independent of these queues.
 
 import type { QueuedRecord, SessionRecord, StoredRecord } from '../../records/index.ts'
 import { isBridgeClient } from '../model/bridge-client-id.ts'
@@ -25,21 +25,24 @@ const maxInPart = 128
 
 /**
  * Redelivery is as fast as the disk, and the queue of a member in memory is limited. New messages must not be dropped because of
- * redelivery. So it uses half of the queue of each member, and waits `fullQueuePauseMs` for slow members, `maxFullQueueMs` in all. The queues of
- * members on other shards are unknown: after messages for them it waits `peerPauseMs`.
+ * redelivery. So redelivery fills at most half of the queue of each member. It pauses `fullQueuePauseMs` for a slow member, for
+ * `maxFullQueueMs` in total. Queues of members on other shards are unknown, so it pauses `peerPauseMs` after messages for them.
  */
 const fullQueuePauseMs = 100
 const maxFullQueueMs = 60_000
 const peerPauseMs = 20
 
-/** Returns false if the session has no messages for other members, so that all records may be deleted at once. */
+/**
+ * Keeps the queue of a session that ends, for redelivery to other members. Returns false if the queue has no messages for other members:
+ * then all its records may be deleted at once.
+ */
 export function storeForMembers(
   state: Parts<'batches' | 'deadlines' | 'ids' | 'nowMs' | 'peerTable' | 'shared' | 'subscriptions'>,
   session: Session,
   stored: PersistentQueue,
 ): boolean {
   // Sessions of bridges have no shared subscriptions.
-  if (!stored.mayHoldShared || session.onDiskCount === 0 || isBridgeClient(session.clientId)) return false
+  if (!stored.canHoldShared || session.onDiskCount === 0 || isBridgeClient(session.clientId)) return false
   if (state.peerTable === undefined && state.subscriptions.counts.shared === 0) return false
   const name = reserveInternalName(state.ids, session.clientId)
   state.batches.openBatch.changes.push({ change: 'rename-session', clientId: session.clientId, to: name })
@@ -51,8 +54,8 @@ export function storeForMembers(
   return true
 }
 
-/** Restores the queue of an ended session from its session record, which has a reserved name. */
-export function restoreEndedQueue(
+/** Restores the queue of an ended session from its session record, which has the name of an internal session. */
+export function restoreEndedSessionQueue(
   state: Parts<'deadlines' | 'nowMs' | 'shared'>,
   { clientId, queueHead }: SessionRecord,
 ): void {
@@ -64,23 +67,25 @@ function add(
   from: Pick<EndedSessionQueue, 'name' | 'from' | 'afterBatch'>,
 ): void {
   const queue = { ...from, partsRead: 0, notBeforeMs: 0, fullQueuesSinceMs: undefined, isBeingRead: false }
-  state.shared.endedQueues.set(queue.name, queue)
+  state.shared.endedSessionQueues.set(queue.name, queue)
   pause(state, queue, 0)
 }
 
 function pause(state: Parts<'deadlines' | 'nowMs'>, queue: EndedSessionQueue, ms: number): void {
   queue.notBeforeMs = state.nowMs + ms
-  state.deadlines.set('ended-queue', queue.name, queue.notBeforeMs)
+  state.deadlines.set('ended-session-queue', queue.name, queue.notBeforeMs)
 }
 
-/** Continues with the first queue, unless it is being read or waits for a time. */
-export function continueEndedQueues(state: Parts<'nowMs' | 'outputs' | 'requests' | 'settings' | 'shared'>): void {
-  const [queue] = state.shared.endedQueues.values()
+/** Reads the next part of the first queue, unless a part is being read or the queue pauses. */
+export function continueEndedSessionQueues(
+  state: Parts<'nowMs' | 'outputs' | 'requests' | 'settings' | 'shared'>,
+): void {
+  const [queue] = state.shared.endedSessionQueues.values()
   if (queue === undefined || queue.isBeingRead || queue.notBeforeMs > state.nowMs) return
   queue.isBeingRead = true
   state.outputs.requests.push({
     kind: 'load-queue',
-    requestId: state.requests.add({ for: 'ended', queue }),
+    requestId: state.requests.add({ for: 'ended-session-queue', queue }),
     clientId: queue.name,
     fromSequence: queue.from,
     limit: Math.min(maxInPart, Math.max(1, Math.floor(state.settings.maxQueuedMessages / 2))),
@@ -90,7 +95,7 @@ export function continueEndedQueues(state: Parts<'nowMs' | 'outputs' | 'requests
 }
 
 /** Handles the response to `load-queue`. */
-export function handleEndedQueueRead(
+export function handleEndedSessionQueueRead(
   state: RedeliverParts,
   queue: EndedSessionQueue,
   result: { readonly records: readonly StoredRecord[]; readonly isEnd: boolean },
@@ -101,22 +106,22 @@ export function handleEndedQueueRead(
   for (const record of result.records) {
     if (record.kind !== 'queued') continue
     queue.from = record.sequence + 1
-    const kept = reassignToOthers(state, queue, record)
-    if (kept === undefined) continue
+    const barrier = reassignToOthers(state, queue, record)
+    if (barrier === undefined) continue
     isOnPeer = true
     committed.expect()
-    kept.whenComplete(() => committed.arrive())
+    barrier.whenComplete(() => committed.arrive())
   }
   queue.partsRead++
   if (result.isEnd) {
-    state.shared.endedQueues.delete(queue.name)
+    state.shared.endedSessionQueues.delete(queue.name)
     state.batches.openBatch.changes.push({ change: 'delete-session', clientId: queue.name })
   }
   committed.whenComplete(() => {
     queue.isBeingRead = false
     queue.afterBatch = state.batches.lastOpenNumber
     if (isOnPeer && !result.isEnd) pause(state, queue, peerPauseMs)
-    continueEndedQueues(state)
+    continueEndedSessionQueues(state)
   })
   committed.arrive()
 }
@@ -149,13 +154,16 @@ function waitForMembers(
 ): void {
   queue.isBeingRead = false
   queue.partsRead = 0
-  state.shared.endedQueues.delete(queue.name)
-  state.shared.endedQueues.set(queue.name, queue)
+  state.shared.endedSessionQueues.delete(queue.name)
+  state.shared.endedSessionQueues.set(queue.name, queue)
   pause(state, queue, fullQueuePauseMs)
-  continueEndedQueues(state)
+  continueEndedSessionQueues(state)
 }
 
-/** Returns the barrier of a message that went to another shard, which completes when that shard has it. */
+/**
+ * Gives the message to another member. Returns the barrier of a message that went to another shard; the barrier completes when that shard
+ * has stored or refused the message.
+ */
 function reassignToOthers(
   state: RedeliverParts,
   queue: EndedSessionQueue,
@@ -171,9 +179,9 @@ function reassignToOthers(
   const delivery = new Delivery<SharedGroup<Session>>(message, { ...record, group })
   delivery.sequence = record.sequence
   const isHere = reassignToMember(state, undefined, delivery)
-  const kept = isHere ? undefined : reassignToPeer(state, delivery, true)
-  if (!isHere && kept === undefined) return undefined
+  const barrier = isHere ? undefined : reassignToPeer(state, delivery, true)
+  if (!isHere && barrier === undefined) return undefined
   deleteRecord(state.batches, { kind: 'queued', clientId: queue.name, sequence: record.sequence })
   if (record.payloadId !== undefined) releasePayload(state, record.payloadId)
-  return kept
+  return barrier
 }

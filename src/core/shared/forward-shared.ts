@@ -1,5 +1,5 @@
-// Forwards a message of a shared subscription to a member on another shard, because the member on this shard
-// disconnected, or because this shard has no member left, which the sending shard did not know yet.
+// Forwards a message of a shared subscription to a member on another shard. Reasons: the member on this shard disconnected, or another
+// shard sent the message before it knew that this shard has no member left.
 
 import { reasonCodes, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerRouter } from '../state/broker-state.ts'
@@ -17,15 +17,15 @@ interface UnassignedMessage {
   readonly group: { readonly name: string; readonly filter: TopicFilter }
   /** Shards that had no member. */
   readonly tried: readonly PeerNumber[]
-  /** A persistent member without a client is sufficient. */
-  readonly mayBeStored: boolean
+  /** True if a persistent member without a client is sufficient. */
+  readonly canBeStored: boolean
 }
 
 /** Returns the next shard; undefined if there is no member. */
 export function chooseOtherShard(
   router: BrokerRouter,
   peerTable: PeerTable,
-  { group, tried, mayBeStored }: UnassignedMessage,
+  { group, tried, canBeStored }: UnassignedMessage,
 ): Peer | undefined {
   const onPeers = router.groupOnPeers(group.name, group.filter)
   if (onPeers === undefined) return undefined
@@ -33,9 +33,9 @@ export function chooseOtherShard(
     filter: onPeers.sharedFilter,
     onPeers,
     turn: onPeers.nextTurn(),
-    mayBeHere: false,
+    canBeHere: false,
     except: new Set(tried),
-    mayBeStored,
+    canBeStored,
   })
   return chosen === 'here' ? undefined : chosen
 }
@@ -59,34 +59,34 @@ export function forwardShared(
 ): CommitBarrier | undefined {
   const send = { ...toGroup(peerTable, passed), isAwaited }
   if (isAwaited) {
-    const kept = new CommitBarrier()
-    storeOrRefuse(state, to, send, kept)
-    return kept
+    const barrier = new CommitBarrier()
+    storeOrRefuse(state, to, send, barrier)
+    return barrier
   }
   if (to.link !== undefined) sendNumbered(state.outputs, to, to.link, send)
   return undefined
 }
 
 /**
- * Does the same for a QoS 2 message that must not be duplicated. `isDecided`: the choice of this shard is durable;
- * otherwise the message is sent after the open batch.
+ * Does the same for a QoS 2 message that must not be duplicated. `isCommitted`: the choice of `to` is durable. Otherwise the message is
+ * sent after the commit of the open batch.
  */
 export function forwardSharedOnce(
   state: ForwardParts,
   peerTable: PeerTable,
   to: Peer,
-  once: ForwardedShared & Pick<PeerPublish, 'exactlyOnce'> & { readonly isDecided: boolean },
+  once: ForwardedShared & Pick<PeerPublish, 'exactlyOnce'> & { readonly isCommitted: boolean },
 ): CommitBarrier {
-  const { message, exactlyOnce, isDecided } = once
+  const { message, exactlyOnce, isCommitted } = once
   const send = { ...toGroup(peerTable, once), isAwaited: true, exactlyOnce }
-  const kept = new CommitBarrier()
-  sendInTurn(state, to, { message, isDecided }, () => storeOrRefuse(state, to, send, kept))
-  return kept
+  const barrier = new CommitBarrier()
+  sendInTurn(state, to, { message, isCommitted }, () => storeOrRefuse(state, to, send, barrier))
+  return barrier
 }
 
-function storeOrRefuse(state: PeerSendParts, to: Peer, send: PeerPublish, kept: CommitBarrier): void {
-  const isStored = storeAndSend(state, to, send, kept)
-  kept.arrive(isStored ? undefined : reasonCodes.quotaExceeded)
+function storeOrRefuse(state: PeerSendParts, to: Peer, send: PeerPublish, barrier: CommitBarrier): void {
+  const isStored = storeAndSend(state, to, send, barrier)
+  barrier.arrive(isStored ? undefined : reasonCodes.quotaExceeded)
 }
 
 function toGroup({ shard }: PeerTable, { message, filter, tried }: ForwardedShared): PeerPublish {

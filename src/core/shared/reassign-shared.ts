@@ -50,16 +50,16 @@ export function reassignToPeer(
   const { peerTable } = state
   const { group, message } = delivery
   if (peerTable === undefined || group === undefined || message === undefined) return undefined
-  const to = chooseOtherShard(state.router, peerTable, { group, tried: [], mayBeStored: removesAtOnce })
+  const to = chooseOtherShard(state.router, peerTable, { group, tried: [], canBeStored: removesAtOnce })
   if (to === undefined) return undefined
   const filter = group.sharedFilter
   if (!removesAtOnce) return forwardShared(state, peerTable, to, { message, filter, tried: [], isAwaited: true })
-  const kept =
+  const barrier =
     delivery.sequence === 0
       ? forwardShared(state, peerTable, to, { message, filter, tried: [], isAwaited: true })
       : storeHandoff(state, peerTable, to, { message, filter })
-  kept?.whenComplete(() => countIfLost(state.counts, message, kept))
-  return kept
+  barrier?.whenComplete(() => countIfLost(state.counts, message, barrier))
+  return barrier
 }
 
 /** Counts the message as dropped if no other member may receive it: the session has removed it. */

@@ -1,5 +1,5 @@
-// A message of a shared subscription that moves from a persistent session to a member on another shard is in no queue
-// meanwhile. A handoff record stores it, from the batch in which the session removes it until that shard has it.
+// While a message of a shared subscription moves from a persistent session to a member on another shard, it is in no queue. A handoff record
+// stores it, from the batch in which the session removes it until the other shard has it.
 //
 //   queue of the session ──► [ handoff record: to shard 2 ] ──► queue of a member on shard 2
 //
@@ -19,7 +19,7 @@ import { forwardSharedOnce } from './forward-shared.ts'
 import { deliverToGroup } from '../publish/deliver-locally.ts'
 import { putRecord, deleteRecord } from '../queues/persistent-queue.ts'
 
-/** A unique name stands for one message, which needs one identifier only. */
+/** Packet identifier of all unique names, because each unique name is used for one message. */
 const onlyPacketId = 1
 
 /** Stores the handoff; the session removes the message in this batch. The barrier is that of `forwardSharedOnce`. */
@@ -31,10 +31,10 @@ export function storeHandoff(
 ): CommitBarrier {
   const key = { shard: peerTable.shard.own, name: state.ids.nextName() }
   putRecord(state.batches, { kind: 'handoff', ...key, to: to.number, filter, message: toStored(message) })
-  return send(state, peerTable, to, { key, message, filter, isDecided: false })
+  return send(state, peerTable, to, { key, message, filter, isCommitted: false })
 }
 
-/** Restore is complete: handoffs continue. */
+/** Called when restore is complete. Continues the restored handoffs. */
 export function resumeHandoffs(state: RedeliverParts & Parts<'shard'>): void {
   for (const handoff of state.shared.restoredHandoffs.splice(0)) continueHandoff(state, handoff)
 }
@@ -50,7 +50,7 @@ function continueHandoff(state: RedeliverParts & Parts<'shard'>, handoff: Shared
     return deleteRecord(state.batches, { kind: 'handoff', ...handoff.key })
   }
   const to = peerTable.peer(target === shard.own ? (shard.own + 1) % shard.count : target)
-  send(state, peerTable, to, { ...handoff, isDecided: true })
+  send(state, peerTable, to, { ...handoff, isCommitted: true })
 }
 
 function isDeliveredHere(state: DeliverParts, { message, filter }: SharedHandoff): boolean {
@@ -63,11 +63,11 @@ function send(
   state: ForwardParts,
   peerTable: PeerTable,
   to: Peer,
-  { key, message, filter, isDecided }: Omit<SharedHandoff, 'to'> & { readonly isDecided: boolean },
+  { key, message, filter, isCommitted }: Omit<SharedHandoff, 'to'> & { readonly isCommitted: boolean },
 ): CommitBarrier {
   const exactlyOnce = message.qos === 2 ? { publisher: key.name, packetId: onlyPacketId } : undefined
-  const kept = forwardSharedOnce(state, peerTable, to, { message, filter, tried: [], exactlyOnce, isDecided })
-  kept.whenComplete(() => {
+  const barrier = forwardSharedOnce(state, peerTable, to, { message, filter, tried: [], exactlyOnce, isCommitted })
+  barrier.whenComplete(() => {
     deleteRecord(state.batches, { kind: 'handoff', ...key })
     if (exactlyOnce === undefined) return
     // If the name were released before the record is deleted, a crash would send the message again as a new one.
@@ -78,5 +78,5 @@ function send(
     sendRelease(state, { kind: 'release', ...exactlyOnce }, { peers: [to], behind: [removed], barrier: released })
     released.arrive()
   })
-  return kept
+  return barrier
 }

@@ -12,7 +12,7 @@ export type PendingRequest =
   | { readonly for: 'connect' | 'reauthentication' | 'permission'; readonly connection: Connection }
   | { readonly for: 'queue'; readonly session: Session; readonly upTo: number }
   | { readonly for: 'oldest'; readonly session: Session }
-  | { readonly for: 'ended'; readonly queue: EndedSessionQueue }
+  | { readonly for: 'ended-session-queue'; readonly queue: EndedSessionQueue }
   | { readonly for: 'will'; readonly will: DueWill }
   | { readonly for: 'retained'; readonly retained: StoredRetained }
 

@@ -14,7 +14,7 @@ import { continueAccessChecks } from '../packets/handle-permissions.ts'
 import { resumeAfterRateLimit } from '../connect/rate-limit.ts'
 import { endDeferral } from '../outgoing/deliveries-rate.ts'
 import type { Deadline } from '../model/deadlines.ts'
-import { continueEndedQueues } from '../shared/expired-session-redelivery.ts'
+import { continueEndedSessionQueues } from '../shared/expired-session-redelivery.ts'
 import { scheduleRetry } from '../queues/enqueue-for-session.ts'
 import { drainQueue, resend } from '../sessions/drain-queue.ts'
 import { expireRetained } from '../retained/retained-messages.ts'
@@ -80,7 +80,7 @@ function handleDeadline(state: BrokerState, { kind, subject }: Deadline): void {
   if (kind === 'retained-expiry') return expireRetained(state, subject)
   if (kind === 'retained-wait') return // This tick responds to the waiting requests anyway.
   if (kind === 'expire-received-ids') return expireReceivedIds(state)
-  if (kind === 'ended-queue') return continueEndedQueues(state)
+  if (kind === 'ended-session-queue') return continueEndedSessionQueues(state)
   if (kind === 'delayed-due') return publishDelayed(state, subject)
   if (kind === 'will-due') publishDueDelayedWill(state, subject)
   const session = state.sessions.get(subject)

@@ -19,7 +19,7 @@ import type { SessionTable } from '../state/sessions/session-table.ts'
 import type { UniqueIds } from '../state/unique-ids.ts'
 import type { Parts, RetainedParts, WillParts } from '../state/parts.ts'
 import { recordHeld } from '../peers/exclusive-subscriptions.ts'
-import { restoreEndedQueue } from '../shared/expired-session-redelivery.ts'
+import { restoreEndedSessionQueue } from '../shared/expired-session-redelivery.ts'
 import { updateInterest, presenceOf } from '../peers/update-interest.ts'
 import { putRetained } from '../retained/retained-messages.ts'
 import { expiryMs, maxStoredOf, markFull } from '../queues/persistent-queue.ts'
@@ -90,7 +90,7 @@ export function restore(
 
 /** Restores the queue or a will of an ended session. */
 function restoreReserved(state: WillParts & Parts<'sessions' | 'shared'>, record: StoredRecord): void {
-  if (record.kind === 'session') restoreEndedQueue(state, record)
+  if (record.kind === 'session') restoreEndedSessionQueue(state, record)
   if (record.kind !== 'will') return
   // A delayed message that was already published is pending for peers, like a will.
   if (isDelayedName(record.clientId) && !record.message.isRepeat) restoreDelayed(state, record)
@@ -180,7 +180,7 @@ function restoreSubscription(
   session.subscriptions.set(filter, options)
   if (isNew) state.subscriptions.countSubscription(session, filter, 1)
   // The queue is not read to find messages of earlier shared subscriptions: most queues have none, and are long.
-  if (session.stored !== undefined && splitSharedFilter(filter) !== undefined) session.stored.mayHoldShared = true
+  if (session.stored !== undefined && splitSharedFilter(filter) !== undefined) session.stored.canHoldShared = true
   state.router.subscribe(filter, session, options)
   recordHeld(state, session, filter)
   updateInterest(state.peerTable, presenceOf(session), filter, { before: undefined, after: options })

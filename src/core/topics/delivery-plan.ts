@@ -2,11 +2,11 @@
 //
 //   'a/b' ──match──► a/b: { 7: qos 0 }   a/+: { 7: qos 2, id 4 }   #: { 3: qos 1 }   $share/w/a/#: { 5, 6 }
 //                          └──────────┬──────────┘                    │                    │
-//   recipients:   7: qos 2, identifiers [4]                  3: qos 1                      │
+//   localMatches: 7: qos 2, identifiers [4]                  3: qos 1                      │
 //   groups:       w on a/# ◄───────────────────────────────────────────────────────────────┘
 //
-// A plan is a snapshot and never changes. It refers to the current groups: a change of members in a remaining group is visible
-// without a new plan.
+// A plan is a snapshot and never changes. It refers to the groups themselves, so a change of members in a group that still exists is
+// visible without a new plan.
 
 import type { QoS } from '../../protocol/index.ts'
 import type { Interest } from '../model/peer-messages.ts'
@@ -20,11 +20,11 @@ import type { FilterSubscribers } from './subscription-trie.ts'
 export interface EffectiveOptions {
   /** The highest QoS [MQTT-3.3.5-1] [MQTT5-3.3.4-2]. */
   readonly qos: QoS
-  /** True if any subscription requests it. */
+  /** True if at least one subscription has Retain As Published. */
   readonly retainAsPublished: boolean
   /** The identifiers of all subscriptions that have one, with duplicates [MQTT5-3.3.4-3, -4]. */
   readonly identifiers: readonly number[] | undefined
-  /** The highest value. */
+  /** The highest value of all subscriptions, see `SubscriptionOptions`. */
   readonly raisesTo: QoS
 }
 
@@ -32,7 +32,7 @@ export interface EffectiveOptions {
  * Subscriptions are added one by one in place: a session may have thousands that overlap, and copies would make the
  * cost quadratic.
  */
-class GatheredOptions implements EffectiveOptions {
+class CombinedOptions implements EffectiveOptions {
   qos: QoS
   retainAsPublished: boolean
   identifiers: number[] | undefined
@@ -45,7 +45,7 @@ class GatheredOptions implements EffectiveOptions {
     this.raisesTo = first.raisesTo
   }
 
-  gather(options: SubscriptionOptions): void {
+  combine(options: SubscriptionOptions): void {
     if (options.qos > this.qos) this.qos = options.qos
     if (options.retainAsPublished) this.retainAsPublished = true
     if (options.raisesTo > this.raisesTo) this.raisesTo = options.raisesTo
@@ -56,12 +56,12 @@ class GatheredOptions implements EffectiveOptions {
 }
 
 /** One subscriber of a plan. It gets one copy, whatever the number of matching subscriptions. */
-export class MatchedSubscriber<S extends object> extends GatheredOptions {
+export class MatchedSubscriber<S extends object> extends CombinedOptions {
   readonly subscriber: S
   /** At least one of its matching subscriptions has No Local. */
   hasNoLocal: boolean
   /** Options without the No Local subscriptions. Set only if there are both kinds. */
-  #forOwnMessages: GatheredOptions | undefined
+  #forOwnMessages: CombinedOptions | undefined
 
   constructor(subscriber: S, options: SubscriptionOptions) {
     super(effective(options))
@@ -70,26 +70,26 @@ export class MatchedSubscriber<S extends object> extends GatheredOptions {
     this.#forOwnMessages = undefined
   }
 
-  /** Returns whether it receives no message of its own through this plan. */
+  /** Returns whether the subscriber receives none of its own messages through this plan. */
   get allNoLocal(): boolean {
     return this.hasNoLocal && this.#forOwnMessages === undefined
   }
 
-  /** Undefined if the message is its own and all subscriptions have No Local [MQTT5-3.8.3-3]. */
+  /** Undefined if the subscriber published the message and all its subscriptions have No Local [MQTT5-3.8.3-3]. */
   effectiveFor(publisherIsSelf: boolean): EffectiveOptions | undefined {
     return publisherIsSelf && this.hasNoLocal ? this.#forOwnMessages : this
   }
 
-  /** Adds a subscription of the same subscriber. Only while the plan is made. */
+  /** Adds a subscription of the same subscriber. Called only while the plan is made. */
   include(options: SubscriptionOptions): void {
     if (options.noLocal && !this.hasNoLocal) {
-      this.#forOwnMessages = new GatheredOptions(this)
+      this.#forOwnMessages = new CombinedOptions(this)
       this.hasNoLocal = true
     } else if (!options.noLocal && this.hasNoLocal) {
-      if (this.#forOwnMessages === undefined) this.#forOwnMessages = new GatheredOptions(effective(options))
-      else this.#forOwnMessages.gather(options)
+      if (this.#forOwnMessages === undefined) this.#forOwnMessages = new CombinedOptions(effective(options))
+      else this.#forOwnMessages.combine(options)
     }
-    this.gather(options)
+    this.combine(options)
   }
 }
 
@@ -98,11 +98,12 @@ function effective({ qos, retainAsPublished, identifier, raisesTo }: Subscriptio
 }
 
 /**
- * The recipients of a topic, each once, its shared subscriptions, of which one member each gets the message, and the
+ * The receivers of a topic: sessions of this shard, each once; shared subscriptions, of which one member each gets the message; and
  * peers (`P`).
  */
 export class DeliveryPlan<S extends object, P extends object = object> {
-  readonly recipients: readonly MatchedSubscriber<S>[]
+  /** Sessions of this shard with non-shared subscriptions that match. */
+  readonly localMatches: readonly MatchedSubscriber<S>[]
   /** Shared subscriptions with members on this shard only. */
   readonly groups: readonly SharedGroup<S>[]
   readonly peerMatches: readonly PeerMatch<P>[]
@@ -111,7 +112,7 @@ export class DeliveryPlan<S extends object, P extends object = object> {
   readonly rules: readonly MatchedRule[] | undefined
 
   constructor(
-    recipients: readonly MatchedSubscriber<S>[],
+    localMatches: readonly MatchedSubscriber<S>[],
     groups: readonly SharedGroup<S>[],
     onPeers: {
       peerMatches: readonly PeerMatch<P>[]
@@ -119,7 +120,7 @@ export class DeliveryPlan<S extends object, P extends object = object> {
     } = noPeerMatches,
     rules?: readonly MatchedRule[],
   ) {
-    this.recipients = recipients
+    this.localMatches = localMatches
     this.groups = groups
     this.peerMatches = onPeers.peerMatches
     this.crossShardGroups = onPeers.crossShardGroups
@@ -128,7 +129,7 @@ export class DeliveryPlan<S extends object, P extends object = object> {
 
   /** Returns whether there is no receiver. */
   get isEmpty(): boolean {
-    return this.recipients.length === 0 && this.groups.length === 0 && !this.hasPeers
+    return this.localMatches.length === 0 && this.groups.length === 0 && !this.hasPeers
   }
 
   /** Returns whether peers have, or may have, receivers. */
@@ -150,32 +151,33 @@ export function makePlan<S extends object, P extends object>(
   peerSubscribers: readonly FilterSubscribers<P, Interest>[] = noSubscribers,
   rules?: readonly MatchedRule[],
 ): DeliveryPlan<S, P> {
-  const recipients: MatchedSubscriber<S>[] = []
+  const localMatches: MatchedSubscriber<S>[] = []
   const groups: SharedGroup<S>[] = []
   // A filter contains each subscriber once, so the first filter needs no check for duplicates.
   let known: Map<S, MatchedSubscriber<S>> | undefined
 
   for (const filterSubscribers of subscriberLists) {
-    if (known === undefined && recipients.length > 0) known = new Map(recipients.map((one) => [one.subscriber, one]))
+    if (known === undefined && localMatches.length > 0)
+      known = new Map(localMatches.map((one) => [one.subscriber, one]))
     filterSubscribers.forEach((subscriber, options) => {
-      const recipient = known?.get(subscriber)
-      if (recipient !== undefined) {
-        recipient.include(options)
+      const match = known?.get(subscriber)
+      if (match !== undefined) {
+        match.include(options)
         return
       }
       if (!admits(subscriber)) return
-      const newcomer = new MatchedSubscriber(subscriber, options)
-      recipients.push(newcomer)
-      known?.set(subscriber, newcomer)
+      const added = new MatchedSubscriber(subscriber, options)
+      localMatches.push(added)
+      known?.set(subscriber, added)
     })
     filterSubscribers.forEachGroup((group) => groups.push(group))
   }
   if (peerSubscribers.length === 0)
-    return new DeliveryPlan<S, P>(trimmed(recipients), trimmed(groups), noPeerMatches, rules)
+    return new DeliveryPlan<S, P>(trimmed(localMatches), trimmed(groups), noPeerMatches, rules)
   const crossShardGroups = crossShardGroupsOf(peerSubscribers, groups)
   const groupsHere = groups.filter((group) => !crossShardGroups.some(({ local }) => local === group))
   return new DeliveryPlan(
-    trimmed(recipients),
+    trimmed(localMatches),
     trimmed(groupsHere),
     { peerMatches: peerMatchesOf(peerSubscribers), crossShardGroups },
     rules,
@@ -183,7 +185,8 @@ export function makePlan<S extends object, P extends object>(
 }
 
 /**
- * An array that was extended by `push` has memory for 17 entries, and there may be a million plans with one recipient.
+ * Returns a copy without spare capacity. An array that was extended by `push` has memory for 17 entries, and there may be a million
+ * plans with one subscriber.
  */
 function trimmed<T>(list: T[]): readonly T[] {
   return list.length === 0 ? noSubscribers : list.slice()

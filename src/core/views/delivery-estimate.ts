@@ -8,9 +8,9 @@ import type { Session } from '../state/sessions/session.ts'
 export interface DeliveryEstimate {
   /** Non-shared subscribers. The member of a shared subscription is known only when it is chosen. */
   readonly matched: number
-  /** Subscribers to which it would be sent at once. */
+  /** Subscribers to which the message would be sent at once. */
   readonly sent: number
-  /** Subscribers for which it would be queued. */
+  /** Subscribers for which the message would be queued. */
   readonly queued: number
 }
 
@@ -23,10 +23,10 @@ export function estimateDelivery(
   for (const text of topics) {
     const name = parseTopicName(text)
     if (name === undefined) continue
-    for (const recipient of state.router.planFor(state.topics.named(name)).recipients) {
+    for (const match of state.router.planFor(state.topics.named(name)).localMatches) {
       estimate.matched++
-      const fate = outcomeOf(state, recipient.subscriber, effectiveQoS(state.settings, qos, recipient.qos))
-      if (fate !== 'missed') estimate[fate]++
+      const outcome = outcomeOf(state, match.subscriber, effectiveQoS(state.settings, qos, match.qos))
+      if (outcome !== 'missed') estimate[outcome]++
     }
   }
   return estimate

@@ -126,7 +126,7 @@ export interface ShardStart extends ShardSettings {
   readonly maxUnsentBytesTotal: number
   /** This shard's part of mqtt.max_unfinished_bytes_total. */
   readonly maxUnfinishedBytesTotal: number
-  /** From `createSharedPlaces`: the shards' parts of `maxConnections`. Undefined: this is the only shard. */
+  /** From `createConnectionSlots`: the shards' parts of `maxConnections`. Undefined: this is the only shard. */
   readonly connectionSlots?: SharedArrayBuffer | undefined
   /** Maximum connections of the node that take a file each: all but those of gateways over UDP and DTLS. Undefined: no limit. */
   readonly maxFileConnections?: number

@@ -26,7 +26,7 @@ const two: Subscriber = { name: 'two' }
 
 /** A plan as plain values: comparable, and independent of any order. */
 function summaryOf(plan: DeliveryPlan<Subscriber>): object {
-  const recipients = plan.recipients.map((recipient) => ({
+  const recipients = plan.localMatches.map((recipient) => ({
     subscriber: recipient.subscriber.name,
     ...summaryOfOptions(recipient),
     own: summaryOfOptions(recipient.effectiveFor(true)),
@@ -191,11 +191,11 @@ test('a plan from the cache is always the plan of the current subscriptions', ()
 test('a subscriber is found that subscribes to a topic after its last subscriber left', () => {
   const routes = routesOf(['a/b', one, {}])
   const topic = topicOf('a/b')
-  assert.equal(routes.planFor(topic).recipients.length, 1)
+  assert.equal(routes.planFor(topic).localMatches.length, 1)
   routes.unsubscribe(topicFilter('a/b'), one)
   assert.equal(routes.planFor(topic).isEmpty, true)
   routes.subscribe(topicFilter('a/b'), two, optionsOf({}))
-  assert.equal(routes.planFor(topic).recipients[0].subscriber, two)
+  assert.equal(routes.planFor(topic).localMatches[0].subscriber, two)
 })
 
 function routesOf(...subscriptions: [filter: string, subscriber: Subscriber, options: Partial<SubscriptionOptions>][]) {
@@ -208,9 +208,9 @@ function routesOf(...subscriptions: [filter: string, subscriber: Subscriber, opt
 
 test('[MQTT-3.3.5-1] [MQTT5-3.3.4-2] overlapping subscriptions give one copy at the highest QoS', () => {
   const routes = routesOf(['a/b', one, { qos: 0 }], ['a/+', one, { qos: 2 }], ['#', one, { qos: 1 }])
-  const { recipients } = routes.planFor(topicOf('a/b'))
+  const { localMatches } = routes.planFor(topicOf('a/b'))
   assert.deepEqual(
-    recipients.map(({ subscriber, qos }) => [subscriber.name, qos]),
+    localMatches.map(({ subscriber, qos }) => [subscriber.name, qos]),
     [['one', 2]],
   )
 })
@@ -223,13 +223,13 @@ test('[MQTT5-3.3.4-4] the one copy has the identifiers of all its subscriptions,
     ['#', one, { identifier: 9 }],
     ['#', two, {}],
   )
-  const identifiers = routes.planFor(topicOf('a/b')).recipients.map((each) => each.identifiers?.toSorted())
+  const identifiers = routes.planFor(topicOf('a/b')).localMatches.map((each) => each.identifiers?.toSorted())
   assert.deepEqual(identifiers, [[7, 7, 9], undefined])
 })
 
 test('[MQTT5-3.8.3-3] a subscription with No Local gets no messages of its own client, and other subscriptions do', () => {
   const topic = topicOf('a/b')
-  const [only] = routesOf(['a/b', one, { noLocal: true, qos: 1 }]).planFor(topic).recipients
+  const [only] = routesOf(['a/b', one, { noLocal: true, qos: 1 }]).planFor(topic).localMatches
   assert.equal(only.allNoLocal, true)
   assert.equal(only.effectiveFor(true), undefined)
   assert.equal(only.effectiveFor(false)?.qos, 1)
@@ -237,7 +237,7 @@ test('[MQTT5-3.8.3-3] a subscription with No Local gets no messages of its own c
   const [mixed] = routesOf(
     ['a/b', one, { noLocal: true, qos: 2, identifier: 1, retainAsPublished: true }],
     ['#', one, { qos: 1, identifier: 2 }],
-  ).planFor(topic).recipients
+  ).planFor(topic).localMatches
   assert.equal(mixed.allNoLocal, false)
   assert.deepEqual(summaryOfOptions(mixed.effectiveFor(true)), { qos: 1, retainAsPublished: false, identifiers: [2] })
   assert.deepEqual(summaryOfOptions(mixed.effectiveFor(false)), {
@@ -284,7 +284,7 @@ test('a topic with a plan of another broker is planned again', () => {
   routesOf(['a/b', one, {}]).planFor(topic)
   const successor = routesOf(['a/b', two, {}])
   assert.deepEqual(
-    successor.planFor(topic).recipients.map((each) => each.subscriber),
+    successor.planFor(topic).localMatches.map((each) => each.subscriber),
     [two],
   )
 })

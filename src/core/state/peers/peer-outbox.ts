@@ -2,7 +2,7 @@
 //
 //   | sent, unconfirmed      | to be sent |
 //   [ 12 ][ 13 ]   [ 15 ]    [ - ][ - ]        14 was QoS 0: it has a number, but no confirmation is expected
-//     ^ committed upTo 13 removes two; if 12 is uncommitted, it moves to the withheld messages
+//     ^ `PeerCommitted` with upTo 13 removes two; if it lists 12 as uncommitted, 12 moves to the withheld messages
 
 import { assert } from '../../../protocol/index.ts'
 import type { PeerCommitted, PeerPublish, PeerRelease } from '../../model/peer-messages.ts'
@@ -11,16 +11,16 @@ import type { CommitBarrier } from '../../model/commit-barrier.ts'
 
 export interface UnconfirmedMessage {
   readonly message: PeerPublish | PeerRelease
-  /** Undefined if nothing waits for it: a will, a command. */
+  /** Undefined if nothing waits for the message, for example a will. */
   readonly barrier: CommitBarrier | undefined
-  /** Number on the current link; 0: not sent on it yet. */
+  /** Number on the current link; 0: not sent on the current link. */
   number: number
   /** True if the message was sent on an earlier link. */
   wasSent: boolean
 }
 
 export class PeerOutbox {
-  /** Before all others, in order: the peer has confirmed later messages. */
+  /** Messages that the peer has not committed although it confirmed later ones. In order, before `#unconfirmed`. */
   #withheld: UnconfirmedMessage[] = []
   #unconfirmed = new PendingQueue<UnconfirmedMessage>()
   #unsent = new PendingQueue<UnconfirmedMessage>()
@@ -43,34 +43,34 @@ export class PeerOutbox {
     return this.#unsent.length > 0
   }
 
-  /** Adds a message at the end. It must be owned. */
+  /** Adds a message at the end. The message must own its bytes (`Message.isOwned`). */
   push(message: PeerPublish | PeerRelease, barrier: CommitBarrier | undefined): void {
-    const owed: UnconfirmedMessage = { message, barrier, number: 0, wasSent: false }
-    this.#unconfirmed.push(owed)
-    this.#unsent.push(owed)
+    const entry: UnconfirmedMessage = { message, barrier, number: 0, wasSent: false }
+    this.#unconfirmed.push(entry)
+    this.#unsent.push(entry)
     this.#bytes += bytesOf(message)
   }
 
   /** Returns the next message to send, with `number` of the link; undefined if all are sent. */
   takeUnsent(number: number): PeerPublish | PeerRelease | undefined {
-    const owed = this.#unsent.shift()
-    if (owed === undefined) return undefined
-    owed.number = number
-    const { message } = owed
-    return owed.wasSent && message.kind === 'publish' ? { ...message, isRepeat: true } : message
+    const entry = this.#unsent.shift()
+    if (entry === undefined) return undefined
+    entry.number = number
+    const { message } = entry
+    return entry.wasSent && message.kind === 'publish' ? { ...message, isRepeat: true } : message
   }
 
-  /** The link is new: all messages are sent again. */
+  /** Called when the link is new: all messages are sent again. */
   restart(): void {
     const all = [...this.#withheld, ...this.#unconfirmed.all()]
     this.#withheld = []
     this.#unconfirmed = new PendingQueue()
     this.#unsent = new PendingQueue()
-    for (const owed of all) {
-      owed.wasSent ||= owed.number !== 0
-      owed.number = 0
-      this.#unconfirmed.push(owed)
-      this.#unsent.push(owed)
+    for (const entry of all) {
+      entry.wasSent ||= entry.number !== 0
+      entry.number = 0
+      this.#unconfirmed.push(entry)
+      this.#unsent.push(entry)
     }
   }
 
@@ -82,7 +82,7 @@ export class PeerOutbox {
       this.#unconfirmed.shift()
       done.push(next)
     }
-    // There may be thousands, when a member with many messages disconnects.
+    // A set, because there may be thousands when a member with many messages disconnects.
     const numbers = new Set(uncommitted)
     this.#withheld = done.filter(({ number }) => numbers.has(number))
     const confirmed = uncommitted === undefined ? done : done.filter(({ number }) => !numbers.has(number))

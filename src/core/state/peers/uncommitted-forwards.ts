@@ -1,12 +1,12 @@
-// Messages assigned to a peer that must not be sent before their assignment is durable. Later messages for shared
-// subscriptions keep their order.
+// Messages for a peer that must not be sent before their assignment to it is durable. Later messages for shared subscriptions wait
+// behind them, so that the order is kept.
 //
-//   [ batch 7 ][ any ][ batch 8 ]   batch 7 is durable:  two are sent,  [ batch 8 ]
+//   [ batch 7 ][ - ][ batch 8 ]   when batch 7 is durable, the first two are sent: the second waits for no batch
 
 import { PendingQueue } from '../sessions/pending-queue.ts'
 
 interface Entry {
-  isDecided: boolean
+  isCommitted: boolean
   readonly payloadBytes: number
   readonly send: () => void
 }
@@ -25,17 +25,17 @@ export class UncommittedForwards {
    * the first one that still waits are sent.
    */
   push(payloadBytes: number, send: () => void): () => void {
-    const entry: Entry = { isDecided: false, payloadBytes, send }
+    const entry: Entry = { isCommitted: false, payloadBytes, send }
     this.#entries.push(entry)
     this.bytes += payloadBytes
     return () => {
-      entry.isDecided = true
-      this.#sendDecided()
+      entry.isCommitted = true
+      this.#sendCommitted()
     }
   }
 
-  #sendDecided(): void {
-    for (let first = this.#entries.peek(); first?.isDecided === true; first = this.#entries.peek()) {
+  #sendCommitted(): void {
+    for (let first = this.#entries.peek(); first?.isCommitted === true; first = this.#entries.peek()) {
       this.#entries.shift()
       this.bytes -= first.payloadBytes
       first.send()

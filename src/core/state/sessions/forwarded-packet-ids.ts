@@ -6,13 +6,13 @@ import type { PeerNumber } from '../../model/peer-messages.ts'
 import type { CommitBarrier } from '../../model/commit-barrier.ts'
 
 export interface ForwardedPacketId {
-  /** Peers that know the identifier and must be told when it is released. */
+  /** Peers that have the identifier. They are notified when it is released. */
   readonly peers: Set<PeerNumber>
   /** Destination by shared subscription. Undefined: no shared subscription, or unknown since a restart. */
   assignments: SharedAssignments | undefined
   /** Completes when all peers have the message. Undefined: not awaited, or unknown since a restart. */
-  spread: CommitBarrier | undefined
-  /** A shard refused the message, and the client disconnected before it was told: the response to its duplicate. */
+  forwardBarrier: CommitBarrier | undefined
+  /** Reason with which a shard refused the message, if the client disconnected before PUBREC. A duplicate gets the same reason. */
   readonly refusal: ReasonCode | undefined
   /** The barrier for which PUBREC, or PUBCOMP during the release, waits; undefined: it waits for nothing. */
   barrier: CommitBarrier | undefined
@@ -39,7 +39,7 @@ export class ForwardedPacketIds {
     const made: ForwardedPacketId = {
       peers: new Set(),
       assignments: undefined,
-      spread: undefined,
+      forwardBarrier: undefined,
       refusal: undefined,
       barrier: undefined,
       isFromEarlierGeneration: false,
@@ -49,10 +49,10 @@ export class ForwardedPacketIds {
     return made
   }
 
-  /** Known from disk only: any peer may know it. */
+  /** Restores an identifier from its record. */
   restore(packetId: PacketId, peers: readonly PeerNumber[], assignments: SharedAssignments | undefined): void {
     const how = {
-      spread: undefined,
+      forwardBarrier: undefined,
       refusal: undefined,
       barrier: undefined,
       isFromEarlierGeneration: true,
@@ -61,17 +61,18 @@ export class ForwardedPacketIds {
     this.#ids.set(packetId, { peers: new Set(peers), assignments, ...how })
   }
 
-  /** The known state replaces the unknown one from before the restart. */
+  /** Called when the duplicate of a restored message was handled: the state is now known. */
   confirm(packetId: PacketId, refusal: ReasonCode | undefined): void {
     const known = this.#ids.get(packetId)
     if (known !== undefined)
       this.#ids.set(packetId, { ...known, refusal, barrier: undefined, isFromEarlierGeneration: false })
   }
 
+  /** Marks the identifier as being released. `barrier` completes when all peers have released it. */
   release(packetId: PacketId, barrier: CommitBarrier): void {
     const how = {
       assignments: undefined,
-      spread: undefined,
+      forwardBarrier: undefined,
       refusal: undefined,
       isFromEarlierGeneration: false,
       isBeingReleased: true,

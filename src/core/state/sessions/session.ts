@@ -64,9 +64,9 @@ export interface PersistentQueue {
   diskFrom: number
   /** Number of existing records. */
   count: number
-  /** A message may be of a shared subscription. */
-  mayHoldShared: boolean
-  /** The peers know that the queue is full. */
+  /** True if the queue may contain messages of shared subscriptions. */
+  canHoldShared: boolean
+  /** True if the peers were notified that the queue is full. */
   isFullAnnounced: boolean
   readonly reads: QueueReads
   /** Records below may have been sent before a restart. */
@@ -198,7 +198,7 @@ export function newPersistentQueue(): PersistentQueue {
     nextSequence: 1,
     diskFrom: 1,
     count: 0,
-    mayHoldShared: false,
+    canHoldShared: false,
     isFullAnnounced: false,
     reads: {
       request: undefined,
