@@ -2,7 +2,7 @@
 // its files, and passes them to every shard. They survive a structured clone.
 
 import type { CredentialRecord } from '../records/index.ts'
-import type { CertificateName } from './authenticators/transport.ts'
+import type { CertificateName } from './authenticators/transport-authenticators.ts'
 import { defaultFlappingSettings, type FlappingSettings } from './bans/flapping-detector.ts'
 import { defaultHashParameters, type HashParameters } from './credentials/password-hash.ts'
 import { defaultFailedLoginSettings, type FailedLoginSettings } from './failed-logins/login-throttle.ts'

@@ -15,7 +15,7 @@ export {
   type AuthenticatorName,
 } from './access-settings.ts'
 export { hashPassword, isPassword, type HashedPassword, type HashParameters } from './credentials/password-hash.ts'
-export type { ListenerAuthentication } from './authenticators/listener-chains.ts'
+export type { ListenerAuthentication } from './chain/listener-chains.ts'
 export type { RuleSettings } from './rules/access-rules.ts'
 export type { Action, Decision } from './rules/compiled-rule.ts'
 export {

@@ -9,7 +9,7 @@ import {
   type ProbeTarget,
   runBench,
 } from '../probes/index.ts'
-import { exitCodes, type Terminal } from './terminal.ts'
+import { exitCodes, type Terminal } from './terminal/terminal.ts'
 import { fileErrorText } from '../telemetry/index.ts'
 
 export interface ProbeArguments {

@@ -11,7 +11,7 @@ import {
   type Warning,
 } from '../config/index.ts'
 import { includeReader, namedFileReader, readConfigFile, startProblems } from '../node/index.ts'
-import { exitCodes, type Terminal } from './terminal.ts'
+import { exitCodes, type Terminal } from './terminal/terminal.ts'
 
 export interface CheckRequest {
   readonly file: string

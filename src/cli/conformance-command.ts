@@ -3,7 +3,7 @@
 import { type ConformanceResult, runConformance, trustOption } from '../probes/index.ts'
 import { connectionErrorText } from '../telemetry/index.ts'
 import { type ProbeArguments, targetOf } from './bench-command.ts'
-import { exitCodes, type Terminal } from './terminal.ts'
+import { exitCodes, type Terminal } from './terminal/terminal.ts'
 
 export interface ConformanceArguments extends ProbeArguments {
   readonly protocol?: string

@@ -16,7 +16,7 @@ import { importSessions, type SessionsImport } from '../node/index.ts'
 import type { CredentialRecord } from '../records/index.ts'
 import { fileErrorText, makeDirectory } from '../telemetry/index.ts'
 import { writeConverted } from './ctl/convert-export.ts'
-import { exitCodes, type Terminal } from './terminal.ts'
+import { exitCodes, type Terminal } from './terminal/terminal.ts'
 
 export interface ImportArguments {
   readonly conf: string

@@ -6,7 +6,7 @@ import { dirname, join, resolve } from 'node:path'
 import { writeExampleFile } from '../config/index.ts'
 import { defaultDataDirectory, type Installation } from '../node/index.ts'
 import { makeDirectory } from '../telemetry/index.ts'
-import { exitCodes, type Terminal } from './terminal.ts'
+import { exitCodes, type Terminal } from './terminal/terminal.ts'
 
 export interface InitOptions {
   readonly config: string | undefined

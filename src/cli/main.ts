@@ -3,7 +3,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { runProgram } from './program.ts'
-import { Terminal, wantsColors } from './terminal.ts'
+import { Terminal, wantsColors } from './terminal/terminal.ts'
 
 // src/cli/ and dist/cli/ lie equally deep.
 const root = fileURLToPath(new URL('../../', import.meta.url))

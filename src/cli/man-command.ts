@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeDirectory } from '../telemetry/index.ts'
 import type { ManPage } from './man-pages.ts'
-import { exitCodes, type Terminal } from './terminal.ts'
+import { exitCodes, type Terminal } from './terminal/terminal.ts'
 
 export interface ManRequest {
   readonly pages: readonly ManPage[]

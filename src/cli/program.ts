@@ -13,7 +13,7 @@ import { runCtl } from './ctl/run-ctl.ts'
 import type { ImportArguments } from './import-command.ts'
 import { type DescribedCommand, manPages } from './man-pages.ts'
 import type { Program, StartOptions } from './start-command.ts'
-import { exitCodes, type Terminal } from './terminal.ts'
+import { exitCodes, type Terminal } from './terminal/terminal.ts'
 
 /** Runs one command. `args` are the arguments after `godwit`. Returns the exit code of the process. */
 export async function runProgram(args: readonly string[], program: Program, terminal: Terminal): Promise<number> {

@@ -16,7 +16,7 @@ import { join } from 'node:path'
 import { banner } from './banner.ts'
 import type { TrialAccess } from './trial-command.ts'
 import { type ServiceManager, serviceManager } from './service-manager.ts'
-import { exitCodes, type Terminal } from './terminal.ts'
+import { exitCodes, type Terminal } from './terminal/terminal.ts'
 
 export interface StartOptions {
   readonly config: string | undefined

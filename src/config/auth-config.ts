@@ -1,6 +1,6 @@
 // Typed settings of authentication, and checks across several of them.
 
-import { configErrorAt, quoteForMessage, type ConfigError } from './config-errors.ts'
+import { configErrorAt, quoteForMessage, type ConfigError } from './hocon/config-errors.ts'
 import type { Position } from './hocon/values.ts'
 import type { authenticatorValues, scramAlgorithmValues } from './settings/authenticators.ts'
 import type { SettingValues } from './settings/root.ts'

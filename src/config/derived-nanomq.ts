@@ -3,7 +3,7 @@
 import { type DerivedAction, type DerivedRule, type DerivedRules, defaultsOf } from './derived-rules.ts'
 import type { NanoMqRulesConfig } from './godwit-config.ts'
 import { createTableStatement, insertStatement, isTableName, type TableRow } from './insert-statement.ts'
-import { parseServerUrl } from './server-url.ts'
+import { parseServerUrl } from './schema/server-url.ts'
 import { sqlAction, sqlConnector } from './settings/sinks/database-settings.ts'
 import { mqttAction, mqttConnector } from './settings/sinks/mqtt-settings.ts'
 import { sqliteAction, sqliteConnector } from './settings/sinks/sqlite-settings.ts'

@@ -23,7 +23,7 @@ export type {
   ConfiguredCredential,
   ConfiguredScramUser,
 } from './auth-config.ts'
-export { configErrorAt, formatConfigError, type ConfigError, type Warning } from './config-errors.ts'
+export { configErrorAt, formatConfigError, type ConfigError, type Warning } from './hocon/config-errors.ts'
 export type { FallbackAction } from './schema/fallback-actions.ts'
 export {
   plainAction,
@@ -91,7 +91,7 @@ export { derivedWebhook } from './derived-webhook.ts'
 export { createTableStatement, insertStatement, isTableName, type TableRow } from './insert-statement.ts'
 export { bridgeOfSource, type MqttConnectorConfig, type MqttSource } from './mqtt-sources.ts'
 export { spoolMessagesIn, spoolPolicyOf, tlsOfBridge } from './godwit-config.ts'
-export { parseServerUrl, type ServerUrl } from './server-url.ts'
+export { parseServerUrl, type ServerUrl } from './schema/server-url.ts'
 export { localSettings } from './check/local-settings.ts'
 export { loadConfig, type ConfigSources, type LoadedConfig } from './load-config.ts'
 export { nearestOf } from './check/suggest-key.ts'

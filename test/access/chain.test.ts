@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Authenticator, AuthenticatorResult } from '../../src/access/authenticators/authenticator.ts'
-import { AuthenticationChain } from '../../src/access/authenticators/chain.ts'
+import { AuthenticationChain } from '../../src/access/chain/authentication-chain.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { connectionFrom } from './stage.ts'
 import { fc } from '../properties.ts'

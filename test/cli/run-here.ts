@@ -2,7 +2,7 @@
 
 import { Readable } from 'node:stream'
 import { runProgram } from '../../src/cli/program.ts'
-import { Terminal } from '../../src/cli/terminal.ts'
+import { Terminal } from '../../src/cli/terminal/terminal.ts'
 
 /** The result of a command. */
 export interface CommandRun {

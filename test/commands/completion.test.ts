@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
 import { runProgram } from '../../src/cli/program.ts'
-import { Terminal } from '../../src/cli/terminal.ts'
+import { Terminal } from '../../src/cli/terminal/terminal.ts'
 
 async function scriptFor(shell: string): Promise<{ code: number; output: string; errors: string }> {
   const written = { output: '', errors: '' }

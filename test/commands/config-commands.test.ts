@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 
 import { configCheck, configDocs, configExample, configSchema } from '../../src/cli/config-commands.ts'
-import { Terminal } from '../../src/cli/terminal.ts'
+import { Terminal } from '../../src/cli/terminal/terminal.ts'
 import { writeExampleFile, writeJsonSchema, writeReferencePage } from '../../src/config/index.ts'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
 

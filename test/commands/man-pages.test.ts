@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { ctlCommands } from '../../src/cli/ctl/commands/all.ts'
 import { runProgram } from '../../src/cli/program.ts'
-import { Terminal } from '../../src/cli/terminal.ts'
+import { Terminal } from '../../src/cli/terminal/terminal.ts'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
 
 async function godwit(words: readonly string[]): Promise<{ code: number; output: string; errors: string }> {

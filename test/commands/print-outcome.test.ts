@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { printOutcome } from '../../src/cli/ctl/print-outcome.ts'
 import type { Outcome } from '../../src/cli/ctl/ctl-command.ts'
-import { Terminal, wantsColors } from '../../src/cli/terminal.ts'
+import { Terminal, wantsColors } from '../../src/cli/terminal/terminal.ts'
 
 function printed(
   outcome: Outcome,

@@ -13,7 +13,7 @@ import {
   type Authenticator,
   type AuthenticatorResult,
 } from '../authenticators/authenticator.ts'
-import type { Placeholders } from '../placeholders.ts'
+import type { Placeholders } from '../authenticators/placeholders.ts'
 import { ResponseCache } from './response-cache.ts'
 import { HttpClient, type HttpResponse, type HttpRequest, type HttpClientSettings } from './http-client.ts'
 import { fillRequest, type HttpRequestSettings } from './http-request.ts'

@@ -1,6 +1,6 @@
 // A configured request with the values of one client.
 
-import { fillPlaceholders, type Placeholders } from '../placeholders.ts'
+import { fillPlaceholders, type Placeholders } from '../authenticators/placeholders.ts'
 import type { HttpRequest } from './http-client.ts'
 
 /** One of `auth.http_auth.auth_req`, `super_req` and `acl_req`. */

@@ -8,7 +8,7 @@ import {
   type AuthenticatorResult,
   type Refused,
 } from '../authenticators/authenticator.ts'
-import { fillPlaceholders } from '../placeholders.ts'
+import { fillPlaceholders } from '../authenticators/placeholders.ts'
 import { checkToken, readTokenHeader, tokenPrefix, type Claims, type TokenCheck } from './token-check.ts'
 import type { TokenKey, TokenKeySource } from './token-keys.ts'
 

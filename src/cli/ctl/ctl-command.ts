@@ -2,7 +2,7 @@
 // `print-outcome.ts` prints the results.
 
 import type { ApiClient, Failure, Result } from '../../contract/index.ts'
-import type { ProgressOutput } from './progress-lines.ts'
+import type { ProgressOutput } from '../terminal/progress-lines.ts'
 import type { Secrets } from './secrets.ts'
 
 export interface CtlCommand {

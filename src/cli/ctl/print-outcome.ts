@@ -1,6 +1,6 @@
 // What commands of `godwit ctl` print: tables for people, plain lines for scripts, one JSON document for programs.
 
-import { exitCodes, type Terminal } from '../terminal.ts'
+import { exitCodes, type Terminal } from '../terminal/terminal.ts'
 import type { Outcome, Row } from './ctl-command.ts'
 
 /** Gives the exit code. */

@@ -3,10 +3,10 @@
 import { join } from 'node:path'
 import type { ApiClient } from '../../contract/index.ts'
 import type { Installation } from '../../node/index.ts'
-import type { Terminal } from '../terminal.ts'
+import type { Terminal } from '../terminal/terminal.ts'
 import type { CtlCall, CtlCommand, Outcome } from './ctl-command.ts'
 import { printOutcome } from './print-outcome.ts'
-import type { ProgressOutput } from './progress-lines.ts'
+import type { ProgressOutput } from '../terminal/progress-lines.ts'
 import { type ConnectOptions, connectApi } from './connect-api.ts'
 import { InputSecrets, type Secrets } from './secrets.ts'
 

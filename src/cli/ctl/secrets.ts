@@ -2,7 +2,7 @@
 // system can read them.
 
 import { createInterface, type Interface } from 'node:readline'
-import type { Terminal, TextInput } from '../terminal.ts'
+import type { Terminal, TextInput } from '../terminal/terminal.ts'
 
 export interface Secrets {
   /** Reads the next secret, or returns a sentence if there is none. `prompt` names the secret, on the terminal and in that sentence. */

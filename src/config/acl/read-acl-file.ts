@@ -1,7 +1,7 @@
 // Reads a file of rules (`auth.acl.file`), in one of two formats: the terms of EMQX's acl.conf, or HOCON with a list
 // named `rules`, as in NanoMQ. A file without rules is valid: then `auth.no_match` decides everything.
 
-import { configErrorAt, type ConfigError } from '../config-errors.ts'
+import { configErrorAt, type ConfigError } from '../hocon/config-errors.ts'
 import { parseHocon } from '../hocon/parse-hocon.ts'
 import { hoconLimits } from '../hocon/limits.ts'
 import { listOf } from '../schema/collections.ts'

@@ -1,6 +1,6 @@
 // Whether settings of gateways fit together.
 
-import { configErrorAt, type ConfigError } from '../config-errors.ts'
+import { configErrorAt, type ConfigError } from '../hocon/config-errors.ts'
 import type { Position } from '../hocon/values.ts'
 
 const authenticationKey = /^(gateway\.(?:.+\.)?authentication)\.(?!mechanism$)/

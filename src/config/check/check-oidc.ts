@@ -1,6 +1,6 @@
 // Whether the settings of `dashboard.oidc` fit together.
 
-import { configErrorAt, type ConfigError } from '../config-errors.ts'
+import { configErrorAt, type ConfigError } from '../hocon/config-errors.ts'
 import type { SettingValues } from '../settings/root.ts'
 import type { Position } from '../hocon/values.ts'
 

@@ -1,7 +1,7 @@
 // Checks a tree of values against the schema: unknown keys, invalid values, settings without effect; and returns all
 // values with defaults. It collects every error and throws nothing.
 
-import { configErrorAt, quoteForMessage, type ConfigError, type Warning } from '../config-errors.ts'
+import { configErrorAt, quoteForMessage, type ConfigError, type Warning } from '../hocon/config-errors.ts'
 import { hoconLimits } from '../hocon/limits.ts'
 import { toPlain, type ConfigObject, type ConfigValue, type Position } from '../hocon/values.ts'
 import { scalarText } from '../schema/setting-type.ts'

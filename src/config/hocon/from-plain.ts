@@ -1,4 +1,4 @@
-import type { ConfigError } from '../config-errors.ts'
+import type { ConfigError } from './config-errors.ts'
 import { parseHocon } from './parse-hocon.ts'
 import type { ConfigObject, ConfigValue, Position } from './values.ts'
 

@@ -4,7 +4,7 @@
 // Differences from other implementations: a missing include is always an error (a missing file of passwords must not
 // mean "no passwords"), `url()` and `classpath()` are refused, and there are limits (limits.ts).
 
-import { configErrorAt, quoteForMessage, type ConfigError } from '../config-errors.ts'
+import { configErrorAt, quoteForMessage, type ConfigError } from './config-errors.ts'
 import { hoconLimits } from './limits.ts'
 import {
   define,

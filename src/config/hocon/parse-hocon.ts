@@ -1,4 +1,4 @@
-import type { ConfigError } from '../config-errors.ts'
+import type { ConfigError } from './config-errors.ts'
 import { parseDocument, type IncludeReader, type Reading } from './parse-document.ts'
 import { resolve, type Environment } from './resolve.ts'
 import type { ConfigObject } from './values.ts'

@@ -1,4 +1,4 @@
-import { configErrorAt, type ConfigError } from '../config-errors.ts'
+import { configErrorAt, type ConfigError } from './config-errors.ts'
 import { hoconLimits } from './limits.ts'
 import type { Path } from './nodes.ts'
 import { parseHocon } from './parse-hocon.ts'

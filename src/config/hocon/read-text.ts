@@ -1,6 +1,6 @@
 // Reads tokens: blanks and comments, strings in their three forms, dotted keys.
 
-import { quoteForMessage } from '../config-errors.ts'
+import { quoteForMessage } from './config-errors.ts'
 import { forbiddenKeys } from './limits.ts'
 import type { Path } from './nodes.ts'
 import type { TextCursor } from './text-cursor.ts'

@@ -9,7 +9,7 @@
 // Results are not cached between look-ups. Counting steps limits the cost, so that repeated doubling ends in an error instead of
 // exhausting the memory.
 
-import { configErrorAt, type ConfigError } from '../config-errors.ts'
+import { configErrorAt, type ConfigError } from './config-errors.ts'
 import { assertNever } from './assert-never.ts'
 import { hoconLimits } from './limits.ts'
 import type {

@@ -1,6 +1,6 @@
 // Lists, and objects in lists.
 
-import { quoteForMessage } from '../config-errors.ts'
+import { quoteForMessage } from '../hocon/config-errors.ts'
 import type { ConfigObject, ConfigValue, PlainValue } from '../hocon/values.ts'
 import { maxTextBytes, notA, showText, type ReadValue, type SettingType } from './setting-type.ts'
 

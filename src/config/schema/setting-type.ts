@@ -1,6 +1,6 @@
 // Types of settings: how a value is read from a configuration, written, and described.
 
-import { quoteForMessage } from '../config-errors.ts'
+import { quoteForMessage } from '../hocon/config-errors.ts'
 import type { NamedPath } from './named-path.ts'
 import { readScalar, textOf, type ConfigValue, type PlainValue, type Position } from '../hocon/values.ts'
 

@@ -5,7 +5,7 @@ import { path } from '../schema/path.ts'
 import { duration } from '../schema/quantities.ts'
 import { namedSection, section, setting, appliedAtOnce } from '../schema/setting.ts'
 import { boolean, choice, integer, optional, text } from '../schema/setting-type.ts'
-import { serverAddress, serverUrl } from '../server-url.ts'
+import { serverAddress, serverUrl } from '../schema/server-url.ts'
 import { maxCount } from './node.ts'
 
 const dayMs = 86_400_000

@@ -7,7 +7,7 @@ import { tableNames } from '../../../backup/index.ts'
 import type { Failure, Result } from '../../../contract/index.ts'
 import { type ArchiveLocation, type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
 import { convertExport } from '../convert-export.ts'
-import { ProgressLines } from '../progress-lines.ts'
+import { ProgressLines } from '../../terminal/progress-lines.ts'
 
 export const dataCommands: readonly CtlCommand[] = [
   {

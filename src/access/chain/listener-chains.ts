@@ -14,8 +14,8 @@ import { HttpAuthorizer, type HttpAuthorizerSettings } from '../http/http-author
 import { tokenGrants } from '../rules/token-grants.ts'
 import { TokenAuthenticator, type TokenSettings } from '../tokens/token-authenticator.ts'
 import { readTokenKeys } from '../tokens/token-keys.ts'
-import { AuthenticationChain, type ChainLink } from './chain.ts'
-import { type CredentialSource, PasswordAuthenticator } from './password.ts'
+import { AuthenticationChain, type ChainLink } from './authentication-chain.ts'
+import { type CredentialSource, PasswordAuthenticator } from '../authenticators/password-authenticator.ts'
 
 /** Plain data. `chain`: the gateway or listener of the chain and of its users, `coap` or `coap:udp:default`. */
 export type ListenerAuthentication = { readonly chain: string } & (

@@ -1,4 +1,4 @@
-import type { Position } from './hocon/values.ts'
+import type { Position } from './values.ts'
 
 /** An error in a configuration with its remedy. Line 0: not in a file. */
 export interface ConfigError {

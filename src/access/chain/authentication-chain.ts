@@ -13,7 +13,7 @@ import {
   type AuthenticatorResult,
   type Refused,
   type Accepted,
-} from './authenticator.ts'
+} from '../authenticators/authenticator.ts'
 
 export interface ChainLink {
   readonly name: AuthenticatorName

@@ -1,7 +1,7 @@
 // URLs of remote brokers: `mqtt-tcp://broker.example:1883`.
 
-import type { SettingType } from './schema/setting-type.ts'
-import { notA, scalarText, showText } from './schema/setting-type.ts'
+import type { SettingType } from './setting-type.ts'
+import { notA, scalarText, showText } from './setting-type.ts'
 
 export interface ServerUrl {
   readonly scheme: 'tcp' | 'tls' | 'ws' | 'wss' | 'quic'

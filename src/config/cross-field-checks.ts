@@ -1,10 +1,10 @@
 // Checks across several settings.
 
-import { configErrorAt, type ConfigError, type Warning } from '../config-errors.ts'
-import type { GodwitConfig } from '../godwit-config.ts'
-import { dashboardListenerName, type ListenerConfig, type TlsConfig } from '../listener-config.ts'
-import { hoconLimits } from '../hocon/limits.ts'
-import type { Position } from '../hocon/values.ts'
+import { configErrorAt, type ConfigError, type Warning } from './hocon/config-errors.ts'
+import type { GodwitConfig } from './godwit-config.ts'
+import { dashboardListenerName, type ListenerConfig, type TlsConfig } from './listener-config.ts'
+import { hoconLimits } from './hocon/limits.ts'
+import type { Position } from './hocon/values.ts'
 
 const nowhere: Position = { file: 'defaults', line: 0, column: 0 }
 
