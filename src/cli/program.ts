@@ -17,7 +17,7 @@ import { exitCodes, type Terminal } from './terminal/terminal.ts'
 
 /** Runs one command. `args` are the arguments after `godwit`. Returns the exit code of the process. */
 export async function runProgram(args: readonly string[], program: Program, terminal: Terminal): Promise<number> {
-  const words = moveOptionsAfterCommand(args)
+  const words = moveOptionsAfterCommand(args, ctlCommands)
   let exitCode: number = exitCodes.done
   const run = async (command: () => number | Promise<number>): Promise<void> => {
     exitCode = await command()

@@ -1,6 +1,6 @@
 // Options that select the broker of a `ctl` command. They are also accepted before the command: `ctl --data DIR clients list`.
 
-import { ctlCommands } from './commands/all.ts'
+import type { CtlCommand } from './ctl-command.ts'
 
 interface BrokerOption {
   readonly flags: string
@@ -20,7 +20,7 @@ export const brokerOptions: readonly BrokerOption[] = [
   { flags: '--url <url>', description: 'use the HTTP API of a broker: http://host:port' },
   { flags: '--username <name>', description: 'user name of an account, or ID of an API key' },
   { flags: '--password-stdin', description: 'read the password from stdin (default: prompt on the terminal)' },
-  { flags: '--token-stdin', description: 'sign in with a JSON Web Token, read from stdin' },
+  { flags: '--token-stdin', description: 'log in with a JSON Web Token, read from stdin' },
   { flags: '--namespace <name>', description: 'namespace to which the command applies' },
 ]
 
@@ -28,12 +28,12 @@ export const brokerOptions: readonly BrokerOption[] = [
 export const jsonOption: BrokerOption = { flags: '--json', description: 'print one JSON document' }
 
 /** Moves these options from before the name of the `ctl` command to after it. Other command lines are returned unchanged. */
-export function moveOptionsAfterCommand(args: readonly string[]): readonly string[] {
+export function moveOptionsAfterCommand(args: readonly string[], commands: readonly CtlCommand[]): readonly string[] {
   if (args[0] !== 'ctl') return args
   const path: string[] = []
   const options: string[] = []
   let at = 1
-  while (at < args.length && !ctlCommands.some(({ name }) => name === path.join(' '))) {
+  while (at < args.length && !commands.some(({ name }) => name === path.join(' '))) {
     const count = countOfOption(args[at] ?? '')
     if (count === 0) path.push(args[at] ?? '')
     options.push(...args.slice(at, at + count))
