@@ -14,8 +14,14 @@ import {
 import { assert, reasonCodes, type ReasonCode } from '../protocol/index.ts'
 import type { AccessRecord, AccessRecordKey, BanRecord } from '../records/index.ts'
 import type { Log } from '../telemetry/index.ts'
-import type { AccessSettings, AuthenticatorName } from './access-settings.ts'
-import type { Attempt, Authenticator, UnknownClient, Accepted } from './authenticators/authenticator.ts'
+import type { AccessSettings } from './access-settings.ts'
+import type {
+  Attempt,
+  Authenticator,
+  AuthenticatorName,
+  UnknownClient,
+  Accepted,
+} from './authenticators/authenticator.ts'
 import { AuthenticationChain, type ChainLink, type ChainResult } from './chain/authentication-chain.ts'
 import { type ListenerAuthentication, ListenerChains } from './chain/listener-chains.ts'
 import { PasswordAuthenticator } from './authenticators/password-authenticator.ts'
@@ -241,7 +247,7 @@ export class AccessControl {
       const authenticator = this.#createAuthenticator(name, settings)
       if (authenticator !== undefined) links.push({ name, authenticator })
     }
-    return new AuthenticationChain(links, { failingDenies: settings.profile === 'hardened' })
+    return new AuthenticationChain(links, { refusesOnError: settings.profile === 'hardened' })
   }
 
   #createAuthenticator(name: AuthenticatorName, settings: AccessSettings): Authenticator | undefined {

@@ -2,6 +2,7 @@
 // its files, and passes them to every shard. They survive a structured clone.
 
 import type { CredentialRecord } from '../records/index.ts'
+import type { AuthenticatorName } from './authenticators/authenticator.ts'
 import type { CertificateName } from './authenticators/transport-authenticators.ts'
 import { defaultFlappingSettings, type FlappingSettings } from './bans/flapping-detector.ts'
 import { defaultHashParameters, type HashParameters } from './credentials/password-hash.ts'
@@ -10,10 +11,6 @@ import type { HttpAuthorizerSettings } from './http/http-authorizer.ts'
 import { defaultRuleSettings, type RuleSettings } from './rules/access-rules.ts'
 import type { ScramSettings } from './scram/scram-authenticator.ts'
 import type { TokenSettings } from './tokens/token-authenticator.ts'
-
-/** Authenticators in their default order. */
-export const authenticatorNames = ['certificate', 'psk', 'password', 'scram', 'jwt', 'http'] as const
-export type AuthenticatorName = (typeof authenticatorNames)[number]
 
 export interface AccessSettings {
   /** `hardened`: a failing source, and an empty chain, refuse all clients. `legacy`: they are skipped. */

@@ -8,12 +8,8 @@ export {
   type AuthorizationRequest,
   type RecordChange,
 } from './access-control.ts'
-export {
-  authenticatorNames,
-  defaultAccessSettings,
-  type AccessSettings,
-  type AuthenticatorName,
-} from './access-settings.ts'
+export { defaultAccessSettings, type AccessSettings } from './access-settings.ts'
+export { authenticatorNames, type AuthenticatorName } from './authenticators/authenticator.ts'
 export { hashPassword, isPassword, type HashedPassword, type HashParameters } from './credentials/password-hash.ts'
 export type { ListenerAuthentication } from './chain/listener-chains.ts'
 export type { RuleSettings } from './rules/access-rules.ts'

@@ -24,7 +24,7 @@ const step = fc.record({
 
 test('the first authenticator that knows the client decides, at once or later, and no further one is called', () =>
   fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 6 }), fc.boolean(), async (steps, failingDenies) => {
+    fc.asyncProperty(fc.array(step, { maxLength: 6 }), fc.boolean(), async (steps, refusesOnError) => {
       const called: number[] = []
       const links = steps.map(({ result, isLate }, index) => {
         const authenticator: Authenticator = {
@@ -35,10 +35,10 @@ test('the first authenticator that knows the client decides, at once or later, a
         }
         return { name: 'password', authenticator } as const
       })
-      const found = new AuthenticationChain(links, { failingDenies }).run(attempt)
+      const found = new AuthenticationChain(links, { refusesOnError }).run(attempt)
       const { result } = await found
       const decides = ({ result }: { result: string }): boolean =>
-        result === 'accepted' || result === 'refused' || (result === 'failed' && failingDenies)
+        result === 'accepted' || result === 'refused' || (result === 'failed' && refusesOnError)
       const last = steps.findIndex(decides)
       assert.equal(result, last === -1 ? 'unknown-client' : steps[last].result)
       const expected = last === -1 ? steps : steps.slice(0, last + 1)

@@ -319,11 +319,11 @@ describe('an access service', () => {
   })
 
   test('[bad-input 29] that fails denies, unless the profile ignores failed services', () => {
-    for (const [failingDenies, expected] of [
+    for (const [deniesOnError, expected] of [
       [true, 'deny'],
       [false, 'allow'],
     ] as const) {
-      const world = stage('', { ...withService, failingDenies })
+      const world = stage('', { ...withService, deniesOnError })
       world.rules.recordResponse(someone, 'publish', 'a', 'failed')
       assert.equal(publishes(world, someone, 'a'), expected)
       world.time += 1_000

@@ -147,7 +147,7 @@ export const architectureRules: ArchitectureRules = {
       'src/core/model': 27,
       'src/management': 37,
     },
-    circular: ['access', 'cli', 'config', 'contract', 'management'],
+    circular: ['contract', 'management'],
   },
 
   maxFileLines: 500,

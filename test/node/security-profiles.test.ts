@@ -32,7 +32,7 @@ function inBoth<Value>(of: (config: GodwitConfig) => Value, text = ''): readonly
 function failing(config: GodwitConfig): readonly [profile: string, denies: boolean] {
   const settings = accessSettingsOf(config, new Uint8Array(32))
   assert.ok('access' in settings)
-  return [settings.access.profile, settings.access.rules.failingDenies]
+  return [settings.access.profile, settings.access.rules.deniesOnError]
 }
 
 test('listeners and an API with only a port are bound to loopback when hardened, to all addresses when legacy', () => {

@@ -3,6 +3,10 @@
 import type { Connection } from '../../core/index.ts'
 import type { ReasonCode } from '../../protocol/index.ts'
 
+/** Authenticators in their default order. */
+export const authenticatorNames = ['certificate', 'psk', 'password', 'scram', 'jwt', 'http'] as const
+export type AuthenticatorName = (typeof authenticatorNames)[number]
+
 /** One authentication attempt: a CONNECT, or AUTH of a connected client. */
 export interface Attempt {
   readonly connection: Connection

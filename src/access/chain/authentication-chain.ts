@@ -3,11 +3,11 @@
 //   accepted, refused -> final        unknown-client -> next authenticator        failed -> hardened: final; legacy: next
 
 import { assert } from '../../protocol/index.ts'
-import type { AuthenticatorName } from '../access-settings.ts'
 import {
   unknownClient,
   type Attempt,
   type Authenticator,
+  type AuthenticatorName,
   type Failed,
   type UnknownClient,
   type AuthenticatorResult,
@@ -25,11 +25,12 @@ export type ChainResult = (Accepted | Refused | Failed) & { readonly by: Authent
 
 export class AuthenticationChain {
   readonly #links: readonly ChainLink[]
-  readonly #failingDenies: boolean
+  /** `hardened`: an authenticator that fails refuses the client. `legacy`: the next one is called. */
+  readonly #refusesOnError: boolean
 
-  constructor(links: readonly ChainLink[], options: { readonly failingDenies: boolean }) {
+  constructor(links: readonly ChainLink[], options: { readonly refusesOnError: boolean }) {
     this.#links = links
-    this.#failingDenies = options.failingDenies
+    this.#refusesOnError = options.refusesOnError
   }
 
   /** `unknown-client`: no authenticator knows the client. Returns at once unless a service must decide. */
@@ -55,7 +56,7 @@ export class AuthenticationChain {
   }
 
   #isFinal({ result }: AuthenticatorResult): boolean {
-    return result === 'accepted' || result === 'refused' || (result === 'failed' && this.#failingDenies)
+    return result === 'accepted' || result === 'refused' || (result === 'failed' && this.#refusesOnError)
   }
 }
 

@@ -57,7 +57,7 @@ export class ListenerChains {
   #make(settings: ListenerAuthentication): ListenerChain {
     const http = settings.kind === 'http' ? new HttpAuthorizer(settings.http) : undefined
     const link = this.#linkOf(settings, http)
-    return { settings, http, chain: new AuthenticationChain([link], { failingDenies: true }) }
+    return { settings, http, chain: new AuthenticationChain([link], { refusesOnError: true }) }
   }
 
   #linkOf(settings: ListenerAuthentication, http: HttpAuthorizer | undefined): ChainLink {

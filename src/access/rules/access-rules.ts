@@ -36,8 +36,8 @@ export interface RuleSettings {
   readonly denyAction: 'ignore' | 'disconnect'
   /** A service decides if no rule matches (auth.http_auth.acl_req). */
   readonly usesService: boolean
-  /** If the service fails: denied (`hardened`), or skipped. */
-  readonly failingDenies: boolean
+  /** Whether a failing service denies the action (`hardened`); otherwise it is skipped. */
+  readonly deniesOnError: boolean
   /** Tokens of clients may contain rules. */
   readonly hasTokens: boolean
   /** Some clients have namespaces: the topics of a namespace are for its clients only. */
@@ -53,7 +53,7 @@ export const defaultRuleSettings: RuleSettings = {
   noMatch: 'allow',
   denyAction: 'ignore',
   usesService: false,
-  failingDenies: true,
+  deniesOnError: true,
   hasTokens: false,
   hasNamespaces: false,
   maxDecisions: 32,
@@ -230,13 +230,13 @@ export class AccessRules implements Permissions {
   }
 
   #decideWithoutRule(who: Identity, action: Action, topic: string): Decision | undefined {
-    const { usesService, failingDenies, noMatch } = this.#settings
+    const { usesService, deniesOnError, noMatch } = this.#settings
     if (usesService) {
       if (action === 'receive') return undefined
       const response = this.#serviceDecisions.find(who, action, topic, this.#dependencies.nowMs())
       if (response === undefined) return undefined
       if (response === 'allow') return serviceAllows
-      if (response === 'deny' || (response === 'failed' && failingDenies)) return serviceDenies
+      if (response === 'deny' || (response === 'failed' && deniesOnError)) return serviceDenies
     }
     return noMatch === 'allow' ? nothingAllows : nothingDenies
   }

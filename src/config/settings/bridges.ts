@@ -2,6 +2,7 @@
 
 import { listOf, record, textMap } from '../schema/collections.ts'
 import { path } from '../schema/path.ts'
+import { outgoingTls } from '../schema/outgoing-tls.ts'
 import { duration } from '../schema/quantities.ts'
 import { namedSection, section, setting, appliedAtOnce } from '../schema/setting.ts'
 import { boolean, choice, integer, optional, text } from '../schema/setting-type.ts'
@@ -12,7 +13,6 @@ const dayMs = 86_400_000
 const anyText = text({ isEmptyAllowed: true })
 // Sample files contain "" for unused settings.
 const maybeText = optional(anyText, 'none')
-const maybeFile = optional(path('working-directory', { isEmptyAllowed: true }), 'none')
 const maybeDirectory = optional(path('working-directory', { isWritten: true, isEmptyAllowed: true }), 'none')
 const qos = choice(['0', '1', '2'])
 const flag = boolean
@@ -53,30 +53,6 @@ const rules = {
   }),
 }
 
-/** TLS of an outgoing connection. */
-export const clientCertificates = section('TLS of the connection to the remote broker or service.', {
-  enable: setting(flag, false, { description: 'Whether the connection uses TLS.' }),
-  keyfile: setting(maybeFile, undefined, {
-    description: 'PEM file of the private key of the client certificate in certfile.',
-  }),
-  key_password: setting(maybeText, undefined, { description: 'Password of the private key.', isSecret: true }),
-  certfile: setting(maybeFile, undefined, {
-    description: 'PEM file of the client certificate that this broker presents to the server. It needs keyfile.',
-  }),
-  cacertfile: setting(maybeFile, undefined, {
-    description:
-      'PEM file of the certificate authorities that the certificate of the server is checked against. Without it, those of Node.js.',
-  }),
-  verify_peer: setting(flag, true, { description: 'Whether the certificate of the server is checked.' }),
-  verify: setting(optional(choice(['verify_peer', 'verify_none']), 'none'), undefined, {
-    description:
-      'The same as verify_peer, in the form of EMQX: verify_peer is true, verify_none is false. If both are set, verify applies.',
-  }),
-  fail_if_no_peer_cert: setting(flag, false, {
-    description: 'Whether the server must present a certificate.',
-  }),
-})
-
 const connection = {
   server: setting(maybeText, undefined, {
     description:
@@ -101,8 +77,8 @@ const connection = {
     description: 'Password of the bridge at the remote broker.',
     isSecret: true,
   }),
-  ssl: clientCertificates,
-  tls: clientCertificates,
+  ssl: outgoingTls,
+  tls: outgoingTls,
 }
 
 const tcpOptions = section('Options of the TCP socket to the remote broker, by their names in the operating system.', {

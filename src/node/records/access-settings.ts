@@ -62,11 +62,11 @@ function problemOfTokenKeys({ auth: { jwt }, places }: GodwitConfig): string | u
 
 function ruleSettingsOf({ auth, node, namespaces }: GodwitConfig): RuleSettings {
   const { rules, noMatch, denyAction, usesService, maxDecisions, decisionTtlMs } = auth.acl
-  const failingDenies = node.securityProfile === 'hardened'
+  const deniesOnError = node.securityProfile === 'hardened'
   const hasTokens = auth.jwt !== undefined
   const hasNamespaces = namespaces !== undefined
   const configured = { rules, noMatch, denyAction, usesService, maxDecisions, decisionTtlMs }
-  return { ...configured, failingDenies, hasTokens, hasNamespaces }
+  return { ...configured, deniesOnError, hasTokens, hasNamespaces }
 }
 
 /** The configured chain, or the default; without disabled authenticators. */

@@ -1,7 +1,7 @@
 // connectors.clickhouse, actions.clickhouse: rows for ClickHouse.
 
 import { section, setting } from '../../schema/setting.ts'
-import { clientCertificates } from '../bridges.ts'
+import { outgoingTls } from '../../schema/outgoing-tls.ts'
 import {
   actionSettings,
   connectorSettings,
@@ -25,7 +25,7 @@ const clickhouseConnector = section('A connection to a ClickHouse server.', {
   password: setting(maybeText, undefined, { description: 'Password for ClickHouse.', isSecret: true }),
   connect_timeout: connectTimeout,
   pool_size: poolSize,
-  ssl: clientCertificates,
+  ssl: outgoingTls,
 })
 
 const clickhouseAction = section('An action that inserts rows into a ClickHouse table.', {

@@ -2,7 +2,7 @@
 
 import { section, setting } from '../../schema/setting.ts'
 import { boolean, choice, optional } from '../../schema/setting-type.ts'
-import { clientCertificates } from '../bridges.ts'
+import { outgoingTls } from '../../schema/outgoing-tls.ts'
 import {
   actionSettings,
   anyText,
@@ -35,7 +35,7 @@ const elasticsearchConnector = section('A connection to an Elasticsearch or Open
   pool_size: poolSize,
   pool_type: ofEmqx,
   enable_pipelining: pipelining,
-  ssl: clientCertificates,
+  ssl: outgoingTls,
 })
 
 const elasticsearchAction = section('An action that writes a document for each result.', {

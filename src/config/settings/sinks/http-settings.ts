@@ -3,7 +3,7 @@
 import { textMap } from '../../schema/collections.ts'
 import { section, setting } from '../../schema/setting.ts'
 import { choice, integer, optional } from '../../schema/setting-type.ts'
-import { clientCertificates } from '../bridges.ts'
+import { outgoingTls } from '../../schema/outgoing-tls.ts'
 import {
   actionSettings,
   anyText,
@@ -30,7 +30,7 @@ export const httpConnector = section('A connection to an HTTP service.', {
   pool_type: ofEmqx,
   enable_pipelining: pipelining,
   max_inactive: ofEmqx,
-  ssl: clientCertificates,
+  ssl: outgoingTls,
 })
 
 export const httpAction = section('An action that sends an HTTP request for each result.', {

@@ -2,7 +2,7 @@
 
 import { section, setting } from '../../schema/setting.ts'
 import { choice } from '../../schema/setting-type.ts'
-import { clientCertificates } from '../bridges.ts'
+import { outgoingTls } from '../../schema/outgoing-tls.ts'
 import {
   actionSettings,
   connectorSettings,
@@ -33,7 +33,7 @@ const influxdbConnector = section('A connection to an InfluxDB server.', {
   }),
   connect_timeout: connectTimeout,
   pool_size: poolSize,
-  ssl: clientCertificates,
+  ssl: outgoingTls,
 })
 
 const influxdbAction = section('An action that writes points for each result.', {

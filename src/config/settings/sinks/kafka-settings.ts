@@ -5,7 +5,7 @@ import { listOf, record, textMap } from '../../schema/collections.ts'
 import { size } from '../../schema/quantities.ts'
 import { openSection, section, sectionOrNone, setting } from '../../schema/setting.ts'
 import { choice, integer, optional } from '../../schema/setting-type.ts'
-import { clientCertificates } from '../bridges.ts'
+import { outgoingTls } from '../../schema/outgoing-tls.ts'
 import {
   actionSettings,
   anyText,
@@ -45,7 +45,7 @@ const kafkaConnector = section('A connection to a Kafka cluster.', {
   health_check_topic: ofEmqx,
   allow_auto_topic_creation: ofEmqx,
   socket_opts: openSection('Settings of EMQX, which are accepted so that its files can be used unchanged.'),
-  ssl: clientCertificates,
+  ssl: outgoingTls,
 })
 
 const maxExtendedHeaders = 100

@@ -2,7 +2,7 @@
 
 import { openSection, section, setting } from '../../schema/setting.ts'
 import { choice, optional } from '../../schema/setting-type.ts'
-import { clientCertificates } from '../bridges.ts'
+import { outgoingTls } from '../../schema/outgoing-tls.ts'
 import {
   actionSettings,
   anyText,
@@ -43,7 +43,7 @@ const mongodbConnector = section('A connection to a MongoDB database.', {
   use_legacy_protocol: ofEmqx,
   topology: openSection('Settings of EMQX, which are accepted so that its files can be used unchanged.'),
   connect_timeout: connectTimeout,
-  ssl: clientCertificates,
+  ssl: outgoingTls,
 })
 
 const mongodbAction = section('An action that inserts a document for each result.', {

@@ -2,7 +2,7 @@
 
 import { textMap } from '../../schema/collections.ts'
 import { section, setting } from '../../schema/setting.ts'
-import { clientCertificates } from '../bridges.ts'
+import { outgoingTls } from '../../schema/outgoing-tls.ts'
 import {
   actionSettings,
   anyText,
@@ -23,7 +23,7 @@ const prometheusConnector = section('A connection to Prometheus, or to another r
   headers: setting(textMap, new Map(), { description: 'HTTP headers of each request.', isSecret: true }),
   connect_timeout: connectTimeout,
   pool_size: poolSize,
-  ssl: clientCertificates,
+  ssl: outgoingTls,
 })
 
 const prometheusAction = section('An action that sends a sample for each result.', {

@@ -4,7 +4,7 @@ import { listOf, textMap } from '../../schema/collections.ts'
 import { duration } from '../../schema/quantities.ts'
 import { openSection, section, setting } from '../../schema/setting.ts'
 import { choice, integer, optional, text } from '../../schema/setting-type.ts'
-import { clientCertificates } from '../bridges.ts'
+import { outgoingTls } from '../../schema/outgoing-tls.ts'
 import {
   actionSettings,
   anyText,
@@ -43,7 +43,7 @@ const s3Connector = section('A connection to S3, or to a service with the S3 API
   access_method: ofEmqx,
   url_expire_time: ofEmqx,
   transport_options: openSection('Settings of EMQX, which are accepted so that its files can be used unchanged.'),
-  ssl: clientCertificates,
+  ssl: outgoingTls,
 })
 
 const s3Action = section('An action that uploads objects.', {

@@ -6,7 +6,7 @@ import { linesOfText } from '../../schema/rule-action.ts'
 import { duration } from '../../schema/quantities.ts'
 import { namedSection, section, setting, type SchemaNode, type Section } from '../../schema/setting.ts'
 import { boolean, choice, integer, optional, text } from '../../schema/setting-type.ts'
-import { clientCertificates } from '../bridges.ts'
+import { outgoingTls } from '../../schema/outgoing-tls.ts'
 
 const maxTemplateBytes = 262_144
 const hourMs = 3_600_000
@@ -92,7 +92,7 @@ export const serverSettings = {
   username: setting(maybeText, undefined, { description: 'User name for the server.' }),
   password: setting(maybeText, undefined, { description: 'Password for the server.', isSecret: true }),
   connect_timeout: connectTimeout,
-  ssl: clientCertificates,
+  ssl: outgoingTls,
 }
 
 export const actionSettings = {

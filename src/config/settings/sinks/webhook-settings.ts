@@ -4,7 +4,7 @@ import { listOf, record, textMap, type Fields } from '../../schema/collections.t
 import { duration } from '../../schema/quantities.ts'
 import { appliedAtOnce, section, setting } from '../../schema/setting.ts'
 import { boolean, choice, integer, text, type SettingType } from '../../schema/setting-type.ts'
-import { clientCertificates } from '../bridges.ts'
+import { outgoingTls } from '../../schema/outgoing-tls.ts'
 import { maybeText } from './sink-parts.ts'
 
 /** Events that are sent. */
@@ -63,6 +63,6 @@ export const webhook = appliedAtOnce(
     events: setting(events, [], {
       description: `The events that are sent. Each item has event (${webhookEvents.join(', ')}), and for messages also topic, which is a topic filter.`,
     }),
-    ssl: clientCertificates,
+    ssl: outgoingTls,
   }),
 )
