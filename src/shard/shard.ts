@@ -1,9 +1,8 @@
 // One shard: a core and the adapters that do its I/O. Data that arrives in one poll of the event loop is one turn:
 //
-//   chunks -> packets -> core -> buffers        for each chunk, when it arrives
-//   then, once: start a commit, set the timer, flush each used buffer
-//
-// The input of a turn is limited. If a connection sends more than its share, the rest is handled after the other connections.
+//   chunk -> PacketReader -> core -> outputs -> PacketWriter -> write buffers     for each chunk, when it arrives
+//                                      '-> storage, access, peers, log
+//   then, once: postponed input, deadlines, start of a commit, flush of the write buffers
 
 import { AccessControl, type RecordChange } from '../access/index.ts'
 import {
@@ -15,46 +14,42 @@ import {
   type CoreRequest,
 } from '../core/index.ts'
 import type { LinkPort } from '../links/index.ts'
-import { failedAssertion, ProtocolError, type Packet, type PacketDecoderOptions } from '../protocol/index.ts'
+import { failedAssertion, type PacketDecoderOptions } from '../protocol/index.ts'
 import { counterCells } from '../telemetry/index.ts'
 import type { ByteStream } from '../transports/index.ts'
 import { AccessRequests } from './store/access-requests.ts'
 import { connectionOver } from './listeners/connection-origin.ts'
 import { ConnectRouting } from './listeners/connect-routing.ts'
-import { PartialPackets } from './io/partial-packets.ts'
 import type { BridgeManager } from './bridges/bridge-manager.ts'
 import { ClientEvents, publicationOf } from './observe/client-events.ts'
 import { PendingCommands } from './runtime/pending-commands.ts'
 import { CommitPipeline } from './store/commit-pipeline.ts'
 import { DeadlineTimer } from './runtime/deadline-timer.ts'
 import { decoderFor, decoderOptions } from './io/decoder-options.ts'
-import { FlushQueue } from './io/flush-queue.ts'
-import { encodeSends } from './io/encode-sends.ts'
 import { EventLog } from './observe/event-log.ts'
 import { FirstMessage } from './observe/first-message.ts'
 import type { ShardListener, ShardSettings } from './messages/messages.ts'
-import { DeferredCloses } from './io/deferred-closes.ts'
-import { ClientOutput, type ClientOutputDependencies } from './io/client-output.ts'
+import { ClientOutput } from './io/client-output.ts'
+import { PacketReader } from './io/packet-reader.ts'
+import { PacketWriter } from './io/packet-writer.ts'
 import { WaitUntil } from './runtime/wait-until.ts'
 import { PeerLinks } from './peers/peer-links.ts'
 import { CrashMarker } from './store/crash-marker.ts'
-import { ReadScheduler } from './io/read-scheduler.ts'
 import { sharedWithNode } from './shared-with-node.ts'
 import { droppedMessages, publishCounters } from './observe/shard-counters.ts'
 import { ShardMemory } from './runtime/shard-memory.ts'
 import { ShardHistograms } from './observe/shard-histograms.ts'
 import { isStoreRead, StoreReads } from './store/store-reads.ts'
 import type { ShardDependencies } from './runtime/shard-dependencies.ts'
-import { isClockDue, maxUnencodedSends, maxTurnMs, unsentReportBytes } from './runtime/turn-limits.ts'
-import { WriteBuffers } from './io/write-buffers.ts'
+import { Turn } from './runtime/turn.ts'
+import { maxUnencodedSends } from './runtime/turn-limits.ts'
 
-export class Shard implements ClientOutputDependencies {
+export class Shard {
   readonly core: BrokerCore
   readonly access: AccessControl
-  readonly buffers = new WriteBuffers()
+  readonly reader: PacketReader
+  readonly writer: PacketWriter
   readonly commands = new PendingCommands((input) => this.#guarded(() => this.input(input)))
-  /** See `ClientOutputDependencies`. */
-  encodeRound = 0
   readonly #dependencies: ShardDependencies
   readonly commits: CommitPipeline
   readonly #storeReads: StoreReads
@@ -63,45 +58,31 @@ export class Shard implements ClientOutputDependencies {
   readonly peers: PeerLinks | undefined
   readonly #connectRouting: ConnectRouting | undefined
   readonly clientOutputs = new Set<ClientOutput>()
-  readonly #partialPackets: PartialPackets
+  readonly #turn: Turn
   readonly #histograms: ShardHistograms
   readonly #memory: ShardMemory
   readonly eventLog: EventLog
   /** Undefined until the shard accepts clients. */
   bridges: BridgeManager | undefined
-  readonly #deferredCloses = new DeferredCloses()
-  readonly #flushQueue = new FlushQueue()
   #committedBatch = 0
-  /** The time of this turn, 0 between turns: the clock is read once. */
-  #turnMs = 0
-  #turnIsPlanned = false
-  #turn = 0
   readonly #firstMessage = new FirstMessage(() => this.#dependencies.noteFirstMessage())
   #settings: CoreSettings
   /** Options of the decoders of all connections. */
   #decoderOptions: PacketDecoderOptions
   readonly #waiting = new WaitUntil()
-  /** Created once, not for each turn: when clients connect, each connection may cause a turn. */
-  readonly #endOfTurn = (): void => this.#guarded(this.#turnEnd)
-  readonly #turnEnd = (): void => this.#endTurn()
-  readonly #nowOfTurn = (): number => this.#now()
-  readonly #isOverdue = (): boolean => this.#dependencies.clock.nowMs() - this.#now() >= maxTurnMs
-  readonly #readScheduler = new ReadScheduler({
-    read: (output) => this.#read(output),
-    planTurnEnd: () => this.#planTurnEnd(),
-    maxUnsentBytes: () => this.#settings.maxUnsentBytes,
-  })
-  readonly #timer = new DeadlineTimer(() => this.#guarded(() => this.#planTurnEnd()))
+  readonly #timer = new DeadlineTimer(() => this.#guarded(this.#turn.planEnd))
 
   constructor(dependencies: ShardDependencies) {
     this.#dependencies = dependencies
     this.#settings = dependencies.start.core
-    const { core, crashMarker, histograms, shardNumber, maxUnfinishedBytesTotal } = dependencies.start
-    this.#partialPackets = new PartialPackets(maxUnfinishedBytesTotal, (output, fault) => {
-      this.#reportProtocolError(output, fault)
-      this.#carryOut()
-    })
+    const { core, crashMarker, histograms, shardNumber, maxUnfinishedBytesTotal, maxUnsentBytesTotal } =
+      dependencies.start
     this.#histograms = new ShardHistograms(histograms, shardNumber)
+    this.#turn = new Turn(dependencies.clock, {
+      begin: () => this.#histograms.beginTurn(),
+      end: () => this.#guarded(() => this.#endTurn()),
+    })
+    const turn = this.#turn
     this.#memory = new ShardMemory(dependencies.start)
     const { topics, account: memory } = this.#memory
     this.#decoderOptions = decoderOptions(core, dependencies.start.maxPropertyBytes, topics)
@@ -116,7 +97,7 @@ export class Shard implements ClientOutputDependencies {
     this.eventLog = new EventLog({ log, counters, droppedSoFar: () => droppedMessages(this.core.view), ...notified })
     this.access = new AccessControl(dependencies.start.access, {
       log: dependencies.log,
-      nowMs: this.#nowOfTurn,
+      nowMs: turn.nowMs,
       permissionsChanged: () => this.#guarded(() => this.input({ kind: 'permissions-changed' })),
     })
     const { permissions } = this.access
@@ -124,10 +105,21 @@ export class Shard implements ClientOutputDependencies {
     const { identity, ruleHook } = dependencies
     const shared = sharedWithNode(dependencies.start, shard)
     this.core = new BrokerCore(core, { identity, topics, memory, permissions, shard, ruleHook, ...shared })
+    const { eventLog } = this
+    this.writer = new PacketWriter({ turn, counters, eventLog, maxUnsentBytesTotal })
+    this.reader = new PacketReader({
+      core: this.core,
+      turn,
+      counters,
+      eventLog,
+      maxUnfinishedBytesTotal,
+      maxUnsentBytes: () => this.#settings.maxUnsentBytes,
+      carryOut: () => this.#carryOut(),
+    })
     this.peers = shard.count === 1 ? undefined : this.#createPeerLinks()
     this.#connectRouting = this.peers === undefined ? undefined : this.#createConnectRouting(this.peers)
     this.#accessRequests = new AccessRequests(this.access, {
-      respond: (input) => this.core.handle(input, this.#now()),
+      respond: (input) => this.core.handle(input, this.#turn.nowMs()),
       respondLater: (input) => this.#guarded(() => this.input(input)),
       fail: (error) => dependencies.fail(error),
     })
@@ -163,11 +155,11 @@ export class Shard implements ClientOutputDependencies {
     return new PeerLinks({
       core: this.core,
       topics: this.#memory.topics,
-      turnMs: this.#nowOfTurn,
-      isOverdue: this.#isOverdue,
+      turnMs: this.#turn.nowMs,
+      isOverdue: this.#turn.isOverdue,
       isFull: () => sends.length >= maxUnencodedSends,
       carryOut: () => this.#carryOut(),
-      planTurnEnd: () => this.#planTurnEnd(),
+      planTurnEnd: this.#turn.planEnd,
       dependencies: this.#dependencies,
       acceptRelayed: (stream, listener) => void this.openConnection(stream, listener),
     })
@@ -175,10 +167,10 @@ export class Shard implements ClientOutputDependencies {
 
   #createConnectRouting(peers: PeerLinks): ConnectRouting {
     return new ConnectRouting(this.#dependencies, peers, {
-      openHere: (output, first) => this.#openHere(output, first),
+      openHere: (output, first) => this.reader.handleFirst(output, first),
       forget: (output) => this.#forget(output),
       closeAfterFlush: (output) => this.#closeAfterFlush(output),
-      noteRead: (output) => this.#partialPackets.noteRead(output),
+      noteRead: (output) => this.reader.noteFirstBytes(output),
     })
   }
 
@@ -200,7 +192,7 @@ export class Shard implements ClientOutputDependencies {
 
   /** A listener of this shard has accepted a client. */
   accept(stream: ByteStream, listener: ShardListener): void {
-    this.#count(counterCells.connectionsAccepted, 1)
+    this.#dependencies.counters.cells[counterCells.connectionsAccepted]++
     const output = this.openConnection(stream, listener)
     this.#connectRouting?.watch(output, listener)
   }
@@ -216,28 +208,17 @@ export class Shard implements ClientOutputDependencies {
     return output
   }
 
-  #openHere(output: ClientOutput, first: Packet | undefined): void {
-    const { connection } = output
-    if (connection !== undefined && first !== undefined) {
-      this.#count(counterCells.packetsReceived, 1)
-      connection.receivedPackets++
-      this.eventLog.tracer?.notePacket(connection, first, this.#now())
-      this.core.handlePacket(connection, first, this.#now())
-    }
-    this.#read(output)
-  }
-
   #forget(output: ClientOutput): void {
     const { connection } = output
     this.clientOutputs.delete(output)
-    this.#partialPackets.forget(output)
+    this.reader.forget(output)
     output.connection = undefined
     if (connection !== undefined) this.input({ kind: 'connection-closed', connection })
   }
 
   #closeAfterFlush(output: ClientOutput): void {
     this.clientOutputs.add(output)
-    this.#close(output, 0)
+    this.writer.close(output)
   }
 
   /** Applies new settings; the decoder options apply to new connections. */
@@ -258,44 +239,13 @@ export class Shard implements ClientOutputDependencies {
 
   /** Handles inputs other than packets. */
   input(input: Input): void {
-    this.core.handle(input, this.#now())
+    this.core.handle(input, this.#turn.nowMs())
     this.#carryOut()
-  }
-
-  noteChunk(output: ClientOutput, chunk: Buffer): void {
-    this.#count(counterCells.bytesReceived, chunk.length)
-    output.push(chunk)
-    if (output.isBacklogged) return
-    this.#readScheduler.noteInput(output, chunk.length, this.#turn)
-    this.#read(output)
-    this.#readScheduler.postponeIfOverLimit(output)
-  }
-
-  noteGathered(output: ClientOutput): void {
-    this.#partialPackets.note(output)
-  }
-
-  noteDirty(output: ClientOutput): void {
-    this.#flushQueue.add(output)
-    this.#planTurnEnd()
-  }
-
-  noteWritten(bytes: number): void {
-    this.#count(counterCells.bytesSent, bytes)
-  }
-
-  noteSent(output: ClientOutput): void {
-    const { connection } = output
-    const reportFrom = unsentReportBytes(this.#settings.maxUnsentBytes)
-    if (connection !== undefined && connection.unsentBytes >= reportFrom) {
-      this.input({ kind: 'unsent-bytes', connection, bytes: output.unsentBytes })
-    }
-    if (output.isReadingPaused) this.#readScheduler.start(output)
   }
 
   noteClosed(output: ClientOutput, error: Error | undefined): void {
     this.clientOutputs.delete(output)
-    this.#partialPackets.forget(output)
+    this.reader.forget(output)
     const { connection } = output
     if (connection !== undefined) {
       this.access.forget(connection)
@@ -330,72 +280,22 @@ export class Shard implements ClientOutputDependencies {
     this.#timer.stop()
   }
 
-  /** Handles packets of one connection until none is left or the turn is over. */
-  #read(output: ClientOutput): void {
-    const { connection, decoder } = output
-    const { tracer } = this.eventLog
-    if (connection === undefined) return
-    const nowMs = this.#now()
-    const { sends } = this.core.takeOutputs()
-    let packets = 0
-    let { costlySteps } = this.core
-    try {
-      while (!connection.isPaused) {
-        const packet = decoder.next()
-        if (packet === undefined) break
-        packets++
-        if (tracer !== undefined) tracer.notePacket(connection, packet, nowMs)
-        this.core.handlePacket(connection, packet, nowMs)
-        if (sends.length >= maxUnencodedSends) this.#carryOut()
-        else if (!isClockDue(packets, this.core.costlySteps - costlySteps)) continue
-        costlySteps = this.core.costlySteps
-        if (this.#dependencies.clock.nowMs() - nowMs >= maxTurnMs) {
-          this.#readScheduler.postpone(output)
-          break
-        }
-      }
-    } catch (error) {
-      if (!(error instanceof ProtocolError)) throw error
-      this.#reportProtocolError(output, error)
-    }
-    if (packets === 0) this.core.handle({ kind: 'packet-part', connection, bytes: decoder.bufferedBytes }, nowMs)
-    this.#count(counterCells.packetsReceived, packets)
-    connection.receivedPackets += packets
-    this.#partialPackets.noteRead(output)
-    this.#carryOut()
-    this.#readScheduler.pauseIfResponsesUnread(output)
-  }
-
-  #reportProtocolError({ connection, decoder }: ClientOutput, error: ProtocolError): void {
-    if (connection === undefined) return
-    connection.version = connection.now.state === 'awaiting-connect' ? decoder.version : connection.version
-    this.core.handle({ kind: 'protocol-fault', connection, error }, this.#now())
-  }
-
   /** Carries out the outputs that the core created since the last call. */
   #carryOut(): void {
     const outputs = this.core.takeOutputs()
     // Responses that are available at once belong to this turn, and cause further outputs and events for rules.
     for (; outputs.requests.length > 0; this.core.takeOutputs()) this.#handleRequests(outputs.requests.splice(0))
-    this.#encode(outputs.sends)
+    this.writer.encode(outputs.sends)
     for (const { connection, isPaused } of outputs.readerChanges)
-      this.#readScheduler.change(connection.output as ClientOutput, isPaused)
+      this.reader.changeReading(connection.output as ClientOutput, isPaused)
     for (const { connection, afterBatch } of outputs.closes) this.#close(connection.output as ClientOutput, afterBatch)
     if (outputs.peerSends.length > 0) this.peers?.send(outputs.peerSends)
-    for (const event of outputs.events) this.eventLog.record(event, this.#now())
+    for (const event of outputs.events) this.eventLog.record(event, this.#turn.nowMs())
     this.core.clearOutputs()
     const { hasBatch } = this.core.view
     if (hasBatch) this.#histograms.noteGathering()
-    if (hasBatch || this.core.view.hasMoreWork) this.#planTurnEnd()
+    if (hasBatch || this.core.view.hasMoreWork) this.#turn.planEnd()
     this.#setTimer()
-  }
-
-  #encode(sends: Batch['sendsAfterCommit']): void {
-    if (sends.length === 0) return
-    this.encodeRound++
-    this.#count(counterCells.packetsSent, sends.length)
-    this.eventLog.tracer?.noteSends(sends, this.#now())
-    encodeSends(sends, this.#now())
   }
 
   #handleRequests(requests: CoreRequest[]): void {
@@ -406,33 +306,24 @@ export class Shard implements ClientOutputDependencies {
   }
 
   #close(output: ClientOutput, afterBatch: number): void {
-    if (output.isClosed) return
-    if (afterBatch > this.#committedBatch) return this.#deferredCloses.add(output, afterBatch)
-    output.endsAfterFlush = true
-    this.noteDirty(output)
-  }
-
-  #planTurnEnd(): void {
-    if (this.#turnIsPlanned) return
-    this.#turnIsPlanned = true
-    setImmediate(this.#endOfTurn)
+    if (afterBatch > this.#committedBatch) this.writer.closeAfterBatch(output, afterBatch)
+    else this.writer.close(output)
   }
 
   #endTurn(): void {
-    this.#turnIsPlanned = false
-    this.#turnMs = 0
-    this.#turn++
-    this.#readScheduler.continueBacklog(this.#isOverdue)
+    this.#turn.startNext()
+    this.reader.continueBacklog()
     this.peers?.continueBacklog()
     if (this.#timer.isDue || this.core.view.hasMoreWork) this.#tick()
     this.#startCommit()
-    this.#flushQueue.flush(this.buffers.takenBytes > this.#dependencies.start.maxUnsentBytesTotal)
+    this.writer.flush()
     this.peers?.flush()
-    publishCounters(this.#dependencies.counters, this.core.view, this.buffers.takenBytes)
-    this.#memory.publish(this.core.view, { buffers: this.buffers.takenBytes, packets: this.#partialPackets.heldBytes })
+    const { takenBytes } = this.writer.buffers
+    publishCounters(this.#dependencies.counters, this.core.view, takenBytes)
+    this.#memory.publish(this.core.view, { buffers: takenBytes, packets: this.reader.partialPacketBytes })
     this.#firstMessage.look(this.core.view)
     this.#waiting.check()
-    this.#turnMs = 0
+    this.#turn.forgetTime()
     this.#histograms.endTurn()
   }
 
@@ -452,10 +343,10 @@ export class Shard implements ClientOutputDependencies {
   #afterCommit(batch: Batch): void {
     this.#committedBatch = batch.number
     this.#histograms.noteCommitted()
-    this.#encode(batch.sendsAfterCommit)
+    this.writer.encode(batch.sendsAfterCommit)
     this.input({ kind: 'committed', batch: batch.number })
     this.#storeReads.noteCommitted(batch.number)
-    for (const output of this.#deferredCloses.take(batch.number)) this.#close(output, 0)
+    this.writer.noteCommitted(batch.number)
   }
 
   #changeHealth(isHealthy: boolean, why: string): void {
@@ -469,25 +360,12 @@ export class Shard implements ClientOutputDependencies {
   }
 
   #setTimer(): void {
-    this.#timer.setFor(this.core.nextDeadlineMs(), this.#nowOfTurn)
+    this.#timer.setFor(this.core.nextDeadlineMs(), this.#turn.nowMs)
   }
 
   #tick(): void {
     this.#timer.begin()
     this.input({ kind: 'tick' })
-  }
-
-  #now(): number {
-    if (this.#turnMs === 0) {
-      this.#turnMs = this.#dependencies.clock.nowMs()
-      this.#histograms.beginTurn()
-      this.#planTurnEnd()
-    }
-    return this.#turnMs
-  }
-
-  #count(cell: number, by: number): void {
-    this.#dependencies.counters.cells[cell] += by
   }
 
   #guarded(work: () => void): void {

@@ -160,7 +160,7 @@ function heapOf(running: Shard): HeapManager {
     clientBytes: () => running.core.view.memory.totalBytes,
     forget() {
       running.forgetTopics()
-      running.buffers.forget()
+      running.writer.buffers.forget()
       running.peers?.forget()
     },
   })

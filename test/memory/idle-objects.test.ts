@@ -93,7 +93,7 @@ test('clients that connected, subscribed, published retained messages and discon
   stage.shard.forgetTopics()
   assert.deepEqual(await countObjects(stage, ofClients), before)
   assert.equal(stage.shard.core.view.sessions, 0)
-  assert.equal(stage.shard.buffers.takenBytes, 0)
+  assert.equal(stage.shard.writer.buffers.takenBytes, 0)
 })
 
 test('an ended session releases its memory, also if delivery plans of quiet topics still refer to it', async (context) => {

@@ -25,7 +25,7 @@ test('a client that does not read costs no more than its limit, and slows no oth
     await stage.turns()
   }
   assert.equal(reader.payloads.length, 1_000)
-  assert.ok(stage.shard.buffers.takenBytes <= 4 * maxUnsentBytes, `${stage.shard.buffers.takenBytes}`)
+  assert.ok(stage.shard.writer.buffers.takenBytes <= 4 * maxUnsentBytes, `${stage.shard.writer.buffers.takenBytes}`)
   assert.ok(stage.counter('messagesDropped') > 800)
   assert.equal(stage.lines.filter(({ event }) => event === 'messages dropped').length, 1, 'logged once a second')
   stalled.stream.isStalled = false
@@ -34,7 +34,7 @@ test('a client that does not read costs no more than its limit, and slows no oth
   publisher.publish({ topic: 'a', payload: 'after' })
   await stage.turns()
   assert.equal(stalled.payloads.at(-1), 'after')
-  assert.equal(stage.shard.buffers.takenBytes, 0)
+  assert.equal(stage.shard.writer.buffers.takenBytes, 0)
 })
 
 test('messages of QoS 1 wait for a client that stops reading, and all arrive when it reads again', async (context) => {
@@ -45,7 +45,7 @@ test('messages of QoS 1 wait for a client that stops reading, and all arrive whe
   for (let packetId = 1; packetId <= 100; packetId++)
     publisher.publish({ topic: 'a', payload: `${packetId} ${kilobyte}`, qos: 1, packetId })
   await stage.turns()
-  assert.ok(stage.shard.buffers.takenBytes <= 100_000, `${stage.shard.buffers.takenBytes}`)
+  assert.ok(stage.shard.writer.buffers.takenBytes <= 100_000, `${stage.shard.writer.buffers.takenBytes}`)
   stalled.stream.isStalled = false
   stalled.stream.take()
   await stage.turns(50)
@@ -81,7 +81,7 @@ test('if all clients together have too many unsent bytes, slow clients get no mo
     publisher.publish(...manyFrames(10, 'a', kilobyte))
     await stage.turns(2)
   }
-  assert.ok(stage.shard.buffers.takenBytes <= 1_500_000, `${stage.shard.buffers.takenBytes}`)
+  assert.ok(stage.shard.writer.buffers.takenBytes <= 1_500_000, `${stage.shard.writer.buffers.takenBytes}`)
   for (const client of stalled) {
     client.stream.isStalled = false
     client.stream.take()
@@ -105,7 +105,7 @@ test('a client that does not read its responses is not read until it reads', asy
   assert.ok(pingCount <= 100_000, `${pingCount} pings were read`)
   client.stream.arrive(pings(10_000))
   await stage.turns()
-  assert.ok(stage.shard.buffers.takenBytes <= 4 * maxUnsentBytes, `${stage.shard.buffers.takenBytes}`)
+  assert.ok(stage.shard.writer.buffers.takenBytes <= 4 * maxUnsentBytes, `${stage.shard.writer.buffers.takenBytes}`)
   client.stream.isStalled = false
   client.stream.take()
   await stage.turns(20)
@@ -129,7 +129,7 @@ test('a peer that reads nothing is closed after the timeout', async (context) =>
   await stage.turns()
   assert.deepEqual(stalled.payloads, ['1', '2'])
   assert.equal(stalled.last?.type, 'disconnect')
-  assert.equal(stage.shard.buffers.takenBytes, 0)
+  assert.equal(stage.shard.writer.buffers.takenBytes, 0)
 })
 
 test('a connection with more input than one turn handles continues in a later turn, and loses nothing', async (context) => {

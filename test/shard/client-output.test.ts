@@ -12,17 +12,19 @@ const chunkBytes = 6_000
 const chunkCount = 3
 
 class OutputDependencies implements ClientOutputDependencies {
-  readonly buffers = new WriteBuffers()
-  encodeRound = 1
   dirty: ClientOutput[] = []
-  noteDirty(output: ClientOutput): void {
-    this.dirty.push(output)
+  readonly reader = {
+    handleChunk(): void {},
+    noteGathered(): void {},
+    noteSent(): void {},
   }
-  noteWritten(): void {}
-  noteSent(): void {}
+  readonly writer = {
+    buffers: new WriteBuffers(),
+    encodeRound: 1,
+    noteDirty: (output: ClientOutput): void => void this.dirty.push(output),
+    noteWritten(): void {},
+  }
   noteClosed(): void {}
-  noteChunk(): void {}
-  noteGathered(): void {}
 }
 
 class OutputModel {
@@ -84,7 +86,7 @@ class OutputModel {
 
   /** Starts another drain. Between two drains, unused bytes of a buffer may be written. */
   startDrain(which: number): void {
-    this.dependencies.encodeRound++
+    this.dependencies.writer.encodeRound++
     this.#freshBytes(chunkBytes).copy(this.chunks[which], this.next[which], this.next[which])
   }
 
@@ -160,7 +162,7 @@ test('the stream gets exactly the appended bytes, in order, and every buffer is 
       model.finish()
       assert.ok(Buffer.concat(model.stream.taken).equals(Buffer.concat(model.expected)))
       assert.equal(model.stream.maxConcurrentWrites <= 1, true)
-      assert.equal(model.dependencies.buffers.takenBytes, 0)
+      assert.equal(model.dependencies.writer.buffers.takenBytes, 0)
       assert.equal(model.output.unsentBytes, 0)
     }),
     { numRuns: 60, seed: 20_261_121 },
@@ -172,7 +174,7 @@ test('bytes that a buffer gets after a drain are not confused with those that we
   const buffer = model.chunks[0]
   model.appendRange(0, 0, 100)
   buffer.fill(0xee, 100)
-  model.dependencies.encodeRound++
+  model.dependencies.writer.encodeRound++
   model.appendRange(0, 0, 100)
   model.finish()
   assert.deepEqual(Buffer.concat(model.stream.taken), Buffer.concat(model.expected))
@@ -182,7 +184,7 @@ test('a turn that fills a buffer writes it and continues in another', () => {
   const model = new OutputModel()
   for (let written = 0; written < pooledBytes * 2; written += 1_000) model.reserve(1_000)
   assert.equal(model.stream.writeCount, 1)
-  assert.ok(model.dependencies.buffers.takenBytes >= pooledBytes * 2)
+  assert.ok(model.dependencies.writer.buffers.takenBytes >= pooledBytes * 2)
   model.finish()
   assert.deepEqual(Buffer.concat(model.stream.taken), Buffer.concat(model.expected))
 })
@@ -204,12 +206,12 @@ test('a payload that is referenced is not copied, and the bytes before it take a
     model.expected.push(payload)
   }
   model.reserve(1)
-  assert.equal(model.dependencies.buffers.takenBytes, 2 * pooledBytes + 10 * (20 + payload.length))
+  assert.equal(model.dependencies.writer.buffers.takenBytes, 2 * pooledBytes + 10 * (20 + payload.length))
   assert.equal(model.output.unsentBytes, pooledBytes + 10 * (20 + payload.length) + 1)
   model.finish()
   assert.equal(written.filter(({ buffer }) => buffer === payload.buffer).length, 10)
   assert.ok(Buffer.concat(model.stream.taken).equals(Buffer.concat(model.expected)))
-  assert.equal(model.dependencies.buffers.takenBytes, 0)
+  assert.equal(model.dependencies.writer.buffers.takenBytes, 0)
 })
 
 test('a connection that ends with referenced payloads in its output releases them', () => {
@@ -225,7 +227,7 @@ test('a connection that ends with referenced payloads in its output releases the
       assert.ok(Buffer.concat(model.stream.taken).equals(Buffer.concat(model.expected)))
     }
     model.stream.take()
-    assert.equal(model.dependencies.buffers.takenBytes, 0, ends)
+    assert.equal(model.dependencies.writer.buffers.takenBytes, 0, ends)
   }
 })
 
@@ -236,11 +238,11 @@ test('bytes that are queued during a write have buffers of at most twice their s
   let gathered = 0
   for (; gathered < 1_000_000; gathered += 700) model.reserve(700)
   assert.ok(
-    model.dependencies.buffers.takenBytes <= pooledBytes + 2 * gathered,
-    `${model.dependencies.buffers.takenBytes}`,
+    model.dependencies.writer.buffers.takenBytes <= pooledBytes + 2 * gathered,
+    `${model.dependencies.writer.buffers.takenBytes}`,
   )
   model.finish()
-  assert.equal(model.dependencies.buffers.takenBytes, 0)
+  assert.equal(model.dependencies.writer.buffers.takenBytes, 0)
 })
 
 test('a turn that writes to very many clients has little more memory than the written bytes', () => {

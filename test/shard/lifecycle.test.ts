@@ -170,7 +170,7 @@ test('a peer that does not close does not prevent the stop of a shard', async (c
   await stage.passMs(3_000)
   await stopped
   assert.equal(stalled.stream.isClosed, true)
-  assert.equal(stage.shard.buffers.takenBytes, 0)
+  assert.equal(stage.shard.writer.buffers.takenBytes, 0)
 })
 
 test('a restarted shard has its sessions, subscriptions, retained messages, queues and wills', async (context) => {

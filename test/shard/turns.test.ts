@@ -45,7 +45,7 @@ test('buffers return to the pool when their write is done', async (context) => {
   publisher.publish(...frames(5_000, 'a', 'x'.repeat(100)))
   await stage.turns()
   assert.equal(subscriber.payloads.length, 5_000)
-  assert.equal(stage.shard.buffers.takenBytes, 0)
+  assert.equal(stage.shard.writer.buffers.takenBytes, 0)
   assert.equal(stage.counter('unsentBytes'), 0)
 })
 
@@ -57,10 +57,10 @@ test('buffers return to the pool when the stream fails', async (context) => {
   publisher.publish(...frames(100))
   await stage.turns()
   publisher.publish(...frames(100))
-  assert.notEqual(stage.shard.buffers.takenBytes, 0)
+  assert.notEqual(stage.shard.writer.buffers.takenBytes, 0)
   subscriber.stream.break(new Error('reset by peer'))
   await stage.turns()
-  assert.equal(stage.shard.buffers.takenBytes, 0)
+  assert.equal(stage.shard.writer.buffers.takenBytes, 0)
 })
 
 test('the first message is reported once; a connection or a subscription is not one', async (context) => {

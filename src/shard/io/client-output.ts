@@ -24,22 +24,32 @@ interface Segment {
   readonly usedBytes: number
 }
 
-export interface ClientOutputDependencies {
-  readonly buffers: WriteBuffers
-  /** Number of the current call of `encodeSends`. Bytes that were copied ahead are valid within one call. */
-  readonly encodeRound: number
-  /** Called when the buffer must be flushed at the end of the turn. */
-  noteDirty(output: ClientOutput): void
-  /** Called when bytes were passed to the stream. */
-  noteWritten(bytes: number): void
-  /** Called when a write is complete; bytes that were appended meanwhile were passed to the stream. */
+/** What a `PacketReader` does for a connection. */
+interface Reader {
+  /** Handles received bytes. */
+  handleChunk(output: ClientOutput, chunk: Buffer): void
+  /** The number of bytes in the buffer of the stream has changed, see `ByteStream`. */
+  noteGathered(output: ClientOutput): void
+  /** A write is complete; bytes that were appended meanwhile were passed to the stream. */
   noteSent(output: ClientOutput): void
+}
+
+/** What a `PacketWriter` does for a connection. */
+interface Writer {
+  readonly buffers: WriteBuffers
+  /** Number of the list of sends that is being encoded. */
+  readonly encodeRound: number
+  /** The buffer must be flushed at the end of the turn. */
+  noteDirty(output: ClientOutput): void
+  /** A number of bytes was passed to the stream. */
+  noteWritten(bytes: number): void
+}
+
+export interface ClientOutputDependencies {
+  readonly reader: Reader
+  readonly writer: Writer
   /** Called when the stream has ended. */
   noteClosed(output: ClientOutput, error: Error | undefined): void
-  /** Called for received bytes. */
-  noteChunk(output: ClientOutput, chunk: Buffer): void
-  /** Called when the number of bytes in the buffer of the stream has changed, see `ByteStream`. */
-  noteGathered(output: ClientOutput): void
 }
 
 export class ClientOutput implements StreamReceiver {
@@ -59,6 +69,7 @@ export class ClientOutput implements StreamReceiver {
   inputBytes: number
   inputTurn: number
   readonly #dependencies: ClientOutputDependencies
+  readonly #writer: Writer
   #buffer: Buffer | undefined
   #used: number
   /** In the order of writing; undefined if there are none. */
@@ -85,6 +96,7 @@ export class ClientOutput implements StreamReceiver {
     this.inputBytes = 0
     this.inputTurn = 0
     this.#dependencies = dependencies
+    this.#writer = dependencies.writer
     this.#buffer = undefined
     this.#used = 0
     this.#segments = undefined
@@ -98,7 +110,7 @@ export class ClientOutput implements StreamReceiver {
     // A bound function needs less memory than a closure.
     this.#done = this.#handleWritten.bind(this)
     receiveFrom(stream, this)
-    if (stream.onBuffered !== undefined) stream.onBuffered = () => dependencies.noteGathered(this)
+    if (stream.onBuffered !== undefined) stream.onBuffered = () => dependencies.reader.noteGathered(this)
   }
 
   /** Number of appended bytes that the stream has not confirmed. The capacity of the buffers does not count. */
@@ -151,7 +163,7 @@ export class ClientOutput implements StreamReceiver {
       this.#aheadChunk === chunk &&
       this.#aheadAt === start &&
       end <= this.#aheadEnd &&
-      this.#aheadRound === this.#dependencies.encodeRound
+      this.#aheadRound === this.#writer.encodeRound
     if (!isInPlace) this.#copyAhead(chunk, start, end - start)
     this.#aheadAt = end
     const at = this.#used
@@ -165,7 +177,7 @@ export class ClientOutput implements StreamReceiver {
    */
   appendReference(chunk: Buffer, start: number, end: number): void {
     const payload = chunk.subarray(start, end)
-    this.#dependencies.buffers.hold(payload)
+    this.#writer.buffers.hold(payload)
     this.#markDirty()
     const segments = (this.#segments ??= [])
     this.#moveBufferTo(segments)
@@ -175,7 +187,7 @@ export class ClientOutput implements StreamReceiver {
 
   /** Makes the filled part of the buffer a segment. Few bytes are copied: 32 pooled buffers with few bytes each would occupy a megabyte. */
   #moveBufferTo(segments: Segment[]): void {
-    const { buffers } = this.#dependencies
+    const { buffers } = this.#writer
     const [buffer, usedBytes] = [this.#buffer, this.#used]
     if (buffer === undefined) return
     this.#forgetBuffer()
@@ -222,7 +234,7 @@ export class ClientOutput implements StreamReceiver {
    * would never be disconnected, because only an ended stream has a timeout.
    */
   #finish(): void {
-    const { buffers } = this.#dependencies
+    const { buffers } = this.#writer
     const segments = this.#takeSegments()
     if (segments.length > 0) {
       const bytes = Buffer.concat(segments.map(({ buffer, usedBytes }) => buffer.subarray(0, usedBytes)))
@@ -246,7 +258,7 @@ export class ClientOutput implements StreamReceiver {
 
   #noteWritten(bytes: number): void {
     if (this.connection !== undefined) this.connection.sentBytes += bytes
-    this.#dependencies.noteWritten(bytes)
+    this.#writer.noteWritten(bytes)
   }
 
   #copyAhead(chunk: Buffer, start: number, bytes: number): void {
@@ -255,13 +267,13 @@ export class ClientOutput implements StreamReceiver {
     chunk.copy(buffer, this.#used, start, start + ahead)
     this.#aheadChunk = chunk
     this.#aheadEnd = start + ahead
-    this.#aheadRound = this.#dependencies.encodeRound
+    this.#aheadRound = this.#writer.encodeRound
   }
 
   #bufferWithSpace(bytes: number): Buffer {
     this.#markDirty()
     const buffer = this.#buffer
-    if (buffer === undefined) return (this.#buffer = this.#dependencies.buffers.take(bytes))
+    if (buffer === undefined) return (this.#buffer = this.#writer.buffers.take(bytes))
     if (this.#used + bytes <= buffer.length) return buffer
     const isNext = this.#writing === undefined && this.#segments === undefined
     return isNext ? this.#startNext(bytes) : this.#grow(buffer, bytes)
@@ -270,18 +282,18 @@ export class ClientOutput implements StreamReceiver {
   #markDirty(): void {
     if (this.#isDirty) return
     this.#isDirty = true
-    this.#dependencies.noteDirty(this)
+    this.#writer.noteDirty(this)
   }
 
   /** Writes the full buffer, because no write is in progress, and takes another buffer. */
   #startNext(bytes: number): Buffer {
     this.flush()
     this.#markDirty()
-    return (this.#buffer = this.#dependencies.buffers.take(bytes))
+    return (this.#buffer = this.#writer.buffers.take(bytes))
   }
 
   #grow(buffer: Buffer, bytes: number): Buffer {
-    const { buffers } = this.#dependencies
+    const { buffers } = this.#writer
     const larger = buffers.take(Math.max(buffer.length * 2, this.#used + bytes))
     buffer.copy(larger, 0, 0, this.#used)
     buffers.giveBack(buffer)
@@ -296,23 +308,23 @@ export class ClientOutput implements StreamReceiver {
   }
 
   #handleWritten(): void {
-    const { buffers } = this.#dependencies
+    const { buffers } = this.#writer
     if (this.#writing !== undefined) buffers.giveBack(this.#writing)
     this.#writing = undefined
     this.unreadResponseBytes = 0
     if (this.isClosed) return
     if (this.#used > 0 || this.#segments !== undefined) this.flush()
-    this.#dependencies.noteSent(this)
+    this.#dependencies.reader.noteSent(this)
   }
 
   /** Called by the stream for received bytes. */
   handleChunk(chunk: Buffer): void {
-    this.#dependencies.noteChunk(this, chunk)
+    this.#dependencies.reader.handleChunk(this, chunk)
   }
 
   /** Called by the stream when it has ended. */
   handleEnd(error: Error | undefined): void {
-    const { buffers } = this.#dependencies
+    const { buffers } = this.#writer
     for (const { buffer } of this.#takeSegments()) buffers.giveBack(buffer)
     // Set before the call below, so that the call appends nothing.
     this.isClosed = true
