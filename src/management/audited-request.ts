@@ -3,7 +3,7 @@
 
 import type { Caller, Endpoint } from '../contract/index.ts'
 import type { AuditEntry } from './operations/audit.ts'
-import { ApiError } from './api-error.ts'
+import { ApiError } from './http/api-error.ts'
 
 export interface AuditedRequest {
   /** Name of the operation. */

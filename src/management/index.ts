@@ -26,7 +26,7 @@ export type { ControlOperations, Requester } from './operations/control.ts'
 export type { ListenerDescription, ListenerOperations } from './operations/listeners.ts'
 export type * from './operations/diagnostics.ts'
 export type * from './operations/namespaces.ts'
-export type * from './operations/single-sign-on.ts'
+export type * from './auth/single-sign-on.ts'
 export type * from './operations/gateways.ts'
 export type * from './operations/rules.ts'
 export type {
@@ -39,8 +39,13 @@ export type { DelayedOperations, DelayedRow, DelayedSettings } from './operation
 export type { OperationFailure, Publication, PublishingOperations, PublishReceipt } from './operations/publishing.ts'
 export type { RetainedOperations, RetainedRow } from './operations/retained.ts'
 export type { ClientOperations } from './operations/clients.ts'
-export type { ListPosition, ListSlice, RowsWanted, ShardUnavailable } from './operations/lists.ts'
-export type { BridgeFile, BridgeOperations, BridgeProblem, NewBridgeSettings } from './operations/bridges.ts'
+export type { ListPosition, ListSlice, RowsWanted, ShardUnavailable } from './lists/list-slice.ts'
+export type {
+  BridgeFile,
+  BridgeOperations,
+  BridgeProblem,
+  NewBridgeSettings,
+} from './subjects/bridges/bridge-operations.ts'
 export type { SchemaOperations } from './operations/schemas.ts'
 export type { Ban, ClientRule, ClientRuleOperations, RuleListQuery, RuleSubject } from './operations/client-rules.ts'
 export type {
@@ -53,7 +58,7 @@ export type {
   PageWanted,
   StoredCredential,
 } from './operations/credentials.ts'
-export type { NamespacedOperations, Operations } from './operations/all.ts'
+export type { NamespacedOperations, Operations } from './operations.ts'
 export {
   createManagementServer,
   type ListenAt,
@@ -63,7 +68,7 @@ export {
 } from './server.ts'
 export { mqttUpgradePath } from './dashboard/mqtt-upgrade.ts'
 export { DashboardFiles } from './dashboard/dashboard-files.ts'
-export { closeGraceMs, maxSocketHeaderBytes, requestTimeoutMs } from './limits.ts'
+export { closeGraceMs, maxSocketHeaderBytes, requestTimeoutMs } from './http/limits.ts'
 export {
   createAuthenticator,
   type Accounts,
@@ -75,4 +80,4 @@ export {
   socketAuthenticator,
   type Tokens,
   AuthQueue,
-} from './request-authenticator.ts'
+} from './auth/request-authenticator.ts'

@@ -15,11 +15,11 @@ import { listenErrorText } from '../transports/index.ts'
 import { replyWithPage, type DashboardSettings, wantsStartPage } from './dashboard/dashboard-routes.ts'
 import { isMqttUpgrade, MqttUpgrades } from './dashboard/mqtt-upgrade.ts'
 import type { DashboardFiles } from './dashboard/dashboard-files.ts'
-import { allowedMethods, refuseUnknownPath } from './not-found.ts'
+import { allowedMethods, refuseUnknownPath } from './http/not-found.ts'
 import { type AuditedRequest, auditEntryOf, isAudited } from './audited-request.ts'
-import { replyToMalformedRequest, replyToExpectation } from './malformed-requests.ts'
-import { refuseForeignOrigin, refuseUnknownHost } from './origin-check.ts'
-import type { Handler } from './handler.ts'
+import { replyToMalformedRequest, replyToExpectation } from './http/malformed-requests.ts'
+import { refuseForeignOrigin, refuseUnknownHost } from './http/origin-check.ts'
+import type { Handler } from './http/handler.ts'
 import {
   headersTimeoutMs,
   keepAliveTimeoutMs,
@@ -33,21 +33,21 @@ import {
   requestTimeoutMs,
   idleTimeoutMs,
   timeoutCheckMs,
-} from './limits.ts'
-import { readUpload, drainBody } from './multipart.ts'
-import { NamespacedHandlers, namespaceOfRequest } from './namespace-of-request.ts'
-import { OpenConnections } from './open-connections.ts'
-import type { Operations } from './operations/all.ts'
+} from './http/limits.ts'
+import { readUpload, drainBody } from './http/multipart.ts'
+import { NamespacedHandlers, namespaceOfRequest } from './namespaced-handlers.ts'
+import { OpenConnections } from './http/open-connections.ts'
+import type { Operations } from './operations.ts'
 import type { AuditOperations } from './operations/audit.ts'
-import { normalizePath, readQueryString } from './query-string.ts'
-import { readBody } from './read-body.ts'
-import { readRequest, RequestShapes } from './read-request.ts'
-import { refusalOfForm } from './request-form.ts'
-import { authorizeCaller } from './authorization.ts'
-import { ApiError, bodyOfError, refuse } from './api-error.ts'
-import { RequestLimiter, type Ticket } from './request-limiter.ts'
-import type { Authenticator } from './request-authenticator.ts'
-import { JsonText } from './json-text.ts'
+import { normalizePath, readQueryString } from './http/query-string.ts'
+import { readBody } from './http/read-body.ts'
+import { readRequest, RequestShapes } from './http/read-request.ts'
+import { refusalOfForm } from './http/request-form.ts'
+import { authorizeCaller } from './auth/authorization.ts'
+import { ApiError, bodyOfError, refuse } from './http/api-error.ts'
+import { RequestLimiter, type Ticket } from './http/request-limiter.ts'
+import type { Authenticator } from './auth/request-authenticator.ts'
+import { JsonText } from './http/json-text.ts'
 
 /** Settings that may change while the server runs: each request reads them when it starts. */
 export interface ManagementSettings {

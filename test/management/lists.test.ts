@@ -14,13 +14,13 @@ import {
   type Operations,
   type ShardUnavailable,
 } from '../../src/management/index.ts'
-import { clientHandlers } from '../../src/management/handlers/clients.ts'
-import { subscriptionHandlers } from '../../src/management/handlers/subscriptions.ts'
+import { clientHandlers } from '../../src/management/subjects/clients/clients.ts'
+import { subscriptionHandlers } from '../../src/management/subjects/clients/subscriptions.ts'
 import { replyWithList, type ListSource } from '../../src/management/lists/reply-with-list.ts'
-import { ApiError, refuse } from '../../src/management/api-error.ts'
-import { JsonText } from '../../src/management/json-text.ts'
+import { ApiError, refuse } from '../../src/management/http/api-error.ts'
+import { JsonText } from '../../src/management/http/json-text.ts'
 import { clientOperations } from '../../src/node/api/clients.ts'
-import { readQueryString } from '../../src/management/query-string.ts'
+import { readQueryString } from '../../src/management/http/query-string.ts'
 
 /** Rows 0 to `count` - 1, 250 in a slice; from row `unavailableFrom` on, the shard is unavailable. */
 function numbers(count: number, unavailableFrom = Infinity): ListSource<number> {

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createAuthenticator, type Logins, type SignedIn, AuthQueue } from '../../src/management/index.ts'
 import type { Log } from '../../src/telemetry/index.ts'
-import { FailedLogins } from '../../src/management/failed-logins.ts'
-import { LoginBackoff } from '../../src/management/login-backoff.ts'
+import { FailedLogins } from '../../src/management/auth/failed-logins.ts'
+import { LoginBackoff } from '../../src/management/auth/login-backoff.ts'
 
 const clientAddress = '192.0.2.1'
 const silent: Log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} }

@@ -1,7 +1,7 @@
 // Serves the dashboard: `/dashboard/` and its files. They need no authentication, because they contain no data.
 
-import { type ApiError, refuse } from '../api-error.ts'
-import { refuseUnknownPath } from '../not-found.ts'
+import { type ApiError, refuse } from '../http/api-error.ts'
+import { refuseUnknownPath } from '../http/not-found.ts'
 import type { DashboardFile, DashboardFiles } from './dashboard-files.ts'
 
 /** Settings of the section `dashboard`. */

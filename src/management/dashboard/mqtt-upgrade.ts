@@ -8,7 +8,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { connect, isIPv4, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { upgradeRefusal } from '../origin-check.ts'
+import { upgradeRefusal } from '../http/origin-check.ts'
 
 export interface UpgradeSettings {
   /** `dashboard.allow_origins` */

@@ -2,7 +2,7 @@
 
 import type { clientEndpoints, RequestOf } from '../../contract/index.ts'
 import type { Bounds, ClientFilter } from '../../core/index.ts'
-import { type ApiError, refuse, ApiError as RefusalValue } from '../api-error.ts'
+import { type ApiError, refuse, ApiError as RefusalValue } from '../http/api-error.ts'
 
 export type ClientQuery = RequestOf<typeof clientEndpoints.list_clients>['query']
 

@@ -2,7 +2,7 @@
 
 import type { ReplyOf, clientEndpoints } from '../../contract/index.ts'
 import type { ClientView } from '../../core/index.ts'
-import { localTime } from '../format-time.ts'
+import { localTime } from '../http/format-time.ts'
 import { clientName } from './client-name.ts'
 
 type ClientRecord = ReplyOf<typeof clientEndpoints.list_clients>['data'][number]

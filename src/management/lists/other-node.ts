@@ -1,4 +1,4 @@
-import { type ApiError, refuse } from '../api-error.ts'
+import { type ApiError, refuse } from '../http/api-error.ts'
 
 /** Undefined: the path names this node. */
 export function otherNode(own: { readonly nodeName: string }, node: string): ApiError | undefined {

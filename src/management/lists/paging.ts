@@ -1,8 +1,8 @@
 // The requested part of a list.
 
 import { maxRowsPerPage } from '../../contract/index.ts'
-import type { ListPosition } from '../operations/lists.ts'
-import { type ApiError, ApiError as RefusalValue, refuse } from '../api-error.ts'
+import type { ListPosition } from './list-slice.ts'
+import { type ApiError, ApiError as RefusalValue, refuse } from '../http/api-error.ts'
 
 export type Paging =
   | { readonly part: 'whole' }

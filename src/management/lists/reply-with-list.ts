@@ -1,9 +1,9 @@
 // Combines a list of several shards into one response, slice by slice: between slices, shards and main thread handle
 // other work.
 
-import type { ListPosition, ListSlice, RowsWanted, ShardUnavailable } from '../operations/lists.ts'
-import { type ApiError, refuse } from '../api-error.ts'
-import { JsonText } from '../json-text.ts'
+import type { ListPosition, ListSlice, RowsWanted, ShardUnavailable } from './list-slice.ts'
+import { type ApiError, refuse } from '../http/api-error.ts'
+import { JsonText } from '../http/json-text.ts'
 import { beginning, cursorOf, type Paging } from './paging.ts'
 
 /** Rows that are collected before the response starts: until then a missing shard can still be reported. */

@@ -5,7 +5,7 @@ import type {
   SubscriptionFilter,
   SubscriptionView,
 } from '../../core/index.ts'
-import type { ListSlice, RowsWanted, ShardUnavailable } from './lists.ts'
+import type { ListSlice, RowsWanted, ShardUnavailable } from '../lists/list-slice.ts'
 
 /** Clients and subscriptions, for the API. */
 export interface ClientOperations {

@@ -1,7 +1,7 @@
 import type { Caller } from '../../contract/index.ts'
 import type { NotStored, PageFound, PageWanted } from './credentials.ts'
 import type { RuleProblem } from './rules.ts'
-import type { ShardUnavailable } from './lists.ts'
+import type { ShardUnavailable } from '../lists/list-slice.ts'
 
 /** The authentication that is configured for a gateway or a listener. */
 export interface GatewayAuthentication {

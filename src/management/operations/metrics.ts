@@ -1,5 +1,5 @@
 import type { MemoryLevel, MemoryUse } from '../../core/index.ts'
-import type { BridgeReport } from './bridges.ts'
+import type { BridgeReport } from '../subjects/bridges/bridge-operations.ts'
 import type { CounterName, LoopDelay, Histograms, ThreadMemory } from '../../telemetry/index.ts'
 
 /** Metrics of the node, for the API. */

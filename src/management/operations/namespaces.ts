@@ -1,6 +1,6 @@
 import type { Requester } from './control.ts'
 import type { NotStored } from './credentials.ts'
-import type { ShardUnavailable } from './lists.ts'
+import type { ShardUnavailable } from '../lists/list-slice.ts'
 
 /** Limits of a namespace; undefined: those of `namespaces` in the configuration. */
 export interface NamespaceLimits {

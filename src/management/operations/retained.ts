@@ -1,5 +1,5 @@
 import type { QoS, TopicFilter, TopicName } from '../../protocol/index.ts'
-import type { ListPosition } from './lists.ts'
+import type { ListPosition } from '../lists/list-slice.ts'
 import type { OperationFailure } from './publishing.ts'
 
 /** Retained messages, for the API. */

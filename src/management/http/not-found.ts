@@ -1,0 +1,80 @@
+// The response for an unknown path.
+
+import { nearestOf } from '../../config/index.ts'
+import { endpoints, urlsOf } from '../../contract/index.ts'
+import { type ApiError, refuse } from './api-error.ts'
+
+const methodsOfTheApi = ['GET', 'POST', 'PUT', 'DELETE']
+
+/** For the header `allow`. */
+export const allowedMethods = methodsOfTheApi.join(', ')
+
+/** Maximum characters of a path in a message. */
+const maxPathInMessage = 200
+
+export function refuseMethod(method: string): ApiError {
+  return refuse('unknownError', `method not supported: ${method}; use ${allowedMethods}`, 405)
+}
+
+export function refuseUnknownPath(method: string, url: string): ApiError {
+  const path = url.split('?')[0] ?? ''
+  if (!methodsOfTheApi.includes(method)) return refuseMethod(method)
+  const problem = `there is no ${method} ${path.slice(0, maxPathInMessage)}`
+  const successor = replacementPath(path)
+  if (successor !== undefined) return refuse('unknownError', `${problem} any more; use ${successor}`, 404)
+  const suggestion = suggestionFor(path.replace(/(?<=.)\/$/, ''))
+  return refuse('unknownError', suggestion === undefined ? problem : `${problem}; ${suggestion}`, 404)
+}
+
+/** For paths of older brokers with the same interface. */
+function replacementPath(path: string): string | undefined {
+  if (/^(\/api\/v[34])?(\/nodes\/[^/]+)?\/(connections|sessions)(\/|$)/.test(path)) return '/api/v4/clients'
+  return /^\/api\/v3(\/|$)/.test(path) ? path.replace('v3', 'v4').slice(0, maxPathInMessage) : undefined
+}
+
+interface Served {
+  readonly path: string
+  readonly segments: readonly string[]
+  readonly methods: readonly string[]
+}
+
+let servedPaths: readonly Served[] | undefined
+
+/** Each path once, with its methods. Created at first use. */
+function allServed(): readonly Served[] {
+  if (servedPaths !== undefined) return servedPaths
+  const methods = new Map<string, string[]>()
+  for (const endpoint of Object.values(endpoints)) {
+    for (const url of urlsOf(endpoint)) {
+      const path = url.replace(/(?<=.)\/$/, '')
+      methods.set(path, [...(methods.get(path) ?? []), endpoint.method])
+    }
+  }
+  servedPaths = [...methods].map(([path, known]) => ({ path, segments: path.split('/'), methods: known }))
+  return servedPaths
+}
+
+/** Returns the methods of this path, or the path that was probably meant. */
+function suggestionFor(path: string): string | undefined {
+  const segments = path.split('/')
+  const same = allServed().filter((served) => matches(served.segments, segments))
+  if (same.length > 0) return `use ${[...new Set(same.flatMap(({ methods }) => methods))].join(' or ')}`
+  // Parameters cannot be compared, so only paths of the same length that differ in one word are candidates.
+  const candidates = allServed().filter((served) => served.segments.length === segments.length)
+  const near = new Map<string, string>()
+  for (const { segments: known } of candidates) {
+    const wrong = known.findIndex((word, index) => !word.startsWith(':') && word !== segments[index])
+    const others = known.filter((_, index) => index !== wrong)
+    const rest = segments.filter((_, index) => index !== wrong)
+    if (wrong >= 0 && matches(others, rest))
+      near.set(segments.with(wrong, known[wrong] ?? '').join('/'), known[wrong] ?? '')
+  }
+  const nearest = nearestOf(path, near.keys())
+  return nearest === undefined ? undefined : `did you mean ${nearest.slice(0, maxPathInMessage)}?`
+}
+
+function matches(known: readonly string[], segments: readonly string[]): boolean {
+  return (
+    known.length === segments.length && known.every((word, index) => word.startsWith(':') || word === segments[index])
+  )
+}

@@ -1,0 +1,57 @@
+// The namespace of a request. A caller of a namespace always has its own. Others select one with `?namespace=`; without
+// it they mean clients without a namespace, or the whole broker in overviews.
+
+import { type Caller, type Endpoint, namespaceKey } from '../contract/index.ts'
+import { isNamespaceName } from '../core/index.ts'
+import type { Handler } from './http/handler.ts'
+import { createHandlers } from './create-handlers.ts'
+import type { Operations } from './operations.ts'
+import { type ApiError, refuse } from './http/api-error.ts'
+import type { Authenticator } from './auth/request-authenticator.ts'
+
+export type HandlerByName = Readonly<Record<string, Handler<Endpoint> | undefined>>
+
+/** Maximum cached sets of handlers, one per namespace; the oldest is dropped. */
+const maxCached = 64
+
+export class NamespacedHandlers {
+  readonly #operations: Operations
+  readonly #authenticator: () => Authenticator
+  readonly #unscoped: HandlerByName
+  readonly #cached = new Map<string, HandlerByName>()
+
+  constructor(operations: Operations, authenticator: () => Authenticator) {
+    this.#operations = operations
+    this.#authenticator = authenticator
+    this.#unscoped = createHandlers(operations, authenticator)
+  }
+
+  /** undefined: the whole broker. */
+  of(namespace: string | undefined): HandlerByName {
+    if (namespace === undefined) return this.#unscoped
+    const known = this.#cached.get(namespace)
+    if (known !== undefined) return known
+    const within = { ...this.#operations, ...this.#operations.within(namespace) }
+    const made = createHandlers(within, this.#authenticator)
+    this.#cached.set(namespace, made)
+    for (const oldest of this.#cached.keys()) {
+      if (this.#cached.size <= maxCached) break
+      this.#cached.delete(oldest)
+    }
+    return made
+  }
+}
+
+/** undefined: the whole broker. */
+export function namespaceOfRequest(
+  { isForNamespaces = false }: Endpoint,
+  caller: Caller,
+  query: Readonly<Record<string, string>>,
+): string | undefined | ApiError {
+  if (!isForNamespaces) return undefined
+  if (caller.namespace !== undefined) return caller.namespace
+  const wanted = query[namespaceKey]
+  if (wanted === undefined) return undefined
+  if (isNamespaceName(wanted)) return wanted
+  return refuse('invalidParameter', `${namespaceKey} in the query is the name of no namespace: letters, digits, - _ .`)
+}

@@ -1,0 +1,159 @@
+// Handlers of backup files (`/data/files`), and of exports, imports and comparisons.
+
+import type { backupEndpoints, Caller, ReplyOf } from '../../contract/index.ts'
+import type { Handlers } from '../http/handler.ts'
+import { metaOf } from '../lists/numbered-pages.ts'
+import { MalformedUpload } from '../http/multipart.ts'
+import type {
+  ArchiveDescription,
+  ArchiveDifference,
+  BackupFile,
+  BackupOperations,
+  BackupRefusal,
+  BackupScope,
+  ImportOutcome,
+} from '../operations/backup.ts'
+import { authorizeCaller } from '../auth/authorization.ts'
+import { type ApiError, refuseFor } from '../http/api-error.ts'
+import { offsetTime } from '../http/format-time.ts'
+
+type Known = typeof backupEndpoints
+
+const defaultLimit = 100
+const msPerSecond = 1_000
+
+export function backupHandlers(backup: BackupOperations): Handlers<Known> {
+  return { ...fileHandlers(backup), ...jobHandlers(backup) }
+}
+
+type OfFiles = 'get_backup_files' | 'upload_backup_file' | 'download_backup_file' | 'delete_backup_file'
+
+function fileHandlers(backup: BackupOperations): Handlers<Pick<Known, OfFiles>> {
+  return {
+    get_backup_files: async ({ query, namespace, caller }) => {
+      const page = { page: query.page ?? 1, limit: query.limit ?? defaultLimit }
+      const found = await backup.list(scopeOf(caller, namespace), page)
+      if ('symbol' in found) return refusalFor(found)
+      return { code: 0, data: found.items.map(written), meta: metaOf(page, found) }
+    },
+    upload_backup_file: async ({ body: { filename, content }, namespace, caller }) => {
+      try {
+        const kept = await backup.receive(scopeOf(caller, namespace), filename, content)
+        return 'symbol' in kept ? refusalFor(kept) : { code: 0, ...written(kept) }
+      } catch (error) {
+        if (content.errored instanceof MalformedUpload) return refuseFor('BAD_REQUEST', content.errored.message)
+        throw error
+      } finally {
+        content.destroy()
+      }
+    },
+    download_backup_file: async ({ params: { filename }, query, namespace, caller }) => {
+      const found = refusalOfNode(backup, query.node) ?? (await backup.read(scopeOf(caller, namespace), filename))
+      if ('symbol' in found) return refusalFor(found)
+      return 'content' in found ? found.content : found
+    },
+    delete_backup_file: async ({ params: { filename }, query, namespace, caller }) => {
+      const refused = refusalOfNode(backup, query.node)
+      if (refused !== undefined) return refused
+      const failed = await backup.remove(scopeOf(caller, namespace), filename)
+      return failed === undefined ? { code: 0 } : refusalFor(failed)
+    },
+  }
+}
+
+type OfJobs = Exclude<keyof Known, OfFiles>
+
+function jobHandlers(backup: BackupOperations): Handlers<Pick<Known, OfJobs>> {
+  return {
+    import_backup: async ({ body, namespace, caller }) => {
+      const refused = refusalOfNode(backup, body.node)
+      if (refused !== undefined) return refused
+      const { filename, parts, dry_run: isDryRun = false, allow_security_profile_mismatch: allows = false } = body
+      const request = { filename, isDryRun, allowsProfileMismatch: allows, parts }
+      const outcome = await backup.import(scopeOf(caller, namespace), request)
+      return 'symbol' in outcome ? refusalFor(outcome) : { code: 0, data: writtenOutcome(outcome) }
+    },
+    export_backup: async ({ body: { table_sets: tableSets, root_keys: rootKeys }, namespace, caller }) => {
+      const made = await backup.export(scopeOf(caller, namespace), { tableSets, rootKeys })
+      return 'symbol' in made ? refusalFor(made) : { code: 0, ...written(made), tables: [...made.tables] }
+    },
+    verify_backup: async ({ body: { filename }, namespace, caller }) => {
+      const found = await backup.verify(scopeOf(caller, namespace), filename)
+      return 'symbol' in found ? refusalFor(found) : { code: 0, data: writtenDescription(found) }
+    },
+    compare_backups: async ({ body: { first, second }, namespace, caller }) => {
+      const found = await backup.diff(scopeOf(caller, namespace), first, second)
+      return 'symbol' in found ? refusalFor(found) : { code: 0, data: writtenDifference(found) }
+    },
+    get_backup_progress: () => {
+      const now = backup.progress()
+      return { code: 0, data: now === undefined ? null : { ...now, total: now.total ?? null } }
+    },
+  }
+}
+
+function scopeOf(caller: Caller, namespace: string | undefined): BackupScope {
+  const mayManageAccounts = authorizeCaller({ endpoint: { access: 'accounts' } }, caller) === undefined
+  return { namespace, mayManageAccounts, by: caller }
+}
+
+function refusalOfNode({ nodeName }: BackupOperations, node: string | undefined): ApiError | undefined {
+  if (node === undefined || node === nodeName) return undefined
+  return refuseFor('BAD_REQUEST', `there is no node ${JSON.stringify(node)}: this one is ${nodeName}`)
+}
+
+function refusalFor({ symbol, message, parts }: BackupRefusal): ApiError {
+  const refused = refuseFor(symbol, message)
+  return Object.keys(parts).length === 0 ? refused : refused.withParts(parts)
+}
+
+function written({
+  filename,
+  node,
+  createdAtMs,
+  bytes,
+}: BackupFile): ReplyOf<Known['get_backup_files']>['data'][number] {
+  const seconds = Math.floor(createdAtMs / msPerSecond)
+  return { filename, node, created_at: offsetTime(createdAtMs), created_at_sec: seconds, size: bytes }
+}
+
+function writtenOutcome(outcome: ImportOutcome): ReplyOf<Known['import_backup']>['data'] {
+  return {
+    dry_run: outcome.isDryRun,
+    tables: outcome.tables.map((table) => ({ ...table, conflicts: [...table.conflicts] })),
+    configuration: outcome.configuration.map(({ needsRestart, old = null, new: wanted = null, key }) => ({
+      key,
+      old,
+      new: wanted,
+      needs_restart: needsRestart,
+    })),
+    warnings: [...outcome.warnings],
+  }
+}
+
+function writtenDescription(found: ArchiveDescription): ReplyOf<Known['verify_backup']>['data'] {
+  const { file, product, version, format, profile, createdAtMs, members, counts } = found
+  return {
+    ...written(file),
+    product,
+    version,
+    format,
+    security_profile: profile,
+    exported_at: offsetTime(createdAtMs),
+    members: members.map(({ name, bytes, sha256 }) => ({ name, size: bytes, sha256 })),
+    counts: { ...counts },
+  }
+}
+
+function writtenDifference({ tables, configuration }: ArchiveDifference): ReplyOf<Known['compare_backups']>['data'] {
+  return {
+    tables: tables.map(({ table, onlyInFirst, onlyInSecond, different, examples }) => ({
+      table,
+      only_in_first: onlyInFirst,
+      only_in_second: onlyInSecond,
+      different,
+      examples: [...examples],
+    })),
+    configuration: configuration.map(({ key, old = null, new: other = null }) => ({ key, old, new: other })),
+  }
+}

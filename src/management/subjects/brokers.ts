@@ -1,0 +1,44 @@
+import type { brokerEndpoints, ReplyOf } from '../../contract/index.ts'
+import type { Handlers } from '../http/handler.ts'
+import { otherNode } from '../lists/other-node.ts'
+import type { BrokerOperations } from '../operations/brokers.ts'
+import type { ApiError } from '../http/api-error.ts'
+import { localTime, uptimeText } from '../http/format-time.ts'
+
+const sysdescr = 'Godwit MQTT broker'
+
+export function brokerHandlers(broker: BrokerOperations): Handlers<typeof brokerEndpoints> {
+  const unknown = (node: string): ApiError | undefined => otherNode(broker.describe(), node)
+  return {
+    list_brokers: () => ({ code: 0, data: [brokerRecord(broker.describe())] }),
+    get_broker: ({ params }) => unknown(params.node) ?? { code: 0, data: brokerRecord(broker.describe()) },
+    list_nodes: () => ({ code: 0, data: [nodeRecord(broker.describe())] }),
+    get_node: ({ params }) => unknown(params.node) ?? { code: 0, data: nodeRecord(broker.describe()) },
+  }
+}
+
+type Described = ReturnType<BrokerOperations['describe']>
+
+function brokerRecord({ nowMs, uptimeMs, version }: Described): ReplyOf<typeof brokerEndpoints.get_broker>['data'] {
+  return {
+    datetime: localTime(nowMs),
+    node_status: 'Running',
+    sysdescr,
+    uptime: uptimeText(uptimeMs),
+    version,
+  }
+}
+
+function nodeRecord({
+  nodeName,
+  uptimeMs,
+  version,
+  connections,
+  securityProfile,
+  shards,
+  memory: { memoryBytes, memoryLimitBytes, memoryLevel },
+}: Described): ReplyOf<typeof brokerEndpoints.get_node>['data'] {
+  const ours = { node: nodeName, security_profile: securityProfile, shards }
+  const memory = { memory_used: memoryBytes, memory_limit: memoryLimitBytes, memory_level: memoryLevel }
+  return { connections, node_status: 'Running', uptime: uptimeText(uptimeMs), version, ...ours, ...memory }
+}

@@ -1,0 +1,87 @@
+import type { clientEndpoints } from '../../../contract/index.ts'
+import type { ClientFilter, ClientView } from '../../../core/index.ts'
+import type { Handlers } from '../../http/handler.ts'
+import { replyWithList, type ListSource, shardUnavailableError } from '../../lists/reply-with-list.ts'
+import { clientFilterOf, type ClientQuery, type WantedClients } from '../../lists/client-query.ts'
+import { clientRecord } from '../../lists/client-record.ts'
+import { otherNode } from '../../lists/other-node.ts'
+import { beginning, pagingOf } from '../../lists/paging.ts'
+import type { ClientOperations } from '../../operations/clients.ts'
+import type { ListPosition, ListSlice, ShardUnavailable } from '../../lists/list-slice.ts'
+import { type ApiError, refuse, ApiError as RefusalValue } from '../../http/api-error.ts'
+import type { JsonText } from '../../http/json-text.ts'
+
+export function clientHandlers(clients: ClientOperations): Handlers<typeof clientEndpoints> {
+  return {
+    list_clients: ({ query }) => listClients(clients, query, {}),
+    lookup_client: ({ params, query }) => listClients(clients, query, { clientId: params.clientid }),
+    lookup_client_via_username: ({ params, query }) => listClients(clients, query, { username: params.username }),
+    list_node_clients: ({ params, query }) => otherNode(clients, params.node) ?? listClients(clients, query, {}),
+    lookup_node_client: ({ params, query }) =>
+      otherNode(clients, params.node) ?? listClients(clients, query, { clientId: params.clientid }),
+    lookup_node_client_via_username: ({ params, query }) =>
+      otherNode(clients, params.node) ?? listClients(clients, query, { username: params.username }),
+    kickout_node_client: async ({ params: { node, clientid }, query }) =>
+      otherNode(clients, node) ?? doneOr(await clients.kick(clientid, query.session === true), clientid),
+    kickout_client: async ({ params: { clientid }, query }) =>
+      doneOr(await clients.kick(clientid, query.session === true), clientid),
+    set_keepalive: async ({ params: { clientid }, body }) =>
+      doneOr(await clients.changeKeepAlive(clientid, body.interval), clientid),
+    list_acl_cache: async ({ params: { clientid } }) => {
+      const found = await clients.cachedAuthorizations(clientid)
+      if (found === false) return refuseOffline(clientid)
+      if ('unavailableShard' in found) return shardUnavailableError(found)
+      const data = found.map(({ permission, ...what }) => ({ access: 'publish', ...what, result: permission }) as const)
+      return { code: 0, data }
+    },
+    clean_acl_cache_all: () => clearAuthorizationCaches(clients),
+    clean_node_acl_cache: ({ params }) => otherNode(clients, params.node) ?? clearAuthorizationCaches(clients),
+    clean_acl_cache: async ({ params: { clientid } }) =>
+      doneOr(await clients.clearAuthorizationCache(clientid), clientid),
+  }
+}
+
+/** Maximum number of clients whose cache is cleared at once. */
+const maxClientsAtOnce = 64
+
+/** In slices, so that other requests are served in between. Clients that connect meanwhile have an empty cache. */
+async function clearAuthorizationCaches(clients: ClientOperations): Promise<{ code: 0 } | ApiError> {
+  for (let at: ListPosition | undefined = beginning; at !== undefined;) {
+    const wanted = { from: at, skip: 0, maxRows: maxClientsAtOnce }
+    const slice: ListSlice<ClientView> | ShardUnavailable = await clients.clients({ isConnected: true }, wanted)
+    if ('unavailableShard' in slice) return shardUnavailableError(slice)
+    const outcomes = await Promise.all(slice.rows.map(({ clientId }) => clients.clearAuthorizationCache(clientId)))
+    const unavailable = outcomes.find((outcome) => typeof outcome === 'object')
+    if (unavailable !== undefined) return shardUnavailableError(unavailable)
+    at = slice.next
+  }
+  return { code: 0 }
+}
+
+async function listClients(
+  clients: ClientOperations,
+  query: ClientQuery,
+  path: ClientFilter,
+): Promise<JsonText | ApiError> {
+  const filter = clientFilterOf(query, path)
+  if (filter instanceof RefusalValue) return filter
+  const paging = pagingOf(query)
+  return paging instanceof RefusalValue ? paging : replyWithList(sourceOf(clients, filter), paging)
+}
+
+function sourceOf(clients: ClientOperations, filter: WantedClients): ListSource<ClientView> {
+  const record = (client: ClientView): object => clientRecord(client, clients.nodeName)
+  if (filter === 'nobody') return { record, slice: async () => ({ rows: [], passed: 0, next: undefined }) }
+  const slice: ListSource<ClientView>['slice'] = (wanted) => clients.clients(filter, wanted)
+  const isForAll = Object.values(filter).every((condition) => condition === undefined)
+  return isForAll ? { record, slice, count: () => clients.countClients() } : { record, slice }
+}
+
+function doneOr(isDone: boolean | ShardUnavailable, clientId: string): { code: 0 } | ApiError {
+  if (typeof isDone === 'object') return shardUnavailableError(isDone)
+  return isDone ? { code: 0 } : refuseOffline(clientId)
+}
+
+function refuseOffline(clientId: string): ApiError {
+  return refuse('clientOffline', `the client ${JSON.stringify(clientId)} is not connected`)
+}

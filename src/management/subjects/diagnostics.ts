@@ -1,0 +1,104 @@
+import type { diagnosticsEndpoints, Static } from '../../contract/index.ts'
+import type { Handlers } from '../http/handler.ts'
+import { hasWildcard, parseTopicFilter, parseTopicName, type QoS } from '../../protocol/index.ts'
+import { clientName } from '../lists/client-name.ts'
+import type { ExplainRequest, Explanation, DiagnosticsOperations } from '../operations/diagnostics.ts'
+import { refuse, shortened } from '../http/api-error.ts'
+
+const defaultLimit = 100
+
+export function diagnosticsHandlers(operations: DiagnosticsOperations): Handlers<typeof diagnosticsEndpoints> {
+  return {
+    explain: async ({ query }) => {
+      const { clientid: clientId, action, topic, qos = 2, username, ip_address: address } = query
+      const isLegal = action === 'publish' ? parseTopicName(topic) : parseTopicFilter(topic)
+      if (isLegal === undefined) return refuse('invalidTopic', `"${topic}" is nothing to ${action} to`)
+      const doing = { clientId, action, topic, qos: qos as QoS, username, address }
+      const explained = await operations.explain(doing)
+      if (explained === undefined) return refuse('rpcError', 'the shard of this client is restarting; retry')
+      return { code: 0, data: explanationOf(doing, explained) }
+    },
+    list_dropped: async ({ query }) => {
+      const { topic, reason, clientid: clientId, since: sinceMs, _page: pageOf4, _limit: limitOf4 } = query
+      if (topic !== undefined && hasWildcard(topic) && parseTopicFilter(topic) === undefined) {
+        return refuse('invalidTopic', `"${topic}" is not a topic filter`)
+      }
+      const page = pageOf4 ?? query.page ?? 1
+      const limit = limitOf4 ?? query.limit ?? defaultLimit
+      const window = { skip: (page - 1) * limit, limit }
+      const { messages, count, byReason } = await operations.listDropped({ topic, reason, clientId, sinceMs }, window)
+      const data = messages.map(({ atMs, subscriber, publisher, ...message }) => ({
+        ts: atMs,
+        ...message,
+        publisher: clientName(publisher).clientid,
+        clientid: clientName(subscriber).clientid,
+      }))
+      return { code: 0, data, meta: { page, limit, count, by_reason: byReason } }
+    },
+    client_queue: async ({ params: { clientid }, query: { _limit: limitOf4, limit } }) => {
+      const rows = await operations.queueOf(clientid, limitOf4 ?? limit ?? defaultLimit)
+      if (rows === 'no-response') return refuse('rpcError', 'the shard of this client is restarting; retry')
+      if (rows === 'no-client') return refuse('clientOffline', `client not found: ${shortened(clientid)}`)
+      const data = rows.map(({ state, qos, topic, payloadBytes, publishedAtMs }) => ({
+        topic: topic ?? null,
+        qos,
+        payload_bytes: payloadBytes ?? null,
+        publish_at: publishedAtMs ?? null,
+        state,
+      }))
+      return { code: 0, data }
+    },
+    client_timeline: async ({ params }) => {
+      const moments = await operations.timelineOf(params.clientid)
+      if (moments === undefined) return refuse('rpcError', 'the shard of this client is restarting; retry')
+      const data = moments.map(({ atMs, event, text, reasonCode, address, count }) => ({
+        ts: atMs,
+        event,
+        text,
+        reason_code: reasonCode ?? null,
+        ip_address: address ?? null,
+        count,
+      }))
+      return { code: 0, data }
+    },
+  }
+}
+
+function explanationOf(
+  { clientId, action, topic }: ExplainRequest,
+  { client, decision, obstacle, topicHere, quotas, subscriptions, isCut }: Explanation,
+): Static<(typeof diagnosticsEndpoints)['explain']['reply']>['data'] {
+  return {
+    clientid: clientId,
+    action,
+    topic,
+    client: {
+      connected: client.isConnected,
+      session: client.hasSession,
+      username: client.username ?? null,
+      ip_address: client.address ?? null,
+      authenticated_by: client.authenticatedBy ?? null,
+      superuser: client.isSuperuser,
+    },
+    decision: {
+      result: decision === undefined ? 'unknown' : decision.allows ? 'allow' : 'deny',
+      because: decision?.because ?? 'service',
+      rule: decision?.rule ?? null,
+      place: decision?.place ?? null,
+    },
+    obstacle: obstacle ?? null,
+    topic_here: topicHere,
+    subscriptions: subscriptions.map((one) => ({
+      clientid: clientName(one.clientId).clientid,
+      topic: one.filter,
+      qos: one.grantedQoS,
+      delivered_qos: one.deliveredQoS,
+      connected: one.isConnected,
+      outcome: one.outcome,
+    })),
+    truncated: isCut,
+    quotas: Object.fromEntries(
+      quotas.map(({ name, used, limit }) => [name, { used, limit, left: Math.max(0, limit - used) }]),
+    ),
+  }
+}

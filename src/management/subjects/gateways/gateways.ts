@@ -1,0 +1,114 @@
+import type { gatewayEndpoints, ReplyOf } from '../../../contract/index.ts'
+import { type ApiError, ApiError as RefusalValue, refuseFor } from '../../http/api-error.ts'
+import type { Handlers } from '../../http/handler.ts'
+import { allGateways, findGateway } from './find-gateway.ts'
+import type { Gateway, GatewayOperations } from '../../operations/gateways.ts'
+import { refusalOf } from '../rules/rules.ts'
+
+type Known = typeof gatewayEndpoints
+type Written = ReplyOf<Known['get_gateways']>[number]
+
+export function gatewayHandlers(gateways: GatewayOperations): Handlers<Known> {
+  return {
+    get_gateways: async ({ query: { status } }) => {
+      const found = await allGateways(gateways)
+      if (found instanceof RefusalValue) return found
+      return found.filter((one) => status === undefined || one.status === status).map(written)
+    },
+    get_gateway: async ({ params: { name } }) => {
+      const gateway = await findGateway(gateways, name)
+      return gateway instanceof RefusalValue ? gateway : writtenWithSettings(gateway)
+    },
+    change_gateway: async ({ params: { name }, body, caller }) => {
+      const gateway = await findGateway(gateways, name)
+      if (gateway instanceof RefusalValue) return gateway
+      const settings = settingsIn(name, body)
+      if (settings instanceof RefusalValue) return settings
+      return doneOr(await gateways.change(name, settings, caller))
+    },
+    enable_gateway: async ({ params: { name, enable }, caller }) => {
+      const gateway = await findGateway(gateways, name)
+      if (gateway instanceof RefusalValue) return gateway
+      const problem = await gateways.enable(name, enable === 'true', caller)
+      return doneOr(problem)
+    },
+  }
+}
+
+type Settings = Readonly<Record<string, unknown>>
+
+/** Fields of a response that are not settings: they may be sent back. */
+const shownOfGateway: ReadonlySet<string> = new Set([
+  'name',
+  'proto_name',
+  'status',
+  'created_at',
+  'started_at',
+  'stopped_at',
+  'max_connections',
+  'current_connections',
+  'metrics',
+  'configuration',
+])
+const shownOfListener: ReadonlySet<string> = new Set(['id', 'type', 'name', 'running', 'current_connections'])
+
+/** Listeners are as in the configuration file, by type and name, or a list of objects with both. */
+function settingsIn(gateway: string, body: Settings): Settings | ApiError {
+  const settings = without(body, shownOfGateway)
+  const list = settings['listeners']
+  if (!Array.isArray(list)) return settings
+  const byType = new Map<string, [string, Settings][]>()
+  for (const listener of list as readonly unknown[]) {
+    const { type, name } = (typeof listener === 'object' && listener !== null ? listener : {}) as Settings
+    if (typeof type !== 'string' || typeof name !== 'string' || type === '' || name === '') {
+      const example = JSON.stringify({ type: 'udp', name: 'default', bind: '127.0.0.1:5683' })
+      return refuseFor('BAD_REQUEST', `a listener of ${gateway} needs type and name, such as ${example}`)
+    }
+    byType.set(type, [...(byType.get(type) ?? []), [name, without(listener as Settings, shownOfListener)]])
+  }
+  const listeners = [...byType].map(([type, named]) => [type, Object.fromEntries(named)] as const)
+  return { ...settings, listeners: Object.fromEntries(listeners) }
+}
+
+function without(settings: Settings, keys: ReadonlySet<string>): Settings {
+  return Object.fromEntries(Object.entries(settings).filter(([key]) => !keys.has(key)))
+}
+
+function doneOr(problem: Awaited<ReturnType<GatewayOperations['change']>>): { code: 0 } | ApiError {
+  return problem === undefined ? { code: 0 } : refusalOf(problem)
+}
+
+/** Settings are next to the state, as clients of other brokers expect, and as in the file below `configuration`. */
+function writtenWithSettings(gateway: Gateway): ReplyOf<Known['get_gateway']> {
+  const state = written(gateway)
+  const listeners = state.listeners.map((listener, index) => ({ ...gateway.listeners[index]?.settings, ...listener }))
+  return { ...gateway.settings, ...state, listeners, configuration: gateway.settings }
+}
+
+function written({ name, protocolName, status, listeners, counters, ...times }: Gateway): Written {
+  const { createdAtMs, startedAtMs, stoppedAtMs } = times
+  return {
+    name,
+    proto_name: protocolName,
+    status,
+    ...(createdAtMs === undefined ? {} : { created_at: timeOf(createdAtMs) }),
+    ...(startedAtMs === undefined ? {} : { started_at: timeOf(startedAtMs) }),
+    ...(stoppedAtMs === undefined ? {} : { stopped_at: timeOf(stoppedAtMs) }),
+    max_connections: listeners.reduce((sum, { maxClients }) => sum + maxClients, 0),
+    current_connections: listeners.reduce((sum, { clients }) => sum + clients, 0),
+    listeners: listeners.map((listener) => ({
+      id: `${name}:${listener.type}:${listener.name}`,
+      type: listener.type,
+      name: listener.name,
+      bind: listener.bind,
+      running: listener.isOpen,
+      max_connections: listener.maxClients,
+      current_connections: listener.clients,
+    })),
+    metrics: counters,
+  }
+}
+
+function timeOf(ms: number): string {
+  return new Date(ms).toISOString()
+}

@@ -1,0 +1,160 @@
+import { randomBytes } from 'node:crypto'
+import type { ReplyOf, ruleEndpoints } from '../../../contract/index.ts'
+import { refuseFor, type ApiError } from '../../http/api-error.ts'
+import type { Handlers } from '../../http/handler.ts'
+import { JsonText } from '../../http/json-text.ts'
+import type {
+  Rule,
+  RuleMetrics,
+  RuleOperations,
+  RuleProblem,
+  RuleSettings,
+  SqlTestOutcome,
+} from '../../operations/rules.ts'
+
+type Known = typeof ruleEndpoints
+type Written = ReplyOf<Known['get_rule']>
+
+const idBytes = 4
+const defaultLimit = 100
+
+export function ruleHandlers(rules: RuleOperations): Handlers<Known> {
+  const found = (id: string): Rule | ApiError => rules.rules().find((rule) => rule.id === id) ?? absent(id)
+  const put = async (...given: Parameters<RuleOperations['putRule']>): Promise<Written | ApiError> => {
+    const problem = await rules.putRule(...given)
+    if (problem !== undefined) return refusalOf(problem)
+    const rule = found(given[0])
+    return 'sql' in rule ? written(rule) : rule
+  }
+  return {
+    get_rules: ({ query: { page = 1, limit = defaultLimit } }) => {
+      const all = rules.rules()
+      const rows = all.slice((page - 1) * limit, page * limit)
+      return { data: rows.map(written), meta: { page, limit, count: all.length, hasnext: page * limit < all.length } }
+    },
+    add_rule: ({ body: { id: given, name, ...settings }, caller }) => {
+      const id = given ?? name ?? `rule_${randomBytes(idBytes).toString('hex')}`
+      if ('sql' in found(id)) return refuseFor('CONFLICT', `there is a rule ${id} already: change it with PUT`)
+      return put(id, settingsOf(settings), caller)
+    },
+    get_rule: ({ params: { id } }) => {
+      const rule = found(id)
+      return 'sql' in rule ? written(rule) : rule
+    },
+    change_rule: ({ params: { id }, body: settings, caller }) => {
+      const rule = found(id)
+      return 'sql' in rule ? put(id, settingsOf(settings), caller) : rule
+    },
+    remove_rule: async ({ params: { id }, caller }) => {
+      const rule = found(id)
+      if (!('sql' in rule)) return rule
+      const problem = await rules.putRule(id, undefined, caller)
+      return problem === undefined ? null : refusalOf(problem)
+    },
+    get_rule_metrics: async ({ params: { id } }) => {
+      const rule = found(id)
+      if (!('sql' in rule)) return rule
+      const metrics = writtenMetrics(await rules.ruleMetrics(id))
+      return { id, metrics, node_metrics: [{ node: rules.nodeName, metrics }] }
+    },
+    reset_rule_metrics: async ({ params: { id } }) => {
+      const rule = found(id)
+      if (!('sql' in rule)) return rule
+      await rules.resetRule(id)
+      return null
+    },
+    test_rule: ({ body: { sql, context = {} } }) => tested(rules.test(sql, context)),
+    test_stored_rule: ({ params: { id }, body: { context = {} } }) => {
+      const rule = found(id)
+      return 'sql' in rule ? tested(rules.test(rule.sql, context)) : rule
+    },
+    explain_rule: ({ params: { id }, body: { context = {} } }) => {
+      const rule = found(id)
+      if (!('sql' in rule)) return rule
+      const explained = rules.explain(rule.sql, context)
+      return typeof explained === 'string' ? refuseFor('BAD_REQUEST', explained) : explained
+    },
+    convert_rule: ({ body: { rawsql } }) => {
+      const converted = rules.convert(rawsql)
+      if (typeof converted === 'string') return refuseFor('BAD_REQUEST', converted)
+      return { rawsql: converted.sql, warnings: [...converted.warnings] }
+    },
+    get_rule_events: () => rules.events(),
+  }
+}
+
+export function refusalOf({ problem, isAbout }: RuleProblem): ApiError {
+  return refuseFor(isAbout === 'disk' ? 'INTERNAL_ERROR' : 'BAD_REQUEST', problem)
+}
+
+function tested(outcome: SqlTestOutcome): JsonText | ApiError {
+  switch (outcome.outcome) {
+    case 'passed':
+      return new JsonText(outcome.json)
+    case 'no-match':
+      return refuseFor('NOT_MATCH', 'the SQL gives no result for this message or event')
+    case 'failed':
+      return refuseFor('BAD_REQUEST', outcome.message)
+    default:
+      throw outcome satisfies never
+  }
+}
+
+function absent(id: string): ApiError {
+  return refuseFor('NOT_FOUND', `there is no rule ${JSON.stringify(id)}`)
+}
+
+type Sent = Omit<RuleSettings, 'onActionFailed'> & { readonly on_action_failed?: RuleSettings['onActionFailed'] }
+
+function settingsOf({ on_action_failed: onActionFailed, ...settings }: Sent): RuleSettings {
+  return { ...settings, onActionFailed }
+}
+
+function written({
+  id,
+  sql,
+  from,
+  actions,
+  onActionFailed,
+  isEnabled,
+  description,
+  warnings,
+  createdAtMs,
+  modifiedAtMs,
+}: Rule): Written {
+  return {
+    id,
+    name: id,
+    sql,
+    from: [...from],
+    actions: actions as Written['actions'],
+    on_action_failed: onActionFailed,
+    enable: isEnabled,
+    description,
+    warnings: [...warnings],
+    created_at: timeOrNull(createdAtMs),
+    last_modified_at: timeOrNull(modifiedAtMs),
+  }
+}
+
+function timeOrNull(ms: number | undefined): string | null {
+  return ms === undefined ? null : new Date(ms).toISOString()
+}
+
+function writtenMetrics(metrics: RuleMetrics): ReplyOf<Known['get_rule_metrics']>['metrics'] {
+  return {
+    matched: metrics.matched,
+    'matched.rate': metrics.rate,
+    'matched.rate.max': metrics.rateMax,
+    'matched.rate.last5m': metrics.rateLast5m,
+    passed: metrics.passed,
+    failed: metrics.exceptions + metrics.noResult,
+    'failed.exception': metrics.exceptions,
+    'failed.no_result': metrics.noResult,
+    'actions.total': metrics.actionsTotal,
+    'actions.success': metrics.actionsSuccess,
+    'actions.failed': metrics.actionsFailed,
+    'actions.discarded': metrics.actionsDiscarded,
+    last_error: metrics.lastError,
+  }
+}
