@@ -5,7 +5,7 @@ import type { Caller } from '../../contract/index.ts'
 import type { Log } from '../../telemetry/index.ts'
 import { FailedLogins } from './failed-logins.ts'
 import { maxAuthorizationBytes } from '../http/limits.ts'
-import { type ApiError, refuse, refuseFor, ApiError as RefusalValue } from '../http/api-error.ts'
+import { ApiError, refuse, refuseFor } from '../http/api-error.ts'
 import { LoginBackoff } from './login-backoff.ts'
 import type { SingleSignOn, SsoResponse, SsoBegun, SsoFailure } from './single-sign-on.ts'
 
@@ -187,7 +187,7 @@ export function createAuthenticator(ways: LoginMethods, authQueue: AuthQueue): A
   const authenticate: Authenticator['authenticate'] = async (authorization, address, request = {}) => {
     if (ways.isOpen) return { ...unlimited, name: '', by: 'nobody', address }
     const read = readAuthorization(authorization, ways.tokens !== undefined)
-    if (read instanceof RefusalValue) return read
+    if (read instanceof ApiError) return read
     if ('token' in read) return signInByToken(read.token, address, request)
     return signIn(read.name, read.password, address, request)
   }

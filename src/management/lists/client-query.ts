@@ -2,7 +2,7 @@
 
 import type { clientEndpoints, RequestOf } from '../../contract/index.ts'
 import type { Bounds, ClientFilter } from '../../core/index.ts'
-import { type ApiError, refuse, ApiError as RefusalValue } from '../http/api-error.ts'
+import { ApiError, refuse } from '../http/api-error.ts'
 
 export type ClientQuery = RequestOf<typeof clientEndpoints.list_clients>['query']
 
@@ -22,8 +22,8 @@ export function clientFilterOf(query: ClientQuery, path: ClientFilter): WantedCl
   const { _gte_mqueue_dropped: minDropped, _lte_mqueue_dropped: maxDropped } = query
   const createdAtMs = timesOf(query, '_gte_created_at', '_lte_created_at')
   const connectedAtMs = timesOf(query, '_gte_connected_at', '_lte_connected_at')
-  if (createdAtMs instanceof RefusalValue) return createdAtMs
-  if (connectedAtMs instanceof RefusalValue) return connectedAtMs
+  if (createdAtMs instanceof ApiError) return createdAtMs
+  if (connectedAtMs instanceof ApiError) return connectedAtMs
   const clientId = commonValue(query.clientid, query.client_id, path.clientId)
   const username = commonValue(query.username, path.username)
   const isConnected = commonValue(query.connected, state === undefined ? undefined : state === 'connected')

@@ -2,7 +2,7 @@
 
 import { maxRowsPerPage } from '../../contract/index.ts'
 import type { ListPosition } from './list-slice.ts'
-import { type ApiError, ApiError as RefusalValue, refuse } from '../http/api-error.ts'
+import { ApiError, refuse } from '../http/api-error.ts'
 
 export type Paging =
   | { readonly part: 'whole' }
@@ -30,7 +30,7 @@ export function pagingOf(query: PagingQuery): Paging | ApiError {
   }
   if (page !== undefined) return refuse('invalidParameter', 'request a page by its number or by _cursor, not by both')
   const from = positionOf(cursor)
-  if (from instanceof RefusalValue) return from
+  if (from instanceof ApiError) return from
   return { part: 'onward', from, limit: limit ?? maxRowsPerPage }
 }
 

@@ -2,7 +2,7 @@ import type { accountEndpoints, ReplyOf, RequestOf } from '../../../contract/ind
 import { refuseAccount } from './account-refusals.ts'
 import type { Handlers } from '../../http/handler.ts'
 import type { AccountOperations, AccountRefusal, App, AppChange } from '../../operations/accounts.ts'
-import { type ApiError, refuse, ApiError as RefusalValue } from '../../http/api-error.ts'
+import { ApiError, refuse } from '../../http/api-error.ts'
 import { requestedRole } from '../../auth/requested-role.ts'
 import type { Authenticator } from '../../auth/request-authenticator.ts'
 
@@ -12,7 +12,7 @@ export function accountHandlers(accounts: AccountOperations, authenticator: () =
   return {
     check_password: async ({ body: { username, password }, caller, gone }) => {
       const found = await authenticator().signIn(username, password, caller.address, { gone })
-      return found instanceof RefusalValue ? found : { code: 0 }
+      return found instanceof ApiError ? found : { code: 0 }
     },
     ...userHandlers(accounts),
     ...appHandlers(accounts),
@@ -35,7 +35,7 @@ function userHandlers(accounts: AccountOperations): Handlers<Pick<Known, UserEnd
       const { username, password } = body
       if (username === '' || password === '') return refuse('emptyCredentials', 'username or password is empty', 400)
       const role = requestedRole(body) ?? 'administrator'
-      if (role instanceof RefusalValue) return role
+      if (role instanceof ApiError) return role
       const refused = refusalOfPassword(accounts, username, password)
       if (refused !== undefined) return refused
       const user = { name: username, role, namespace: undefined, description: '' }
@@ -43,7 +43,7 @@ function userHandlers(accounts: AccountOperations): Handlers<Pick<Known, UserEnd
     },
     update_user: async ({ params: { username }, body, caller }) => {
       const role = requestedRole(body)
-      if (role instanceof RefusalValue) return role
+      if (role instanceof ApiError) return role
       if (role === undefined) return refuse('missingParameter', 'tags in the body is missing')
       return responseOf(await accounts.updateUser(username, { role }, caller), username)
     },
@@ -68,7 +68,7 @@ function appHandlers(accounts: AccountOperations): Handlers<Pick<Known, AppEndpo
     create_app: async ({ body, caller }) => {
       const { app_id: id, secret } = body
       const given = changeIn(body)
-      if (given instanceof RefusalValue) return given
+      if (given instanceof ApiError) return given
       const defaults = {
         name: id,
         description: '',
@@ -86,7 +86,7 @@ function appHandlers(accounts: AccountOperations): Handlers<Pick<Known, AppEndpo
     },
     update_app: async ({ params: { app_id: id }, body, caller }) => {
       const change = changeIn(body)
-      return change instanceof RefusalValue ? change : responseOf(await accounts.updateApp(id, change, caller), id)
+      return change instanceof ApiError ? change : responseOf(await accounts.updateApp(id, change, caller), id)
     },
     delete_app: async ({ params: { app_id: id }, caller }) => responseOf(await accounts.deleteApp(id, caller), id),
   }
@@ -105,7 +105,7 @@ function written({ id, name, description, role, namespace, isEnabled, expiresAtM
 function changeIn(body: RequestOf<Known['update_app']>['body']): AppChange | ApiError {
   const { name, desc, status, expired } = body
   const role = requestedRole(body)
-  if (role instanceof RefusalValue) return role
+  if (role instanceof ApiError) return role
   return {
     ...(name === undefined ? {} : { name }),
     ...(desc === undefined ? {} : { description: desc }),

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { apiKeyEndpoints, ReplyOf } from '../../../contract/index.ts'
 import type { Handlers } from '../../http/handler.ts'
 import type { AccountOperations, App } from '../../operations/accounts.ts'
-import { type ApiError, refuseFor, ApiError as RefusalValue } from '../../http/api-error.ts'
+import { ApiError, refuseFor } from '../../http/api-error.ts'
 import { offsetTime } from '../../http/format-time.ts'
 import { readRoleAssignment, type RoleAssignment, writtenRole } from './roles.ts'
 
@@ -23,9 +23,9 @@ export function apiKeyHandlers(accounts: AccountOperations): Handlers<Known> {
     add_api_key: async ({ body, caller }) => {
       const { name, desc: description, enable: isEnabled } = body
       const report = readRoleAssignment(body, newcomer)
-      if (report instanceof RefusalValue) return report
+      if (report instanceof ApiError) return report
       const end = readEnd(body.expired_at ?? never)
-      if (end instanceof RefusalValue) return end
+      if (end instanceof ApiError) return end
       if (find(name) !== undefined) return refuseFor('BAD_REQUEST', `${JSON.stringify(name)} exists already`)
       const id = randomBytes(idBytes).toString('hex')
       const app = { id, name, description, isEnabled, ...report, expiresAtMs: end.atMs, secret: undefined }
@@ -39,9 +39,9 @@ export function apiKeyHandlers(accounts: AccountOperations): Handlers<Known> {
       const before = find(name)
       if (before === undefined) return absent(name)
       const report = readRoleAssignment(body, { role: before.role, namespace: before.namespace })
-      if (report instanceof RefusalValue) return report
+      if (report instanceof ApiError) return report
       const end = body.expired_at === undefined ? { atMs: before.expiresAtMs } : readEnd(body.expired_at)
-      if (end instanceof RefusalValue) return end
+      if (end instanceof ApiError) return end
       const { desc: description = before.description, enable: isEnabled = before.isEnabled } = body
       const change = { description, isEnabled, ...report, expiresAtMs: end.atMs }
       const refused = await accounts.updateApp(before.id, change, caller)

@@ -1,7 +1,7 @@
 import type { Caller, loginEndpoints, ReplyOf } from '../../../contract/index.ts'
 import type { Handlers } from '../../http/handler.ts'
 import type { BrokerOperations } from '../../operations/brokers.ts'
-import { refuseFor, ApiError as RefusalValue } from '../../http/api-error.ts'
+import { ApiError, refuseFor } from '../../http/api-error.ts'
 import type { Authenticator } from '../../auth/request-authenticator.ts'
 import { writtenRole } from './roles.ts'
 
@@ -19,8 +19,8 @@ export function loginHandlers(brokers: BrokerOperations, authenticator: () => Au
   return {
     login: async ({ body: { username, password, mfa_token: code }, caller: { address }, gone }) => {
       const found = await authenticator().signIn(username, password, address, { gone, code })
-      if (found instanceof RefusalValue && found.reason === 'BAD_MFA_TOKEN') return found
-      if (found instanceof RefusalValue) return refuseFor('BAD_USERNAME_OR_PWD', found.message)
+      if (found instanceof ApiError && found.reason === 'BAD_MFA_TOKEN') return found
+      if (found instanceof ApiError) return refuseFor('BAD_USERNAME_OR_PWD', found.message)
       // An API key cannot log in: programs send ID and secret with every request.
       const token = found.by === 'account' ? authenticator().logins.begin(found.name) : undefined
       if (token === undefined) return refuseFor('BAD_USERNAME_OR_PWD', 'user name or password is wrong')
@@ -29,14 +29,14 @@ export function loginHandlers(brokers: BrokerOperations, authenticator: () => Au
     list_sso: () => ({ code: 0, data: authenticator().singleSignOn.isOn() ? ['oidc'] : [] }),
     begin_sso: async ({ caller: { address } }) => {
       const begun = await authenticator().singleSignOn.begin(address)
-      if (begun instanceof RefusalValue) return begun
+      if (begun instanceof ApiError) return begun
       const { url, state, secret, redirectUri } = begun
       return { code: 0, data: { authorization_url: url, state, sign_in_secret: secret, redirect_uri: redirectUri } }
     },
     finish_sso: async ({ body, caller: { address }, gone }) => {
       const { authorization_code: code, state, sign_in_secret: secret, iss: issuer } = body
       const found = await authenticator().singleSignOn.finish({ code, state, secret, issuer }, address, gone)
-      if (found instanceof RefusalValue) return found
+      if (found instanceof ApiError) return found
       const token = authenticator().logins.begin(found.name)
       if (token === undefined) return refuseFor('BAD_TOKEN', 'the account was deleted meanwhile')
       return { ...loginReply(found, token), username: found.name }

@@ -1,7 +1,7 @@
 // Roles in version 5 of the API: `viewer`, or `ns:plant::viewer` in a namespace.
 
 import type { Role } from '../../../contract/index.ts'
-import { type ApiError, refuseFor, ApiError as RefusalValue } from '../../http/api-error.ts'
+import { ApiError, refuseFor } from '../../http/api-error.ts'
 import { requestedRole } from '../../auth/requested-role.ts'
 
 export interface RoleAssignment<Known extends Role = Role> {
@@ -27,7 +27,7 @@ export function readRoleAssignment<Known extends Role>(
   before: RoleAssignment<Known>,
 ): RoleAssignment<Known> | ApiError {
   const roleText = requestedRole(given)
-  if (roleText instanceof RefusalValue) return roleText
+  if (roleText instanceof ApiError) return roleText
   if (roleText === undefined) {
     return given.namespace === undefined ? before : { ...before, namespace: given.namespace ?? undefined }
   }

@@ -2,7 +2,7 @@ import type { ReplyOf, userEndpoints } from '../../../contract/index.ts'
 import { refuseAccountFor } from './account-refusals.ts'
 import type { Handlers } from '../../http/handler.ts'
 import type { AccountOperations, AccountRefusal, User } from '../../operations/accounts.ts'
-import { type ApiError, refuseFor, ApiError as RefusalValue } from '../../http/api-error.ts'
+import { ApiError, refuseFor } from '../../http/api-error.ts'
 import { refusalOfPassword } from './accounts.ts'
 import { readRoleAssignment, type RoleAssignment, writtenRole } from './roles.ts'
 
@@ -19,7 +19,7 @@ export function userV5Handlers(accounts: AccountOperations): Handlers<Known> {
     add_user: async ({ body, caller }) => {
       const { username: name, password, description = '' } = body
       const report = readRoleAssignment(body, newcomer)
-      if (report instanceof RefusalValue) return report
+      if (report instanceof ApiError) return report
       const weak = refusalOfPassword(accounts, name, password)
       if (weak !== undefined) return weak
       const refused = await accounts.createUser({ name, ...report, description, password }, caller)
@@ -29,7 +29,7 @@ export function userV5Handlers(accounts: AccountOperations): Handlers<Known> {
       const before = find(name)
       if (before === undefined) return refuseAccountFor('not-found', name)
       const report = readRoleAssignment(body, before)
-      if (report instanceof RefusalValue) return report
+      if (report instanceof ApiError) return report
       const { role, namespace } = report
       const { description = before.description } = body
       const refused = await accounts.updateUser(name, { role, namespace, description }, caller)

@@ -8,7 +8,7 @@ import { otherNode } from '../../lists/other-node.ts'
 import { beginning, pagingOf } from '../../lists/paging.ts'
 import type { ClientOperations } from '../../operations/clients.ts'
 import type { ListPosition, ListSlice, ShardUnavailable } from '../../lists/list-slice.ts'
-import { type ApiError, refuse, ApiError as RefusalValue } from '../../http/api-error.ts'
+import { ApiError, refuse } from '../../http/api-error.ts'
 import type { JsonText } from '../../http/json-text.ts'
 
 export function clientHandlers(clients: ClientOperations): Handlers<typeof clientEndpoints> {
@@ -64,9 +64,9 @@ async function listClients(
   path: ClientFilter,
 ): Promise<JsonText | ApiError> {
   const filter = clientFilterOf(query, path)
-  if (filter instanceof RefusalValue) return filter
+  if (filter instanceof ApiError) return filter
   const paging = pagingOf(query)
-  return paging instanceof RefusalValue ? paging : replyWithList(sourceOf(clients, filter), paging)
+  return paging instanceof ApiError ? paging : replyWithList(sourceOf(clients, filter), paging)
 }
 
 function sourceOf(clients: ClientOperations, filter: WantedClients): ListSource<ClientView> {

@@ -10,7 +10,7 @@ import { beginning, pagingOf } from '../../lists/paging.ts'
 import { replyWithTopicTree } from './reply-with-topic-tree.ts'
 import type { ClientOperations } from '../../operations/clients.ts'
 import type { ListPosition, ListSlice, ShardUnavailable } from '../../lists/list-slice.ts'
-import { type ApiError, ApiError as RefusalValue } from '../../http/api-error.ts'
+import { ApiError } from '../../http/api-error.ts'
 import type { JsonText } from '../../http/json-text.ts'
 
 type SubscriptionQuery = RequestOf<typeof subscriptionEndpoints.list_subscriptions>['query']
@@ -26,7 +26,7 @@ export function subscriptionHandlers(clients: ClientOperations): Handlers<typeof
     'list_topic-tree': () => replyWithTopicTree(clients),
     list_routes: ({ query }) => {
       const paging = pagingOf(query)
-      return paging instanceof RefusalValue ? paging : replyWithList(routesOf(clients), paging)
+      return paging instanceof ApiError ? paging : replyWithList(routesOf(clients), paging)
     },
     lookup_routes: async ({ params: { topic } }) => {
       const found = await firstOf(clients, { bareFilter: topic })
@@ -42,7 +42,7 @@ async function listSubscriptions(
   ofClient: string | undefined,
 ): Promise<JsonText | ApiError> {
   const paging = pagingOf(query)
-  if (paging instanceof RefusalValue) return paging
+  if (paging instanceof ApiError) return paging
   const clientId = commonValue(query.clientid, query.client_id, ofClient)
   const { topic, qos, share, shared: isShared, _match_topic: matching } = query
   const filter = { clientId: clientId.value, filter: topic, qos, group: share, isShared, matching }

@@ -1,6 +1,6 @@
 // Finds gateways by name.
 
-import { type ApiError, ApiError as RefusalValue, refuseFor, shortened } from '../../http/api-error.ts'
+import { ApiError, refuseFor, shortened } from '../../http/api-error.ts'
 import type { Gateway, GatewayListener, GatewayOperations } from '../../operations/gateways.ts'
 import { shardUnavailableError } from '../../lists/reply-with-list.ts'
 
@@ -11,7 +11,7 @@ export async function allGateways(gateways: GatewayOperations): Promise<readonly
 
 export async function findGateway(gateways: GatewayOperations, name: string): Promise<Gateway | ApiError> {
   const found = await allGateways(gateways)
-  if (found instanceof RefusalValue) return found
+  if (found instanceof ApiError) return found
   const gateway = found.find((one) => one.name === name)
   const known = found.map((one) => one.name).join(', ')
   return gateway ?? refuseFor('NOT_FOUND', `there is no gateway ${name}: the gateways are ${known}`)
@@ -24,7 +24,7 @@ export async function findGatewayListener(
   id: string,
 ): Promise<GatewayListener | ApiError> {
   const gateway = await findGateway(gateways, name)
-  if (gateway instanceof RefusalValue) return gateway
+  if (gateway instanceof ApiError) return gateway
   const found = gateway.listeners.find((one) => idOfListener(name, one) === id)
   return found ?? refuseFor('NOT_FOUND', `the gateway ${name} has no listener ${shortened(id)}`)
 }

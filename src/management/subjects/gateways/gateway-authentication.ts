@@ -1,7 +1,7 @@
 // Handlers of the authentication of gateways and their listeners, and of the users that it stores.
 
 import type { Caller, gatewayAuthenticationEndpoints } from '../../../contract/index.ts'
-import { type ApiError, ApiError as RefusalValue, refuseFor, shortened } from '../../http/api-error.ts'
+import { ApiError, refuseFor, shortened } from '../../http/api-error.ts'
 import type { Handlers } from '../../http/handler.ts'
 import { findGateway, findGatewayListener } from './find-gateway.ts'
 import type { NotStored } from '../../operations/credentials.ts'
@@ -70,28 +70,28 @@ function settingHandlers(gateways: GatewayOperations) {
     const { gateway, listener } = found.of
     const id = listener === undefined ? undefined : `${gateway}:${listener.type}:${listener.name}`
     const now = await find(gateways, { name: gateway, ...(id === undefined ? {} : { id }) })
-    return now instanceof RefusalValue ? now : { code: 0, ...written(now.authentication) }
+    return now instanceof ApiError ? now : { code: 0, ...written(now.authentication) }
   }
   return {
     get: async ({ params }: AuthenticationCall): Promise<Settings | ApiError> => {
       const found = await find(gateways, params)
-      return found instanceof RefusalValue ? found : written(found.authentication)
+      return found instanceof ApiError ? found : written(found.authentication)
     },
     add: async ({ params, body, caller }: AuthenticationCall<Settings>): Promise<Settings | ApiError> => {
       const found = await find(gateways, params)
-      if (found instanceof RefusalValue) return found
+      if (found instanceof ApiError) return found
       if (found.authentication !== undefined)
         return refuseFor('BAD_REQUEST', `${found.words} has an authentication already: change it with PUT`)
       return put(found, body, caller)
     },
     change: async ({ params, body, caller }: AuthenticationCall<Settings>): Promise<Settings | ApiError> => {
       const found = await find(gateways, params)
-      if (found instanceof RefusalValue) return found
+      if (found instanceof ApiError) return found
       return found.authentication === undefined ? refuseNone(found) : put(found, body, caller)
     },
     remove: async ({ params, caller }: AuthenticationCall): Promise<{ code: 0 } | ApiError> => {
       const found = await find(gateways, params)
-      if (found instanceof RefusalValue) return found
+      if (found instanceof ApiError) return found
       const problem = await gateways.changeAuthentication(found.of, undefined, caller)
       if (problem !== undefined) return refusalOf(problem)
       const outcome = await gateways.users.deleteAll(found.of)
@@ -117,7 +117,7 @@ function userHandlers(gateways: GatewayOperations) {
   /** Returns the gateway or listener if its authentication stores users. */
   const withUsers = async (params: Params): Promise<Found | ApiError> => {
     const found = await find(gateways, params)
-    if (found instanceof RefusalValue) return found
+    if (found instanceof ApiError) return found
     if (found.authentication === undefined) return refuseNone(found)
     return found.authentication.hasUsers
       ? found
@@ -126,14 +126,14 @@ function userHandlers(gateways: GatewayOperations) {
   return {
     list: async ({ params, query }: { readonly params: Params; readonly query: UsersQuery }) => {
       const found = await withUsers(params)
-      if (found instanceof RefusalValue) return found
+      if (found instanceof ApiError) return found
       const { page = 1, limit = defaultLimit, like_user_id: like, is_superuser: isSuperuser } = query
       const { items, count } = await users.list(found.of, { like, isSuperuser, page: { page, limit } })
       return { data: items.map(shown), meta: { page, limit, count, hasnext: page * limit < count } }
     },
     add: async ({ params, body }: { readonly params: Params; readonly body: NewUser }) => {
       const found = await withUsers(params)
-      if (found instanceof RefusalValue) return found
+      if (found instanceof ApiError) return found
       const { user_id: id, password, is_superuser: isSuperuser = false } = body
       const problem = problemOfName(id) ?? problemOfPassword(password)
       if (problem !== undefined) return refuseFor('BAD_REQUEST', problem)
@@ -143,7 +143,7 @@ function userHandlers(gateways: GatewayOperations) {
     },
     get: async ({ params }: { readonly params: Params & { readonly uid: string } }) => {
       const found = await withUsers(params)
-      if (found instanceof RefusalValue) return found
+      if (found instanceof ApiError) return found
       const user = users.find(found.of, params.uid)
       return user === undefined ? missing(params.uid) : shown(user)
     },
@@ -155,7 +155,7 @@ function userHandlers(gateways: GatewayOperations) {
       readonly body: { readonly password?: string; readonly is_superuser?: boolean }
     }) => {
       const found = await withUsers(params)
-      if (found instanceof RefusalValue) return found
+      if (found instanceof ApiError) return found
       if (password === undefined && isSuperuser === undefined)
         return refuseFor('BAD_REQUEST', 'the body has neither password nor is_superuser')
       const problem = password === undefined ? undefined : problemOfPassword(password)
@@ -166,7 +166,7 @@ function userHandlers(gateways: GatewayOperations) {
     },
     remove: async ({ params }: { readonly params: Params & { readonly uid: string } }) => {
       const found = await withUsers(params)
-      if (found instanceof RefusalValue) return found
+      if (found instanceof ApiError) return found
       const outcome = await users.delete(found.of, params.uid)
       if (outcome === 'missing') return missing(params.uid)
       return outcome === 'deleted' ? { code: 0 as const } : refuseNotStored(outcome)
@@ -177,11 +177,11 @@ function userHandlers(gateways: GatewayOperations) {
 async function find(gateways: GatewayOperations, { name, id }: Params): Promise<Found | ApiError> {
   if (id === undefined) {
     const gateway = await findGateway(gateways, name)
-    if (gateway instanceof RefusalValue) return gateway
+    if (gateway instanceof ApiError) return gateway
     return { of: { gateway: name }, authentication: gateway.authentication, words: `the gateway ${name}` }
   }
   const listener = await findGatewayListener(gateways, name, id)
-  if (listener instanceof RefusalValue) return listener
+  if (listener instanceof ApiError) return listener
   const { type, name: listenerName, authentication } = listener
   return { of: { gateway: name, listener: { type, name: listenerName } }, authentication, words: `the listener ${id}` }
 }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { gatewayClientEndpoints, RequestOf } from '../../../contract/index.ts'
 import type { ClientFilter, ClientView, SubscriptionView } from '../../../core/index.ts'
 import { parseTopicFilter, type QoS } from '../../../protocol/index.ts'
-import { type ApiError, ApiError as RefusalValue, refuseFor, shortened } from '../../http/api-error.ts'
+import { ApiError, refuseFor, shortened } from '../../http/api-error.ts'
 import type { Handlers } from '../../http/handler.ts'
 import { shardUnavailableError } from '../../lists/reply-with-list.ts'
 import { boundsOf, clientFilterOf } from '../../lists/client-query.ts'
@@ -31,9 +31,9 @@ export function gatewayClientHandlers(
 ): Handlers<Known> {
   const clientOf = async (name: string, clientId: string): Promise<ClientView | ApiError> => {
     const gateway = await findGateway(gateways, name)
-    if (gateway instanceof RefusalValue) return gateway
+    if (gateway instanceof ApiError) return gateway
     const found = await rowsOf(clients, { protocolName: gateway.protocolName, clientId }, { skip: 0, maxRows: 1 })
-    if (found instanceof RefusalValue) return found
+    if (found instanceof ApiError) return found
     return found.rows[0] ?? refuseAbsent(name, clientId)
   }
   /** Runs requests for clients of this gateway only. */
@@ -42,13 +42,13 @@ export function gatewayClientHandlers(
     work: (client: ClientView) => Result | ApiError | Promise<Result | ApiError>,
   ): Promise<Result | ApiError> => {
     const client = await clientOf(name, clientid)
-    return client instanceof RefusalValue ? client : await work(client)
+    return client instanceof ApiError ? client : await work(client)
   }
   const send: SendToClient = (...request) => sendToClient(gateways, request)
   return {
     get_gateway_clients: async ({ params: { name }, query }) => {
       const gateway = await findGateway(gateways, name)
-      if (gateway instanceof RefusalValue) return gateway
+      if (gateway instanceof ApiError) return gateway
       return listClients(clients, query, gateway.protocolName)
     },
     get_gateway_client: ({ params }) => forClient(params, (client) => clientRecord(client, clients.nodeName)),
@@ -81,9 +81,9 @@ export function gatewayClientHandlers(
     send_coap_request: async ({ params: { clientid }, body }) => {
       const token = body.token ?? randomBytes(idBytes).toString('hex')
       const request = readCoapRequest({ ...body, token })
-      if (request instanceof RefusalValue) return request
+      if (request instanceof ApiError) return request
       const response = await send('coap', clientid, request)
-      if (response instanceof RefusalValue) return response
+      if (response instanceof ApiError) return response
       if (response.kind !== 'coap-response') return refuseWithoutResponse(clientid)
       const { messageId, code, payload } = response
       return { id: messageId, token, method: code, payload: textOfPayload(payload, body.content_type) }
@@ -100,13 +100,13 @@ function lwm2mClientHandlers(send: SendToClient): Pick<Handlers<Known>, Lwm2mNam
     const reqID = randomBytes(idBytes).readUInt32BE()
     const document = { reqID, msgType, data }
     const response = await send('lwm2m', clientId, { kind: 'lwm2m-command', command: document })
-    return response instanceof RefusalValue ? response : { code: 0 }
+    return response instanceof ApiError ? response : { code: 0 }
   }
   return {
     lookup_lwm2m_answer: async ({ params: { clientid }, query: { path, action } }) => {
       if (path === undefined || action === undefined) return refuseMissing('path and action')
       const response = await send('lwm2m', clientid, { kind: 'lwm2m-lookup', path, action })
-      if (response instanceof RefusalValue) return response
+      if (response instanceof ApiError) return response
       const document = response.kind === 'lwm2m-response' ? response.response : undefined
       return { code: 0, data: { clientid, path, action, ...responseFields(document) } }
     },
@@ -178,7 +178,7 @@ async function listClients(clients: ClientOperations, query: ClientsQuery, proto
     },
     {},
   )
-  if (wanted instanceof RefusalValue) return wanted.withReason('BAD_REQUEST')
+  if (wanted instanceof ApiError) return wanted.withReason('BAD_REQUEST')
   const meta = (count: number) => ({ page, limit, count, hasnext: page * limit < count })
   if (wanted === 'nobody') return { data: [], meta: meta(0) }
   const { lifetime } = query
@@ -190,7 +190,7 @@ async function listClients(clients: ClientOperations, query: ClientsQuery, proto
     lifetimeSeconds: boundsOf(query.gte_lifetime ?? lifetime, query.lte_lifetime ?? lifetime),
   }
   const found = await rowsOf(clients, filter, { skip: (page - 1) * limit, maxRows: limit })
-  if (found instanceof RefusalValue) return found
+  if (found instanceof ApiError) return found
   return { data: found.rows.map((client) => clientRecord(client, clients.nodeName)), meta: meta(found.count) }
 }
 

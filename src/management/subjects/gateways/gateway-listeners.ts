@@ -1,5 +1,5 @@
 import type { gatewayListenerEndpoints } from '../../../contract/index.ts'
-import { type ApiError, ApiError as RefusalValue, refuseFor } from '../../http/api-error.ts'
+import { ApiError, refuseFor } from '../../http/api-error.ts'
 import type { Handlers } from '../../http/handler.ts'
 import { findGateway, findGatewayListener, idOfListener } from './find-gateway.ts'
 import type { GatewayListener, GatewayOperations } from '../../operations/gateways.ts'
@@ -15,18 +15,18 @@ export function gatewayListenerHandlers(gateways: GatewayOperations): Handlers<t
     findGatewayListener(gateways, name, id)
   const shownAgain = async (name: string, id: string): Promise<Settings | ApiError> => {
     const listener = await find(name, id)
-    return listener instanceof RefusalValue ? listener : written(name, listener)
+    return listener instanceof ApiError ? listener : written(name, listener)
   }
   return {
     get_gateway_listeners: async ({ params: { name } }) => {
       const gateway = await findGateway(gateways, name)
-      return gateway instanceof RefusalValue ? gateway : gateway.listeners.map((one) => written(name, one))
+      return gateway instanceof ApiError ? gateway : gateway.listeners.map((one) => written(name, one))
     },
     add_gateway_listener: async ({ params: { name }, body, caller }) => {
       const gateway = await findGateway(gateways, name)
-      if (gateway instanceof RefusalValue) return gateway
+      if (gateway instanceof ApiError) return gateway
       const place = placeIn(name, body)
-      if (place instanceof RefusalValue) return place
+      if (place instanceof ApiError) return place
       const { type, name: listener } = place
       const id = `${name}:${type}:${listener}`
       if (gateway.listeners.some((one) => idOfListener(name, one) === id))
@@ -37,14 +37,14 @@ export function gatewayListenerHandlers(gateways: GatewayOperations): Handlers<t
     get_gateway_listener: ({ params: { name, id } }) => shownAgain(name, id),
     change_gateway_listener: async ({ params: { name, id }, body, caller }) => {
       const listener = await find(name, id)
-      if (listener instanceof RefusalValue) return listener
+      if (listener instanceof ApiError) return listener
       const place = { gateway: name, type: listener.type, name: listener.name }
       const problem = await gateways.changeListener(place, settingsIn(body), caller)
       return problem === undefined ? shownAgain(name, id) : refusalOf(problem)
     },
     remove_gateway_listener: async ({ params: { name, id }, caller }) => {
       const listener = await find(name, id)
-      if (listener instanceof RefusalValue) return listener
+      if (listener instanceof ApiError) return listener
       const place = { gateway: name, type: listener.type, name: listener.name }
       const problem = await gateways.changeListener(place, undefined, caller)
       if (problem !== undefined) return refusalOf(problem)

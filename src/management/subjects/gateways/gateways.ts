@@ -1,5 +1,5 @@
 import type { gatewayEndpoints, ReplyOf } from '../../../contract/index.ts'
-import { type ApiError, ApiError as RefusalValue, refuseFor } from '../../http/api-error.ts'
+import { ApiError, refuseFor } from '../../http/api-error.ts'
 import type { Handlers } from '../../http/handler.ts'
 import { allGateways, findGateway } from './find-gateway.ts'
 import type { Gateway, GatewayOperations } from '../../operations/gateways.ts'
@@ -12,23 +12,23 @@ export function gatewayHandlers(gateways: GatewayOperations): Handlers<Known> {
   return {
     get_gateways: async ({ query: { status } }) => {
       const found = await allGateways(gateways)
-      if (found instanceof RefusalValue) return found
+      if (found instanceof ApiError) return found
       return found.filter((one) => status === undefined || one.status === status).map(written)
     },
     get_gateway: async ({ params: { name } }) => {
       const gateway = await findGateway(gateways, name)
-      return gateway instanceof RefusalValue ? gateway : writtenWithSettings(gateway)
+      return gateway instanceof ApiError ? gateway : writtenWithSettings(gateway)
     },
     change_gateway: async ({ params: { name }, body, caller }) => {
       const gateway = await findGateway(gateways, name)
-      if (gateway instanceof RefusalValue) return gateway
+      if (gateway instanceof ApiError) return gateway
       const settings = settingsIn(name, body)
-      if (settings instanceof RefusalValue) return settings
+      if (settings instanceof ApiError) return settings
       return doneOr(await gateways.change(name, settings, caller))
     },
     enable_gateway: async ({ params: { name, enable }, caller }) => {
       const gateway = await findGateway(gateways, name)
-      if (gateway instanceof RefusalValue) return gateway
+      if (gateway instanceof ApiError) return gateway
       const problem = await gateways.enable(name, enable === 'true', caller)
       return doneOr(problem)
     },

@@ -5,7 +5,7 @@ import { parseTopicFilter, parseTopicName } from '../../../protocol/index.ts'
 import type { Handlers } from '../../http/handler.ts'
 import { clientName } from '../../lists/client-name.ts'
 import type { RetainedOperations, RetainedRow } from '../../operations/retained.ts'
-import { type ApiError, ApiError as RefusalValue, refuse } from '../../http/api-error.ts'
+import { ApiError, refuse } from '../../http/api-error.ts'
 import { cursorOf, positionOf } from '../../lists/paging.ts'
 import { localTime } from '../../http/format-time.ts'
 
@@ -21,7 +21,7 @@ export function retainedHandlers(retained: RetainedOperations): Handlers<typeof 
       }
       const { _cursor: cursor = query.cursor } = query
       const from = cursor === undefined ? undefined : positionOf(cursor)
-      if (from instanceof RefusalValue) return from
+      if (from instanceof ApiError) return from
       const list = await retained.list(filter, limit, from)
       if (list === undefined) return refuse('rpcError', shardRestarting)
       const next = cursor === undefined || list.next === undefined ? {} : { cursor: cursorOf(list.next) }
