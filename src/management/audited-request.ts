@@ -2,7 +2,7 @@
 // the names of their keys, and long values are truncated.
 
 import type { Caller, Endpoint } from '../contract/index.ts'
-import type { AuditEntry } from './operations/audit.ts'
+import type { AuditEntry } from './subjects/audit.ts'
 import { ApiError } from './http/api-error.ts'
 
 export interface AuditedRequest {

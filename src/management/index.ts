@@ -1,7 +1,7 @@
 // Entry point of the module management: serves the management API over HTTP. The node implements its operations.
 
-export type { AuditEntry, AuditOperations, AuditQuery } from './operations/audit.ts'
-export type { AlarmOperations, AlarmRecord } from './operations/alarms.ts'
+export type { AuditEntry, AuditOperations, AuditQuery } from './subjects/audit.ts'
+export type { AlarmOperations, AlarmRecord } from './subjects/alarms.ts'
 export type {
   CertificateReading,
   HighestName,
@@ -9,36 +9,76 @@ export type {
   MonitorPoint,
   NodeReading,
   ShardReading,
-} from './operations/metrics.ts'
-export type { AccountOperations, AccountRefusal, App, AppChange, NewApp, User } from './operations/accounts.ts'
-export type { LiveOperations, LiveWanted } from './operations/live.ts'
-export type { SlowSubscription, SlowSubscriptionOperations } from './operations/slow-subscriptions.ts'
-export type { NewTrace, TraceOperations, TraceRecord } from './operations/traces.ts'
-export type * from './operations/backup.ts'
-export type { BrokerDescription, BrokerOperations } from './operations/brokers.ts'
+} from './subjects/metrics/metrics.ts'
+export type { AccountOperations, App, AppChange, NewApp, User } from './subjects/accounts/accounts.ts'
+export type { AccountRefusal } from './subjects/accounts/account-refusals.ts'
+export type { LiveOperations, LiveWanted } from './subjects/live.ts'
+export type { SlowSubscription, SlowSubscriptionOperations } from './subjects/slow-subscriptions.ts'
+export type { NewTrace, TraceOperations, TraceRecord } from './subjects/traces.ts'
+export type {
+  ArchiveDescription,
+  ArchiveDifference,
+  BackupFile,
+  BackupOperations,
+  BackupProgress,
+  BackupRefusal,
+  BackupScope,
+  ConfigurationChange,
+  CreatedBackup,
+  ExportRequest,
+  ImportOutcome,
+  ImportRequest,
+  TableChange,
+} from './subjects/backup.ts'
+export type { BrokerDescription, BrokerOperations } from './subjects/brokers.ts'
 export type {
   CertificateInForce,
   ConfigurationOperations,
   ConfigurationOutcome,
   ListedSetting,
-} from './operations/configuration.ts'
-export type { ControlOperations, Requester } from './operations/control.ts'
-export type { ListenerDescription, ListenerOperations } from './operations/listeners.ts'
-export type * from './operations/diagnostics.ts'
-export type * from './operations/namespaces.ts'
-export type * from './auth/single-sign-on.ts'
-export type * from './operations/gateways.ts'
-export type * from './operations/rules.ts'
+} from './subjects/configuration.ts'
+export type { ControlOperations, Requester } from './subjects/control.ts'
+export type { ListenerDescription, ListenerOperations } from './subjects/listeners.ts'
 export type {
-  TopicMetricsOperations,
-  TopicNumberName,
-  TopicNumbers,
-  TopicSettingOperations,
-} from './operations/topic-settings.ts'
-export type { DelayedOperations, DelayedRow, DelayedSettings } from './operations/delayed.ts'
-export type { OperationFailure, Publication, PublishingOperations, PublishReceipt } from './operations/publishing.ts'
-export type { RetainedOperations, RetainedRow } from './operations/retained.ts'
-export type { ClientOperations } from './operations/clients.ts'
+  DiagnosticsOperations,
+  DroppedPage,
+  DroppedQuery,
+  ExplainRequest,
+  Explanation,
+  QueuedMessage,
+} from './subjects/diagnostics.ts'
+export type { Namespace, NamespaceLimits, NamespaceOperations, RemovedNamespace } from './subjects/namespaces.ts'
+export type * from './auth/single-sign-on.ts'
+export type {
+  Gateway,
+  GatewayAuthentication,
+  GatewayListener,
+  GatewayOperations,
+  GatewayOrListener,
+  GatewayUser,
+  GatewayUserOperations,
+} from './subjects/gateways/gateways.ts'
+export type {
+  ActionMetrics,
+  NodeDeadLetter,
+  Resource,
+  ResourceKind,
+  Rule,
+  RuleMetrics,
+  RuleOperations,
+  RuleProblem,
+  RuleScrape,
+  RuleSettings,
+  SourceMetrics,
+  SqlTestOutcome,
+} from './subjects/rules/rules.ts'
+export type { TopicSettingOperations } from './subjects/topic-settings.ts'
+export type { TopicMetricsOperations, TopicNumberName, TopicNumbers } from './subjects/metrics/topic-metrics.ts'
+export type { DelayedOperations, DelayedRow, DelayedSettings } from './subjects/messages/delayed.ts'
+export type { OperationFailure, PublishingOperations, PublishReceipt } from './subjects/messages/publishing.ts'
+export type { Publication } from './subjects/messages/publication.ts'
+export type { RetainedOperations, RetainedRow } from './subjects/messages/retained.ts'
+export type { ClientOperations } from './subjects/clients/clients.ts'
 export type { ListPosition, ListSlice, RowsWanted, ShardUnavailable } from './lists/list-slice.ts'
 export type {
   BridgeFile,
@@ -46,18 +86,23 @@ export type {
   BridgeProblem,
   NewBridgeSettings,
 } from './subjects/bridges/bridge-operations.ts'
-export type { SchemaOperations } from './operations/schemas.ts'
-export type { Ban, ClientRule, ClientRuleOperations, RuleListQuery, RuleSubject } from './operations/client-rules.ts'
+export type { SchemaOperations } from './subjects/rules/schemas.ts'
+export type {
+  Ban,
+  ClientRule,
+  ClientRuleOperations,
+  RuleListQuery,
+  RuleSubject,
+} from './subjects/access/client-rules.ts'
 export type {
   CredentialList,
   CredentialOperations,
   CredentialQuery,
   NewCredential,
   NotStored,
-  PageFound,
-  PageWanted,
   StoredCredential,
-} from './operations/credentials.ts'
+} from './subjects/access/credentials.ts'
+export type { PageFound, PageWanted } from './lists/numbered-pages.ts'
 export type { NamespacedOperations, Operations } from './operations.ts'
 export {
   createManagementServer,

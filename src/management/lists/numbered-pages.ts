@@ -1,7 +1,18 @@
 // Numbered pages of a list.
 
 import { maxRowsPerPage } from '../../contract/index.ts'
-import type { PageFound, PageWanted } from '../operations/credentials.ts'
+
+/** A page; numbers start at 1. */
+export interface PageWanted {
+  readonly page: number
+  readonly limit: number
+}
+
+export interface PageFound<Item> {
+  readonly items: readonly Item[]
+  /** Over all pages. */
+  readonly count: number
+}
 
 /** The checked keys of `pageQuery`. */
 export interface PagingQuery {

@@ -1,9 +1,32 @@
+// Alarms: operations of the node, and handlers.
+
 import type { alarmEndpoints } from '../../contract/index.ts'
 import type { Handlers } from '../http/handler.ts'
-import type { AlarmOperations, AlarmRecord } from '../operations/alarms.ts'
 import { type ApiError, refuse } from '../http/api-error.ts'
 import { localTime } from '../http/format-time.ts'
 import { refuseNode } from './metrics/metrics.ts'
+
+/** Alarms of the node, for the API. */
+export interface AlarmOperations {
+  readonly nodeName: string
+  /** Oldest first. */
+  active(): readonly AlarmRecord[]
+  /** Ended alarms, the latest first. */
+  history(): readonly AlarmRecord[]
+  /** Returns false if no alarm of that name is active. */
+  deactivate(name: string): boolean
+  forgetHistory(): void
+}
+
+export interface AlarmRecord {
+  readonly name: string
+  readonly message: string
+  /** Wall clock. */
+  readonly activatedAtMs: number
+  /** undefined: it is active. */
+  readonly deactivatedAtMs: number | undefined
+  readonly occurrences: number
+}
 
 export function alarmHandlers(operations: AlarmOperations): Handlers<typeof alarmEndpoints> {
   const { nodeName } = operations

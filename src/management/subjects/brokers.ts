@@ -1,9 +1,30 @@
+// General state of the node: operations of the node, and handlers.
+
 import type { brokerEndpoints, ReplyOf } from '../../contract/index.ts'
 import type { Handlers } from '../http/handler.ts'
 import { otherNode } from '../lists/other-node.ts'
-import type { BrokerOperations } from '../operations/brokers.ts'
 import type { ApiError } from '../http/api-error.ts'
 import { localTime, uptimeText } from '../http/format-time.ts'
+import type { NodeReading } from './metrics/metrics.ts'
+
+/** General state of the node, for the API. */
+
+export interface BrokerOperations {
+  /** Current state. */
+  describe(): BrokerDescription
+}
+
+export interface BrokerDescription {
+  readonly nodeName: string
+  readonly version: string
+  readonly uptimeMs: number
+  /** Wall clock. */
+  readonly nowMs: number
+  readonly connections: number
+  readonly securityProfile: 'hardened' | 'legacy'
+  readonly shards: number
+  readonly memory: Pick<NodeReading, 'memoryBytes' | 'memoryLimitBytes' | 'memoryLevel'>
+}
 
 const sysdescr = 'Godwit MQTT broker'
 

@@ -1,7 +1,21 @@
+// Stop and restart: operations of the node, and handlers.
+
 import type { controlEndpoints } from '../../contract/index.ts'
 import type { Handlers } from '../http/handler.ts'
-import type { ControlOperations } from '../operations/control.ts'
 import { refuse } from '../http/api-error.ts'
+
+/** The caller, for the log. */
+export interface Requester {
+  readonly name: string
+  readonly address: string
+}
+
+/** Stops or restarts the node. Both happen after the call has returned. */
+export interface ControlOperations {
+  stop(by: Requester): void
+  /** undefined: it will restart. A problem: a restart would fail, so it continues to run. */
+  restart(by: Requester): { readonly problem: string } | undefined
+}
 
 export function controlHandlers(control: ControlOperations): Handlers<typeof controlEndpoints> {
   return {

@@ -1,7 +1,9 @@
+// The documents of the API itself: handlers.
+
 import { type documentEndpoints, endpoints, listingOf, openApiOf, writeApiPage } from '../../contract/index.ts'
 import type { Handlers } from '../http/handler.ts'
 import { JsonText } from '../http/json-text.ts'
-import type { BrokerOperations } from '../operations/brokers.ts'
+import type { BrokerOperations } from './brokers.ts'
 
 /** The page does not contain the version, because it needs no authentication. */
 const frontPage = `<!doctype html>

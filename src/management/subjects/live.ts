@@ -1,8 +1,24 @@
+// Live messages: operations of the node, and the handler.
+
 import type { liveEndpoints } from '../../contract/index.ts'
-import { parseTopicFilter } from '../../protocol/index.ts'
+import { parseTopicFilter, type TopicFilter } from '../../protocol/index.ts'
 import { refuseFor } from '../http/api-error.ts'
 import type { Handlers } from '../http/handler.ts'
-import type { LiveOperations } from '../operations/live.ts'
+import type { Readable } from 'node:stream'
+
+export interface LiveWanted {
+  readonly filter: TopicFilter
+  /** Messages per second. */
+  readonly maxRate: number
+  /** Maximum bytes of a payload. */
+  readonly maxBytes: number
+}
+
+/** Live messages, for the API. */
+export interface LiveOperations {
+  /** Returns lines of JSON until the stream is destroyed. */
+  open(wanted: LiveWanted): Readable | 'too-many'
+}
 
 const defaultRate = 200
 const defaultBytes = 4_096

@@ -1,7 +1,27 @@
+// Slow subscriptions: operations of the node, and the handler.
+
 import type { slowSubscriptionEndpoints } from '../../contract/index.ts'
 import type { Handlers } from '../http/handler.ts'
 import { clientName } from '../lists/client-name.ts'
-import type { SlowSubscriptionOperations } from '../operations/slow-subscriptions.ts'
+
+/** Slow clients, for the API. */
+export interface SlowSubscriptionOperations {
+  readonly nodeName: string
+  /** Returns the slow subscriptions of all shards, the slowest first. */
+  listSlow(request: {
+    readonly atLeastMs: number
+    readonly maxRows: number
+    /** Undefined: all clients. */
+    readonly namespace?: string | undefined
+  }): Promise<readonly SlowSubscription[]>
+}
+
+export interface SlowSubscription {
+  readonly clientId: string
+  readonly topic: string
+  readonly ageMs: number
+  readonly waiting: number
+}
 
 const defaultThresholdMs = 500
 const defaultMaxRows = 100

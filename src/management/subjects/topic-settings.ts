@@ -1,7 +1,31 @@
-import type { topicSettingEndpoints } from '../../contract/index.ts'
+// Rewritten topics and automatic subscriptions: operations of the node, and handlers.
+
+import type { topicSettingEndpoints, Caller } from '../../contract/index.ts'
 import type { Handlers } from '../http/handler.ts'
-import type { TopicSettingOperations } from '../operations/topic-settings.ts'
-import { refusalOf } from './rules/rules.ts'
+import { refusalOf, type RuleProblem } from './rules/rules.ts'
+
+export interface TopicRewrite {
+  readonly action: 'publish' | 'subscribe' | 'all'
+  readonly source_topic: string
+  readonly re: string
+  readonly dest_topic: string
+}
+
+export interface AutoSubscribeTopic {
+  readonly topic: string
+  readonly qos?: number
+  readonly rh?: number
+  readonly rap?: number
+  readonly nl?: number
+}
+
+/** `rewrite` and `auto_subscribe`, for the API. */
+export interface TopicSettingOperations {
+  rewrites(): readonly TopicRewrite[]
+  changeRewrites(rewrites: readonly TopicRewrite[], by: Caller): Promise<RuleProblem | undefined>
+  autoSubscriptions(): readonly Required<AutoSubscribeTopic>[]
+  changeAutoSubscriptions(topics: readonly AutoSubscribeTopic[], by: Caller): Promise<RuleProblem | undefined>
+}
 
 /** Handlers of topics that are replaced, and of subscriptions that the broker makes. */
 export function topicSettingHandlers(topics: TopicSettingOperations): Handlers<typeof topicSettingEndpoints> {

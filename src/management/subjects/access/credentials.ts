@@ -1,15 +1,187 @@
-import type { credentialEndpoints } from '../../../contract/index.ts'
+// Credentials of clients, in lists by user name, client ID, SCRAM user and pre-shared key: operations of the node, and
+// handlers.
+
+import { type credentialEndpoints, namespaceKey, type ResultCodeName } from '../../../contract/index.ts'
 import type { Handlers } from '../../http/handler.ts'
-import type {
-  CredentialOperations,
-  NewCredential,
-  NotStored,
-  ScramName,
-  StoredCredential,
-} from '../../operations/credentials.ts'
-import { metaOf, type PageMeta, pageWanted } from '../../lists/numbered-pages.ts'
-import { type ApiError, refuse } from '../../http/api-error.ts'
-import { isEntry, type ListSpelling, readEntry, readSecret, refuseEntry } from './read-credential.ts'
+import { metaOf, type PageMeta, pageWanted, type PageFound, type PageWanted } from '../../lists/numbered-pages.ts'
+import { type ApiError, refuse, shortened } from '../../http/api-error.ts'
+
+/** Lists of client credentials; names are unique within each. */
+export type CredentialList = 'username' | 'clientid' | 'scram' | 'psk'
+
+export type ScramName = 'SCRAM-SHA-256' | 'SCRAM-SHA-512'
+
+/** The public part of an entry, without secrets. */
+export interface StoredCredential {
+  /** User name, client ID or identity of the key. */
+  readonly id: string
+  readonly createdAtMs: number
+  /** Algorithm of a SCRAM user; undefined for other credentials. */
+  readonly algorithm: ScramName | undefined
+}
+
+export interface NewCredential {
+  readonly id: string
+  /** The password, or the pre-shared key in hexadecimal. */
+  readonly secret: string
+  /** SCRAM users only. */
+  readonly algorithm: ScramName | undefined
+}
+
+/** Conditions for entries of a list. */
+export interface CredentialQuery {
+  /** Exactly this name. */
+  readonly id: string | undefined
+  /** Names that contain this text. */
+  readonly like: string | undefined
+  readonly page: PageWanted
+}
+
+/** The write failed. The change is not active now, but may become so: it is written with the next change. */
+export interface NotStored {
+  /** A sentence for the caller. */
+  readonly notStored: string
+}
+
+/** Changes are durable when the promises resolve, and apply to every later CONNECT. */
+export interface CredentialOperations {
+  /** Newest first. */
+  list(list: CredentialList, query: CredentialQuery): Promise<PageFound<StoredCredential>>
+  find(list: CredentialList, id: string): StoredCredential | undefined
+  /** Entries are handled one after the other and separately. */
+  create(
+    list: CredentialList,
+    entries: readonly NewCredential[],
+  ): Promise<readonly ('created' | 'existed')[] | NotStored>
+  /** `algorithm` undefined: unchanged. */
+  update(list: CredentialList, entry: NewCredential): Promise<'updated' | 'missing' | NotStored>
+  delete(list: CredentialList, id: string): Promise<'deleted' | 'missing' | NotStored>
+}
+
+/** Keys of a list. */
+export interface ListSpelling {
+  readonly list: CredentialList
+  /** Key of the name, in bodies, paths and responses. */
+  readonly id: 'username' | 'clientid' | 'identity'
+  /** Key of the secret. */
+  readonly secret: 'password' | 'key'
+}
+
+export interface EntryFault {
+  readonly code: ResultCodeName
+  readonly message: string
+  /** The word for it in the response to a batch. */
+  readonly word: 'login' | 'password' | 'badarg'
+}
+
+/** The longest text of MQTT. */
+const maxTextBytes = 65_535
+/** RFC 4279, section 5.3, and the limit of OpenSSL. */
+const maxIdentityBytes = 128
+const keyHexDigits = { min: 16, max: 512 }
+
+const scramNames: readonly string[] = ['SCRAM-SHA-256', 'SCRAM-SHA-512']
+
+/** Returns an entry with name and secret, or its first error. */
+export function readEntry(item: unknown, spelling: ListSpelling): NewCredential | EntryFault {
+  const id = textOf(item, spelling.id, 'login')
+  if (typeof id !== 'string') return id
+  // If it were ignored, the credential would be stored in another namespace than requested.
+  if ((valueOf(item, namespaceKey) ?? null) !== null) {
+    const message = `${namespaceKey} is not read in the body: give it in the query, ?${namespaceKey}=NAME`
+    return { code: 'invalidParameter', message, word: 'badarg' }
+  }
+  const fault =
+    spelling.list === 'scram' || spelling.list === 'psk' ? nameProblem(id, spelling) : textProblem(id, spelling)
+  return fault ?? readSecret(item, id, spelling)
+}
+
+/** Parses PUT for the entry of this name; a name in the body is ignored. */
+export function readSecret(item: unknown, id: string, spelling: ListSpelling): NewCredential | EntryFault {
+  const { list, secret: key } = spelling
+  const secret = textOf(item, key, 'password')
+  if (typeof secret !== 'string') return secret
+  const unknown = unknownKeyIn(item as object, spelling)
+  if (unknown !== undefined) return unknown
+  const problem = list === 'psk' ? problemOfKey(secret) : problemOfPassword(secret, list)
+  if (problem !== undefined) return { code: 'invalidParameter', message: `${key} ${problem}`, word: 'password' }
+  const algorithm = list === 'scram' ? valueOf(item, 'algorithm') : undefined
+  if (algorithm !== undefined && (typeof algorithm !== 'string' || !scramNames.includes(algorithm))) {
+    return { code: 'invalidParameter', message: `algorithm is one of ${scramNames.join(', ')}`, word: 'badarg' }
+  }
+  return { id, secret, algorithm: algorithm as ScramName | undefined }
+}
+
+/**
+ * A key that is ignored, such as `is_superuser` or `Algorithm`, would store another credential than requested. `null`
+ * has no effect. `created_at` is in the replies, which clients send back.
+ */
+function unknownKeyIn(item: object, { list, id, secret }: ListSpelling): EntryFault | undefined {
+  const known = [id, secret, ...(list === 'scram' ? ['algorithm'] : [])]
+  const isKnown = (key: string): boolean => known.includes(key) || key === 'created_at' || key === namespaceKey
+  const found = Object.entries(item).find(([key, value]) => value !== null && !isKnown(key))
+  if (found === undefined) return undefined
+  const message = `${shortened(found[0])} in the body is unknown here; use ${known.join(', ')}`
+  return { code: 'invalidParameter', message, word: 'badarg' }
+}
+
+/** For a single entry. An empty name or password is not a failed login of the caller, so 104 has status 400 here. */
+export function refuseEntry({ code, message }: EntryFault): ApiError {
+  return refuse(code, message, 400)
+}
+
+export function isEntry(read: NewCredential | EntryFault): read is NewCredential {
+  return 'id' in read
+}
+
+function textOf(item: unknown, key: string, word: EntryFault['word']): string | EntryFault {
+  if (typeof item !== 'object' || item === null || Array.isArray(item)) {
+    return { code: 'notJson', message: 'the body is no JSON object', word: 'badarg' }
+  }
+  const text = valueOf(item, key)
+  if (text === undefined) return { code: 'missingParameter', message: `${key} is missing in the body`, word }
+  if (typeof text !== 'string') return { code: 'invalidParameter', message: `${key} must be text`, word }
+  if (text === '') return { code: 'emptyCredentials', message: `${key} is empty`, word }
+  return text
+}
+
+function valueOf(item: unknown, key: string): unknown {
+  return typeof item === 'object' && item !== null && Object.hasOwn(item, key)
+    ? (item as Record<string, unknown>)[key]
+    : undefined
+}
+
+/** [MQTT-1.5.3-1, -2] A client could never send such a text. */
+function textProblem(id: string, { id: key }: ListSpelling): EntryFault | undefined {
+  if (Buffer.byteLength(id) <= maxTextBytes && id.isWellFormed() && !id.includes('\0')) return undefined
+  const message = `${key} is longer than ${maxTextBytes} bytes, or contains U+0000 or an unpaired surrogate`
+  return { code: 'invalidParameter', message, word: 'login' }
+}
+
+const invalid = (message: string): EntryFault => ({ code: 'invalidParameter', message, word: 'login' })
+
+/** Limits of names in other standards. */
+function nameProblem(id: string, spelling: ListSpelling): EntryFault | undefined {
+  if (/\p{Cc}/u.test(id)) return invalid(`${spelling.id} contains control characters`)
+  // SCRAM ignores invisible characters: some names would be empty.
+  if (/^\p{Default_Ignorable_Code_Point}*$/u.test(id)) return invalid(`${spelling.id} has no visible character`)
+  if (spelling.list === 'psk' && Buffer.byteLength(id) > maxIdentityBytes) {
+    return invalid(`${spelling.id} is longer than ${maxIdentityBytes} bytes`)
+  }
+  return textProblem(id, spelling)
+}
+
+function problemOfKey(key: string): string | undefined {
+  const { min, max } = keyHexDigits
+  const isKey = key.length >= min && key.length <= max && /^(?:[0-9a-f]{2})+$/i.test(key)
+  return isKey ? undefined : `must be ${min / 2} to ${max / 2} bytes in hexadecimal`
+}
+
+function problemOfPassword(password: string, list: CredentialList): string | undefined {
+  if (Buffer.byteLength(password) > maxTextBytes) return `is longer than ${maxTextBytes} bytes`
+  if (!password.isWellFormed()) return 'is not well-formed Unicode'
+  return list === 'scram' && /\p{Cc}/u.test(password) ? 'contains control characters' : undefined
+}
 
 /** Each costs some milliseconds of CPU time. */
 const maxScramBatch = 1_000

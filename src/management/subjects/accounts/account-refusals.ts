@@ -2,8 +2,23 @@
 // version 5.
 
 import type { ReasonName, ResultCodeName } from '../../../contract/index.ts'
-import type { AccountRefusal } from '../../operations/accounts.ts'
 import { type ApiError, refuse, refuseFor } from '../../http/api-error.ts'
+
+/** Reason why the request is refused. */
+export type AccountRefusal =
+  | 'not-found'
+  | 'exists'
+  /** The maximum is reached. */
+  | 'too-many'
+  /** The account of `http_server` cannot be deleted, and remains an administrator. */
+  | 'is-own'
+  /** The password is in the configuration. */
+  | 'is-configured'
+  | 'wrong-password'
+  /** The account signs in by OpenID Connect. */
+  | 'is-of-provider'
+  /** The account has a second factor. */
+  | 'has-mfa'
 
 interface AccountErrorText {
   readonly code: ResultCodeName

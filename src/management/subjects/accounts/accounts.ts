@@ -1,10 +1,76 @@
-import type { accountEndpoints, ReplyOf, RequestOf } from '../../../contract/index.ts'
-import { refuseAccount } from './account-refusals.ts'
+// Accounts and API keys: operations of the node, and the handlers of version 4.
+
+import type { accountEndpoints, ReplyOf, RequestOf, Caller, Role } from '../../../contract/index.ts'
+import { refuseAccount, type AccountRefusal } from './account-refusals.ts'
 import type { Handlers } from '../../http/handler.ts'
-import type { AccountOperations, AccountRefusal, App, AppChange } from '../../operations/accounts.ts'
 import { ApiError, refuse } from '../../http/api-error.ts'
 import { requestedRole } from '../../auth/requested-role.ts'
 import type { Authenticator } from '../../auth/request-authenticator.ts'
+
+/** An account with a name and a password. */
+export interface User {
+  readonly name: string
+  readonly role: Exclude<Role, 'publisher'>
+  /** undefined: in none. */
+  readonly namespace: string | undefined
+  readonly description: string
+  readonly mfa: 'none' | 'totp'
+  /** `oidc`: the provider says role and namespace at each sign-in, and there is no password here. */
+  readonly backend: 'local' | 'oidc'
+}
+
+/** A program with an ID and a secret. */
+export interface App {
+  readonly id: string
+  readonly name: string
+  readonly description: string
+  readonly role: Role
+  readonly namespace: string | undefined
+  readonly isEnabled: boolean
+  /** Wall clock; undefined: never. */
+  readonly expiresAtMs: number | undefined
+  /** Wall clock. */
+  readonly createdAtMs: number
+}
+
+/** Absent fields are unchanged. */
+export type AppChange = Partial<Omit<App, 'id' | 'createdAtMs'>>
+
+export interface NewApp extends Omit<App, 'createdAtMs'> {
+  /** undefined: a random one. */
+  readonly secret: string | undefined
+}
+
+/** Accounts of the API. Changes are durable when the promise resolves; undefined: success. */
+export interface AccountOperations {
+  users(): readonly User[]
+  createUser(
+    user: Omit<User, 'mfa' | 'backend'> & { readonly password: string },
+    by: Caller,
+  ): Promise<AccountRefusal | undefined>
+  /** Absent fields are unchanged. */
+  updateUser(
+    name: string,
+    change: Partial<Omit<User, 'name' | 'mfa' | 'backend'>>,
+    by: Caller,
+  ): Promise<AccountRefusal | undefined>
+  deleteUser(name: string, by: Caller): Promise<AccountRefusal | undefined>
+  changePassword(
+    /** `old` undefined: not required. */
+    change: { readonly name: string; readonly old: string | undefined; readonly new: string },
+    by: Caller,
+  ): Promise<AccountRefusal | undefined>
+  /** From the next login on a one-time code is needed as well. */
+  requireMfa(name: string, by: Caller): Promise<AccountRefusal | undefined>
+  removeMfa(name: string, by: Caller): Promise<AccountRefusal | undefined>
+  /** Returns whether this is a well-known default password. */
+  isWellKnown(name: string, password: string): boolean
+  apps(): readonly App[]
+  app(id: string): App | undefined
+  createApp(app: NewApp, by: Caller): Promise<AccountRefusal | { readonly secret: string }>
+  updateApp(id: string, change: AppChange, by: Caller): Promise<AccountRefusal | undefined>
+  deleteApp(id: string, by: Caller): Promise<AccountRefusal | undefined>
+}
 
 type Known = typeof accountEndpoints
 

@@ -1,7 +1,9 @@
+// API keys (`/api_key`): handlers of version 5.
+
 import { randomBytes } from 'node:crypto'
 import type { apiKeyEndpoints, ReplyOf } from '../../../contract/index.ts'
 import type { Handlers } from '../../http/handler.ts'
-import type { AccountOperations, App } from '../../operations/accounts.ts'
+import type { AccountOperations, App } from './accounts.ts'
 import { ApiError, refuseFor } from '../../http/api-error.ts'
 import { offsetTime } from '../../http/format-time.ts'
 import { readRoleAssignment, type RoleAssignment, writtenRole } from './roles.ts'

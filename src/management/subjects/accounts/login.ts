@@ -1,6 +1,8 @@
+// Login, logout and single sign-on: handlers.
+
 import type { Caller, loginEndpoints, ReplyOf } from '../../../contract/index.ts'
 import type { Handlers } from '../../http/handler.ts'
-import type { BrokerOperations } from '../../operations/brokers.ts'
+import type { BrokerOperations } from '../brokers.ts'
 import { ApiError, refuseFor } from '../../http/api-error.ts'
 import type { Authenticator } from '../../auth/request-authenticator.ts'
 import { writtenRole } from './roles.ts'

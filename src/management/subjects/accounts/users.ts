@@ -1,9 +1,11 @@
+// Accounts (`/users`): handlers of version 5.
+
 import type { ReplyOf, userEndpoints } from '../../../contract/index.ts'
 import { refuseAccountFor } from './account-refusals.ts'
 import type { Handlers } from '../../http/handler.ts'
-import type { AccountOperations, AccountRefusal, User } from '../../operations/accounts.ts'
+import { type AccountOperations, type User, refusalOfPassword } from './accounts.ts'
+import type { AccountRefusal } from './account-refusals.ts'
 import { ApiError, refuseFor } from '../../http/api-error.ts'
-import { refusalOfPassword } from './accounts.ts'
 import { readRoleAssignment, type RoleAssignment, writtenRole } from './roles.ts'
 
 type Known = typeof userEndpoints

@@ -1,3 +1,5 @@
+// Bridges: operations of the node.
+
 import type { DiskCacheConfig, MqttBridgeConfig } from '../../../config/index.ts'
 import type { Caller } from '../../../contract/index.ts'
 

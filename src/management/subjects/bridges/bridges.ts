@@ -1,3 +1,5 @@
+// Bridges: handlers.
+
 import { mask, type MqttBridgeConfig, nameAtAws, spoolMessagesIn } from '../../../config/index.ts'
 import type { bridgeEndpoints, Caller, ReplyOf } from '../../../contract/index.ts'
 import { awsSettingsOf, removeUnchanged } from './aws-bridge-node.ts'

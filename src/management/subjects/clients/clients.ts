@@ -1,15 +1,38 @@
+// Clients: operations of the node, and handlers.
+
 import type { clientEndpoints } from '../../../contract/index.ts'
-import type { ClientFilter, ClientView } from '../../../core/index.ts'
+import type {
+  ClientFilter,
+  ClientView,
+  CachedAuthorization,
+  SubscriptionFilter,
+  SubscriptionView,
+} from '../../../core/index.ts'
 import type { Handlers } from '../../http/handler.ts'
 import { replyWithList, type ListSource, shardUnavailableError } from '../../lists/reply-with-list.ts'
 import { clientFilterOf, type ClientQuery, type WantedClients } from '../../lists/client-query.ts'
 import { clientRecord } from '../../lists/client-record.ts'
 import { otherNode } from '../../lists/other-node.ts'
 import { beginning, pagingOf } from '../../lists/paging.ts'
-import type { ClientOperations } from '../../operations/clients.ts'
-import type { ListPosition, ListSlice, ShardUnavailable } from '../../lists/list-slice.ts'
+import type { ListPosition, ListSlice, ShardUnavailable, RowsWanted } from '../../lists/list-slice.ts'
 import { ApiError, refuse } from '../../http/api-error.ts'
 import type { JsonText } from '../../http/json-text.ts'
+
+/** Clients and subscriptions, for the API. */
+export interface ClientOperations {
+  readonly nodeName: string
+  clients(filter: ClientFilter, wanted: RowsWanted): Promise<ListSlice<ClientView> | ShardUnavailable>
+  subscriptions(filter: SubscriptionFilter, wanted: RowsWanted): Promise<ListSlice<SubscriptionView> | ShardUnavailable>
+  /** Number of all clients, connected or not. */
+  countClients(): Promise<number | ShardUnavailable>
+  /** False: not connected; the same applies below. */
+  /** `endsSession`: the session ends as well, also if its client is not connected. */
+  kick(clientId: string, endsSession: boolean): Promise<boolean | ShardUnavailable>
+  changeKeepAlive(clientId: string, seconds: number): Promise<boolean | ShardUnavailable>
+  /** Cached permissions to publish. */
+  cachedAuthorizations(clientId: string): Promise<readonly CachedAuthorization[] | false | ShardUnavailable>
+  clearAuthorizationCache(clientId: string): Promise<boolean | ShardUnavailable>
+}
 
 export function clientHandlers(clients: ClientOperations): Handlers<typeof clientEndpoints> {
   return {

@@ -1,6 +1,6 @@
 // Replies with the tree of all subscribed filters. It reads all subscriptions.
 
-import type { ClientOperations } from '../../operations/clients.ts'
+import type { ClientOperations } from './clients.ts'
 import type { ListPosition, ShardUnavailable } from '../../lists/list-slice.ts'
 import { type ApiError, refuse } from '../../http/api-error.ts'
 import { JsonText } from '../../http/json-text.ts'

@@ -1,3 +1,5 @@
+// Subscriptions: handlers.
+
 import type { RequestOf, subscriptionEndpoints } from '../../../contract/index.ts'
 import type { SubscriptionFilter, SubscriptionView } from '../../../core/index.ts'
 import { bareFilter } from '../../../protocol/index.ts'
@@ -8,7 +10,7 @@ import { commonValue } from '../../lists/client-query.ts'
 import { otherNode } from '../../lists/other-node.ts'
 import { beginning, pagingOf } from '../../lists/paging.ts'
 import { replyWithTopicTree } from './reply-with-topic-tree.ts'
-import type { ClientOperations } from '../../operations/clients.ts'
+import type { ClientOperations } from './clients.ts'
 import type { ListPosition, ListSlice, ShardUnavailable } from '../../lists/list-slice.ts'
 import { ApiError } from '../../http/api-error.ts'
 import type { JsonText } from '../../http/json-text.ts'

@@ -1,7 +1,7 @@
 // A request to a CoAP client in the form of the API.
 
 import type { gatewayClientEndpoints, RequestOf } from '../../../contract/index.ts'
-import type { GatewayRequest } from '../../operations/gateways.ts'
+import type { GatewayRequest } from './gateways.ts'
 import { type ApiError, refuseFor, shortened } from '../../http/api-error.ts'
 
 type Body = RequestOf<typeof gatewayClientEndpoints.send_coap_request>['body']

@@ -3,14 +3,15 @@
 import type { Caller, gatewayAuthenticationEndpoints } from '../../../contract/index.ts'
 import { ApiError, refuseFor, shortened } from '../../http/api-error.ts'
 import type { Handlers } from '../../http/handler.ts'
-import { findGateway, findGatewayListener } from './find-gateway.ts'
-import type { NotStored } from '../../operations/credentials.ts'
-import type {
-  GatewayAuthentication,
-  GatewayOperations,
-  GatewayOrListener,
-  GatewayUser,
-} from '../../operations/gateways.ts'
+import {
+  findGateway,
+  findGatewayListener,
+  type GatewayAuthentication,
+  type GatewayOperations,
+  type GatewayOrListener,
+  type GatewayUser,
+} from './gateways.ts'
+import type { NotStored } from '../access/credentials.ts'
 import { refusalOf } from '../rules/rules.ts'
 
 type Settings = Readonly<Record<string, unknown>>

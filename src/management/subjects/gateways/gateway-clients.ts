@@ -1,3 +1,5 @@
+// Clients of gateways: handlers.
+
 import { randomBytes } from 'node:crypto'
 import type { gatewayClientEndpoints, RequestOf } from '../../../contract/index.ts'
 import type { ClientFilter, ClientView, SubscriptionView } from '../../../core/index.ts'
@@ -7,14 +9,12 @@ import type { Handlers } from '../../http/handler.ts'
 import { shardUnavailableError } from '../../lists/reply-with-list.ts'
 import { boundsOf, clientFilterOf } from '../../lists/client-query.ts'
 import { clientRecord } from '../../lists/client-record.ts'
-import { findGateway } from './find-gateway.ts'
+import { findGateway, type GatewayOperations, type GatewayResponse } from './gateways.ts'
 import { beginning } from '../../lists/paging.ts'
-import type { ClientOperations } from '../../operations/clients.ts'
-import type { GatewayOperations, GatewayResponse } from '../../operations/gateways.ts'
+import type { ClientOperations } from '../clients/clients.ts'
 import type { ListPosition, ListSlice, ShardUnavailable } from '../../lists/list-slice.ts'
-import type { PublishingOperations } from '../../operations/publishing.ts'
+import { type PublishingOperations, refuseFailure } from '../messages/publishing.ts'
 import { readCoapRequest, textOfPayload } from './coap-request.ts'
-import { refuseFailure } from '../messages/publishing.ts'
 
 type Known = typeof gatewayClientEndpoints
 type ClientsQuery = RequestOf<Known['get_gateway_clients']>['query']

@@ -1,8 +1,15 @@
+// Listeners of gateways: handlers.
+
 import type { gatewayListenerEndpoints } from '../../../contract/index.ts'
 import { ApiError, refuseFor } from '../../http/api-error.ts'
 import type { Handlers } from '../../http/handler.ts'
-import { findGateway, findGatewayListener, idOfListener } from './find-gateway.ts'
-import type { GatewayListener, GatewayOperations } from '../../operations/gateways.ts'
+import {
+  findGateway,
+  findGatewayListener,
+  idOfListener,
+  type GatewayListener,
+  type GatewayOperations,
+} from './gateways.ts'
 import { refusalOf } from '../rules/rules.ts'
 
 type Settings = Readonly<Record<string, unknown>>

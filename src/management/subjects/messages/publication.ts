@@ -2,8 +2,17 @@
 
 import type { publishMessage, Static } from '../../../contract/index.ts'
 import { isUtf8, type MessageProperties, parseTopicName, type QoS } from '../../../protocol/index.ts'
-import type { Publication } from '../../operations/publishing.ts'
 import { ApiError, refuse, shortened } from '../../http/api-error.ts'
+
+export interface Publication {
+  readonly topics: readonly [first: string, ...rest: string[]]
+  readonly payload: Buffer
+  readonly qos: QoS
+  readonly retain: boolean
+  readonly properties: MessageProperties | undefined
+  readonly clientId: string
+  readonly wantsReceipt: boolean
+}
 
 type PublishMessage = Static<typeof publishMessage>
 type WrittenProperties = NonNullable<PublishMessage['properties']>

@@ -1,3 +1,5 @@
+// Publish, subscribe and unsubscribe in the name of clients: operations of the node, and handlers.
+
 import {
   type publishingEndpoints,
   publishMessage,
@@ -10,11 +12,50 @@ import {
 } from '../../../contract/index.ts'
 import { parseTopicFilter, type QoS, type TopicFilter } from '../../../protocol/index.ts'
 import type { Handlers } from '../../http/handler.ts'
-import type { OperationFailure, PublishingOperations, PublishReceipt } from '../../operations/publishing.ts'
 import { refusalOfMisspelled } from '../../http/misspelled-key.ts'
-import { readPublication, topicsOf } from './publication.ts'
+import { readPublication, topicsOf, type Publication } from './publication.ts'
 import { refuseShape } from '../../http/read-request.ts'
 import { ApiError, refuse } from '../../http/api-error.ts'
+import type { SubscribeCommandOptions } from '../../../core/index.ts'
+
+export interface PublishingOperations {
+  /** Publishes to all topics or to none. Resolves when the message is durable, with a receipt if requested. */
+  publish(publication: Publication): Promise<{ readonly receipt: PublishReceipt | undefined } | OperationFailure>
+  /** undefined: success, and durable. */
+  subscribe(
+    clientId: string,
+    filters: readonly TopicFilter[],
+    qos: QoS,
+    options?: SubscribeCommandOptions,
+  ): Promise<OperationFailure | undefined>
+  unsubscribe(clientId: string, filters: readonly TopicFilter[]): Promise<OperationFailure | undefined>
+}
+
+/** Why it failed. */
+export interface OperationFailure {
+  readonly why:
+    | 'no-such-client'
+    | 'invalid-topic'
+    | 'storage-failing'
+    | 'not-allowed'
+    | 'too-large'
+    | 'receiver-full'
+    | 'shard-behind'
+    | 'not-available'
+    | 'quota-exceeded'
+    /** The shard is restarting, or does not respond. */
+    | 'no-response'
+}
+
+/** Deliveries of a publication; the endpoint describes the counts. */
+export interface PublishReceipt {
+  readonly matched: number
+  readonly sent: number
+  readonly queued: number
+  readonly dropped: number
+  readonly missed: number
+  readonly elsewhere: { readonly matched: number; readonly sent: number; readonly queued: number }
+}
 
 type PublishMessage = Static<typeof publishMessage>
 type SubscribeRequest = Static<typeof subscribeRequest>

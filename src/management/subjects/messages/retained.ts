@@ -1,13 +1,49 @@
-// Handlers of retained messages in version 4 of the API.
+// Retained messages: operations of the node, and handlers.
 
 import type { retainedEndpoints } from '../../../contract/index.ts'
-import { parseTopicFilter, parseTopicName } from '../../../protocol/index.ts'
+import {
+  parseTopicFilter,
+  parseTopicName,
+  type QoS,
+  type TopicFilter,
+  type TopicName,
+} from '../../../protocol/index.ts'
 import type { Handlers } from '../../http/handler.ts'
 import { clientName } from '../../lists/client-name.ts'
-import type { RetainedOperations, RetainedRow } from '../../operations/retained.ts'
 import { ApiError, refuse } from '../../http/api-error.ts'
 import { cursorOf, positionOf } from '../../lists/paging.ts'
 import { localTime } from '../../http/format-time.ts'
+import type { ListPosition } from '../../lists/list-slice.ts'
+import type { OperationFailure } from './publishing.ts'
+
+/** Retained messages, for the API. */
+export interface RetainedOperations {
+  /** At most `most` from `from` on, or from the first. undefined: a shard does not respond. */
+  list(filter: TopicFilter, maxRows: number, from?: ListPosition): Promise<RetainedList | undefined>
+  /** The message of one topic with its payload. null: there is none; undefined: a shard does not respond. */
+  find(topic: TopicName): Promise<RetainedMessage | null | undefined>
+  /** False: there is none. Resolves when the deletion is durable. */
+  forget(topic: TopicName): Promise<boolean | OperationFailure>
+}
+
+export interface RetainedList {
+  readonly rows: readonly RetainedRow[]
+  /** Position of the next message; undefined: there is none. */
+  readonly next: ListPosition | undefined
+}
+
+export interface RetainedMessage extends RetainedRow {
+  readonly payload: Uint8Array
+}
+
+export interface RetainedRow {
+  readonly topic: string
+  readonly qos: QoS
+  readonly payloadBytes: number
+  readonly publisher: string
+  readonly publishedAtMs: number
+  readonly expiresAtMs: number | undefined
+}
 
 const defaultLimit = 1_000
 

@@ -1,6 +1,6 @@
 // Metrics of gateways for Prometheus. A gateway without a listener has none.
 
-import type { Gateway, GatewayOperations } from '../../operations/gateways.ts'
+import type { Gateway, GatewayOperations } from '../gateways/gateways.ts'
 import type { Sample } from './prometheus-text.ts'
 
 export type GatewayMetrics = Readonly<

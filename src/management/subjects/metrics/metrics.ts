@@ -1,17 +1,117 @@
+// Metrics: operations of the node, and handlers.
+
 import type { metricEndpoints, MetricName } from '../../../contract/index.ts'
-import type { LoopDelay, HistogramName, ThreadMemory } from '../../../telemetry/index.ts'
+import type { LoopDelay, HistogramName, ThreadMemory, CounterName, Histograms } from '../../../telemetry/index.ts'
 import type { Handlers } from '../../http/handler.ts'
 import { type GatewayMetrics, gatewayMetrics } from './gateway-metrics.ts'
 import { ageSeconds } from '../bridges/bridge-node.ts'
 import type { BridgeReport } from '../bridges/bridge-operations.ts'
-import type { GatewayOperations } from '../../operations/gateways.ts'
-import type { MetricOperations, NodeReading } from '../../operations/metrics.ts'
+import type { GatewayOperations } from '../gateways/gateways.ts'
 import { type MetricValue, type Sample, writePrometheus } from './prometheus-text.ts'
 import { type ApiError, refuse } from '../../http/api-error.ts'
-import type { RuleOperations } from '../../operations/rules.ts'
-import type { TopicMetricsOperations } from '../../operations/topic-settings.ts'
+import type { RuleOperations } from '../rules/rules.ts'
+import type { TopicMetricsOperations } from './topic-metrics.ts'
 import { ruleMetricsOf, type RuleMetricName } from './rule-metrics.ts'
 import { type TopicMetricName, topicMetricsOf } from './topic-metric-samples.ts'
+import type { MemoryLevel, MemoryUse } from '../../../core/index.ts'
+
+/** Metrics of the node, for the API. */
+export interface MetricOperations {
+  readonly nodeName: string
+  /** Current values. Queries no shard: everything is in shared memory, and bridges report their state every second. */
+  read(): NodeReading
+  /** Values of this last period in milliseconds, oldest first. */
+  history(ms: number): readonly MonitorPoint[]
+}
+
+/** A step of the history: gauges at its end, counts within it. */
+export interface MonitorPoint {
+  /** Wall clock, milliseconds since 1970. */
+  readonly time_stamp: number
+  readonly connections: number
+  readonly sessions: number
+  readonly topics: number
+  readonly subscriptions: number
+  readonly retained: number
+  readonly received: number
+  readonly sent: number
+  readonly received_bytes: number
+  readonly sent_bytes: number
+  readonly dropped: number
+}
+
+/** Metrics with a recorded maximum. */
+export type HighestName =
+  | 'connections'
+  | 'sessions'
+  | 'topics'
+  | 'subscribers'
+  | 'subscriptions'
+  | 'sharedSubscriptions'
+  | 'retained'
+  | 'memoryBytes'
+  | 'cpuPercent'
+
+export interface NodeReading {
+  readonly uptimeMs: number
+  /** Sums over all shards. */
+  readonly counters: Readonly<Record<CounterName, number>>
+  /** Memory of the whole process. */
+  readonly memoryBytes: number
+  /** node.memory_limit */
+  readonly memoryLimitBytes: number
+  /** Memory level. */
+  readonly memoryLevel: MemoryLevel
+  /** Memory for clients, in bytes by use: an estimate. */
+  readonly memoryHeld: Readonly<Record<MemoryUse, number>>
+  /** Use of all processors of the machine together. */
+  readonly cpuPercent: number
+  /** Recorded maximums. */
+  readonly highest: Readonly<Record<HighestName, number>>
+  /** Recent rates per second. */
+  readonly rates: { readonly received: number; readonly sent: number; readonly dropped: number }
+  readonly shards: readonly ShardReading[]
+  /** Delay of the main thread's event loop. */
+  readonly loopDelay: LoopDelay
+  /** Memory of the main thread. */
+  readonly memory: ThreadMemory
+  readonly bridges: readonly BridgeReport[]
+  readonly shardsRunning: number
+  readonly shardRestarts: number
+  readonly listeners: readonly ListenerReading[]
+  /** Names of active alarms. */
+  readonly alarms: readonly string[]
+  /** Recent free space of the data directory; undefined: unknown. */
+  readonly diskFreeBytes: number | undefined
+  readonly certificates: readonly CertificateReading[]
+  /** Open file descriptors and their limit; undefined: unknown. */
+  readonly openFiles: { readonly count: number | undefined; readonly limit: number | undefined }
+  /** Seconds since the start in which no file could be opened. */
+  readonly openFilesLackingSeconds: number
+}
+
+/** A certificate that the broker uses. */
+export interface CertificateReading {
+  /** User of the certificate: `listener ssl default`, `bridge north`. */
+  readonly of: string
+  readonly file: string
+  /** Wall clock. */
+  readonly endsAtMs: number
+}
+
+/** One listener of the node, over all shards. */
+export interface ListenerReading {
+  /** `kind:name` */
+  readonly listener: string
+  readonly connections: number
+  readonly accepted: number
+  readonly refused: number
+}
+
+export interface ShardReading {
+  readonly connections: number
+  readonly histograms: Histograms
+}
 
 const msPerSecond = 1_000
 

@@ -1,6 +1,8 @@
+// History of metrics for the dashboard (`/monitor`): handlers.
+
 import type { monitorEndpoints } from '../../../contract/index.ts'
 import type { Handlers } from '../../http/handler.ts'
-import type { MetricOperations } from '../../operations/metrics.ts'
+import type { MetricOperations } from './metrics.ts'
 
 const defaultSeconds = 3_600
 const msPerSecond = 1_000

@@ -1,8 +1,33 @@
-import type { ReplyOf, topicMetricsEndpoints } from '../../../contract/index.ts'
+// Metrics of topics (`/mqtt/topic_metrics`): operations of the node, and handlers.
+
+import type { ReplyOf, topicMetricsEndpoints, Caller } from '../../../contract/index.ts'
 import { refuseFor, shortened, type ApiError } from '../../http/api-error.ts'
 import type { Handlers } from '../../http/handler.ts'
-import type { TopicMetricsOperations, TopicNumberName, TopicNumbers } from '../../operations/topic-settings.ts'
-import { refusalOf } from '../rules/rules.ts'
+import { refusalOf, type RuleProblem } from '../rules/rules.ts'
+
+/** Numbers of one topic, over all shards. */
+export interface TopicNumbers {
+  readonly topic: string
+  readonly createdAtMs: number
+  readonly resetAtMs: number | undefined
+  /** By name: `qos0.in`, ... `qos2.out`, `dropped`. */
+  readonly numbers: Readonly<Record<TopicNumberName, { readonly count: number; readonly rate: number }>>
+}
+
+export type TopicNumberName = `qos${0 | 1 | 2}.${'in' | 'out'}` | 'dropped'
+
+/** Operations of the node on `topic_metrics`. */
+export interface TopicMetricsOperations {
+  topics(): readonly string[]
+  /** Changes wait for each other: `update` is given the topics as they are then. */
+  change(update: (topics: readonly string[]) => readonly string[], by: Caller): Promise<RuleProblem | undefined>
+  /** Undefined: a shard did not respond. */
+  numbers(): Promise<readonly TopicNumbers[] | undefined>
+  /** Returns the metrics of all topics. Shards that do not respond within a second are omitted. */
+  scrape(): Promise<readonly TopicNumbers[]>
+  /** Undefined: of all topics. */
+  reset(topic: string | undefined): Promise<void>
+}
 
 type Known = typeof topicMetricsEndpoints
 type Written = ReplyOf<Known['get_metrics_of_topic']>

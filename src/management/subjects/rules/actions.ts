@@ -1,8 +1,16 @@
+// Connectors and actions: handlers.
+
 import type { actionEndpoints, Caller, ReplyOf } from '../../../contract/index.ts'
 import { refuseFor, type ApiError } from '../../http/api-error.ts'
 import type { Handlers } from '../../http/handler.ts'
-import type { ActionMetrics, NodeDeadLetter, Resource, ResourceKind, RuleOperations } from '../../operations/rules.ts'
-import { refusalOf } from './rules.ts'
+import {
+  type ActionMetrics,
+  type NodeDeadLetter,
+  type Resource,
+  type ResourceKind,
+  type RuleOperations,
+  refusalOf,
+} from './rules.ts'
 
 type Known = typeof actionEndpoints
 type Written = ReplyOf<Known['get_connector']>

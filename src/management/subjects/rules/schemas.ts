@@ -1,8 +1,26 @@
-import type { schemaEndpoints } from '../../../contract/index.ts'
+// Schemas of the schema registry: operations of the node, and handlers.
+
+import type { schemaEndpoints, Caller } from '../../../contract/index.ts'
 import { refuseFor, type ApiError } from '../../http/api-error.ts'
 import type { Handlers } from '../../http/handler.ts'
-import type { Schema, SchemaOperations } from '../../operations/schemas.ts'
-import { refusalOf } from './rules.ts'
+import { refusalOf, type RuleProblem } from './rules.ts'
+
+/** A schema of the schema registry. */
+export interface Schema {
+  readonly name: string
+  readonly type: 'json' | 'avro' | 'protobuf'
+  readonly source: string
+  readonly description: string
+}
+
+/** Operations of the node on schemas. */
+export interface SchemaOperations {
+  schemas(): readonly Schema[]
+  /** Adds or replaces it; `settings` undefined: deletes it. Undefined: done. */
+  putSchema(name: string, settings: Omit<Schema, 'name'> | undefined, by: Caller): Promise<RuleProblem | undefined>
+  /** IDs of rules whose SQL names the schema. */
+  rulesWithSchema(name: string): readonly string[]
+}
 
 /** Rules that a refusal names. */
 const maxNamed = 10

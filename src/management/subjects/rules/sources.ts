@@ -3,7 +3,7 @@
 import type { ReplyOf, sourceEndpoints } from '../../../contract/index.ts'
 import type { ApiError } from '../../http/api-error.ts'
 import type { Handlers } from '../../http/handler.ts'
-import type { RuleOperations, SourceMetrics } from '../../operations/rules.ts'
+import type { RuleOperations, SourceMetrics } from './rules.ts'
 import { Resources } from './actions.ts'
 
 export function sourceHandlers(rules: RuleOperations): Handlers<typeof sourceEndpoints> {

@@ -3,7 +3,7 @@
 
 import { createTableStatement, insertStatement, isTableName, serverOf } from '../../../../config/index.ts'
 import { type ApiError, refuse } from '../../../http/api-error.ts'
-import type { RuleOperations } from '../../../operations/rules.ts'
+import type { RuleOperations } from '../rules.ts'
 import { type OwnAction, nanoMqPrefix, type SentAction } from './v4-actions.ts'
 
 /** An action with its own connector. */

@@ -4,7 +4,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Caller } from '../../../../contract/index.ts'
 import { type ApiError, refuse } from '../../../http/api-error.ts'
-import type { ResourceKind, Rule, RuleOperations, RuleProblem, RuleSettings } from '../../../operations/rules.ts'
+import type { ResourceKind, Rule, RuleOperations, RuleProblem, RuleSettings } from '../rules.ts'
 import {
   isCreatedWithRule,
   nanoMqPrefix,

@@ -5,7 +5,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { type ApiError, refuse } from '../../../http/api-error.ts'
-import type { Resource, RuleOperations } from '../../../operations/rules.ts'
+import type { Resource, RuleOperations } from '../rules.ts'
 import type { V4Resources } from './v4-resource-settings.ts'
 import { namesOfType, renameKeys, reverseNames } from './service-names.ts'
 

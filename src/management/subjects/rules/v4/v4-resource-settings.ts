@@ -2,7 +2,7 @@
 
 import type { ReplyOf, v4ResourceEndpoints } from '../../../../contract/index.ts'
 import { type ApiError, refuse } from '../../../http/api-error.ts'
-import type { Resource, RuleOperations } from '../../../operations/rules.ts'
+import type { Resource, RuleOperations } from '../rules.ts'
 import { namesOfType, renameKeys, reverseNames, type ServiceNames } from './service-names.ts'
 
 type Written = ReplyOf<typeof v4ResourceEndpoints.list_resources>['data'][number]

@@ -1,8 +1,10 @@
+// Rules in version 4 of the API: handlers.
+
 import type { ReplyOf, v4RuleEndpoints } from '../../../../contract/index.ts'
 import { type ApiError, refuse } from '../../../http/api-error.ts'
 import type { Handlers } from '../../../http/handler.ts'
 import { JsonText } from '../../../http/json-text.ts'
-import type { ActionMetrics, Rule, RuleMetrics, RuleOperations, SqlTestOutcome } from '../../../operations/rules.ts'
+import type { ActionMetrics, Rule, RuleMetrics, RuleOperations, SqlTestOutcome } from '../rules.ts'
 import { serviceIdsIn, splitFallbacks, writtenAction } from './v4-actions.ts'
 import { isForNanoMq } from './nanomq-actions.ts'
 import { RuleWriter, v4Id } from './rule-writer.ts'
