@@ -28,7 +28,7 @@ export class RelayAcceptor {
   #waitsForSpace: boolean
   /** Writes that the socket has not completed. */
   #writesInProgress: number
-  /** Bytes that the socket has sent and that are not reported yet. */
+  /** Bytes that were written to the socket since the last report. */
   #unreportedSentBytes: number
   readonly #sent: () => void
 
