@@ -8,7 +8,7 @@
 
 import { createHash, randomBytes } from 'node:crypto'
 import type { CredentialRecord, PasswordHash, RuleRecord } from '../records/index.ts'
-import { InvalidArchive } from './invalid-archive.ts'
+import { InvalidArchive, quoteText } from './invalid-archive.ts'
 import { type ConvertedMembers, membersOf } from './converted-tables.ts'
 import type { TableName, TableRecord } from './tables.ts'
 
@@ -71,7 +71,11 @@ function parse(text: string): Entry {
   const isObject = typeof whole === 'object' && whole !== null && !Array.isArray(whole)
   const { version } = (isObject ? whole : {}) as Entry
   if (typeof version !== 'string' || !/^[234]\./.test(version)) {
-    throw new InvalidArchive('it is not an export of EMQX 4: the version is missing')
+    const problem =
+      version === undefined
+        ? 'it has no "version"'
+        : `its "version" is ${quoteText(typeof version === 'string' ? version : typeof version)}; only versions 2 to 4 are supported`
+    throw new InvalidArchive(`it is not an export of EMQX 4: ${problem}`)
   }
   return whole as Entry
 }

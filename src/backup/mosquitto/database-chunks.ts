@@ -1,4 +1,4 @@
-// Decodes the chunks of mosquitto.db, in all formats of mosquitto 1.4 to 2.0.
+// Decodes the chunks of mosquitto.db, formats 2 to 6.
 //
 //   magic (15 bytes) | checksum u32 | format u32 | chunk ...       numbers are big-endian
 //

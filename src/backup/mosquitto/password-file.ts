@@ -36,13 +36,14 @@ function readLine(line: string, createdAtMs: number): CredentialRecord | string 
   if (empty === '' && kind === '7' && parts.length === 3) {
     const iterations = Number(parts[0])
     const [salt, hash] = parts.slice(1).map((part) => Buffer.from(part, 'base64'))
-    // Also true if the number of iterations is NaN.
-    if (!(iterations <= maxPbkdf2Iterations))
+    if (Number.isInteger(iterations) && iterations > maxPbkdf2Iterations)
       return `the hash of ${JSON.stringify(id)} has more than ${maxPbkdf2Iterations} iterations: set a new password`
     if (Number.isInteger(iterations) && iterations > 0 && salt !== undefined && hash?.length === hashBytes) {
       const saltWithIterations = Buffer.concat([Buffer.from([0, 0, iterations >> 8, iterations & 0xff]), salt])
       return { ...record, algorithm: 'pbkdf2_sha512', saltPosition: 'prefix', salt: saltWithIterations, hash }
     }
   }
+  if (empty === '' && (kind === '6' || kind === '7'))
+    return `the hash of ${JSON.stringify(id)} is damaged: set a new password`
   return `the hash of ${JSON.stringify(id)} is neither $6$ nor $7$: run mosquitto_passwd -U, or set a new password`
 }

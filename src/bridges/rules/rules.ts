@@ -60,7 +60,8 @@ function problemOf(mapping: Mapping, names: { readonly filter: string; readonly 
   if (target === '') return undefined
   if (parseTopicFilter(target) === undefined) return `${names.target} is not a topic or a topic filter`
   const missing = ['+', '#'].find((wildcard) => countOf(target, wildcard) > countOf(filter, wildcard))
-  if (missing !== undefined) return `${names.target} has more ${missing} than ${names.filter}, so it has no value`
+  if (missing !== undefined)
+    return `${names.target} has more ${missing} than ${names.filter}: use each wildcard of ${names.target} also in ${names.filter}`
   return undefined
 }
 

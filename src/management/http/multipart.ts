@@ -30,24 +30,24 @@ export function readUpload(
     return Promise.resolve(refuseFor('BAD_REQUEST', 'the body is not a form with a file: send multipart/form-data'))
   }
   let content: BusboyFileStream | undefined
-  const breakOff = (words: string): void => {
-    resolve(refuseFor('BAD_REQUEST', words))
-    content?.destroy(new MalformedUpload(words))
+  const refuseUpload = (problem: string): void => {
+    resolve(refuseFor('BAD_REQUEST', problem))
+    content?.destroy(new MalformedUpload(problem))
     // Further data is discarded, so that the sender can read the response.
     body.unpipe(parser)
     body.resume()
   }
   parser.on('file', (_field, file, filename?: string) => {
     content = file
-    file.on('error', () => breakOff('the file broke off'))
-    file.once('limit', () => breakOff(`the file has more than ${maxBytes} bytes: see http_server.max_upload`))
+    file.on('error', () => refuseUpload('the file is incomplete: the form has no closing boundary'))
+    file.once('limit', () => refuseUpload(`the file has more than ${maxBytes} bytes: see http_server.max_upload`))
     file.once('close', () => body.unpipe(parser) && body.resume())
-    if (filename === undefined || filename === '') breakOff('the file in the form has no name: give it one')
+    if (filename === undefined || filename === '') refuseUpload('the file in the form has no name: give it one')
     else resolve({ filename, content: file })
   })
-  parser.once('error', () => breakOff('the body is a broken form'))
+  parser.once('error', () => refuseUpload('the body is not a valid form: send multipart/form-data'))
   parser.once('finish', () => resolve(refuseFor('BAD_REQUEST', 'there is no file in the form')))
-  body.once('close', () => body.readableEnded || breakOff('the upload broke off'))
+  body.once('close', () => body.readableEnded || refuseUpload('the client disconnected before the end of the upload'))
   body.pipe(parser)
   return promise
 }

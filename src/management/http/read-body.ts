@@ -1,8 +1,8 @@
-// Reads the body of a request within a limit that may change while the server runs; the framework's own limit cannot.
+// Reads the body of a request within a limit that may change while the server runs; the limit of Fastify cannot.
 
 import type { IncomingMessage } from 'node:http'
 
-/** The error in the form of the framework. */
+/** Error that Fastify answers with the status 413. */
 class BodyError extends Error {
   readonly statusCode = 413
 }
@@ -16,12 +16,12 @@ const drainedPerLimit = 64
 /** Initial size of the buffer. */
 const firstBytes = 1_024
 
-/** Rejects if it has more than `maxBytes`, announced or sent, or if the client disconnects before its end. */
+/** Reads the body. Rejects if it has more than `maxBytes`, announced or sent, or if the client disconnects before its end. */
 export function readBody(message: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>()
-  const breakOff = (): void => reject(new BodyError('the body broke off'))
-  message.once('error', breakOff).once('close', breakOff)
-  const tooLarge = (): void => reject(new BodyError(`the body is too large: ${maxBytes} bytes are the most`))
+  const rejectIncomplete = (): void => reject(new BodyError('the client disconnected before the end of the body'))
+  message.once('error', rejectIncomplete).once('close', rejectIncomplete)
+  const tooLarge = (): void => reject(new BodyError(`request body too large: maximum ${maxBytes} bytes`))
   const maxDrainedBytes = maxBytes * drainedPerLimit
   const discardRest = (): void => {
     let drained = 0

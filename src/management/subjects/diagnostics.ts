@@ -115,12 +115,12 @@ export function diagnosticsHandlers(operations: DiagnosticsOperations): Handlers
   return {
     explain: async ({ query }) => {
       const { clientid: clientId, action, topic, qos = 2, username, ip_address: address } = query
-      const isLegal = action === 'publish' ? parseTopicName(topic) : parseTopicFilter(topic)
-      if (isLegal === undefined) return refuse('invalidTopic', `"${topic}" is nothing to ${action} to`)
-      const doing = { clientId, action, topic, qos: qos as QoS, username, address }
-      const explained = await operations.explain(doing)
+      const parsed = action === 'publish' ? parseTopicName(topic) : parseTopicFilter(topic)
+      if (parsed === undefined) return refuse('invalidTopic', invalidTopicText(action, topic))
+      const request = { clientId, action, topic, qos: qos as QoS, username, address }
+      const explained = await operations.explain(request)
       if (explained === undefined) return refuse('rpcError', 'the shard of this client is restarting; retry')
-      return { code: 0, data: explanationOf(doing, explained) }
+      return { code: 0, data: explanationOf(request, explained) }
     },
     list_dropped: async ({ query }) => {
       const { topic, reason, clientid: clientId, since: sinceMs, _page: pageOf4, _limit: limitOf4 } = query
@@ -166,6 +166,12 @@ export function diagnosticsHandlers(operations: DiagnosticsOperations): Handlers
       return { code: 0, data }
     },
   }
+}
+
+function invalidTopicText(action: 'publish' | 'subscribe', topic: string): string {
+  return action === 'publish'
+    ? `invalid topic name: ${shortened(topic)}; use 1 to 65535 bytes without wildcards`
+    : `invalid topic filter: ${shortened(topic)}; use + and # only as whole levels, and # only as the last level`
 }
 
 function explanationOf(

@@ -150,14 +150,14 @@ export const gatewayCommands: readonly CtlCommand[] = [
 
 const coapMethods = ['get', 'post', 'put', 'delete'] as const
 
-/** Returns the settings in an option with JSON; undefined: the JSON is not an object. */
+/** Parses the JSON object of an option. Undefined: the option is missing, or its text is not a JSON object. */
 export function settingsIn(text: string | true | undefined): Record<string, unknown> | undefined {
   try {
     const parsed: unknown = JSON.parse(typeof text === 'string' ? text : '')
     const isObject = typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)
     return isObject ? (parsed as Record<string, unknown>) : undefined
   } catch {
-    // No JSON: the caller says what is needed.
+    // Not JSON: the caller reports it.
     return undefined
   }
 }

@@ -3,30 +3,31 @@
 import { allPages } from '../all-pages.ts'
 import { type CtlCall, type CtlCommand, doneAs, type Outcome, type Row, shown } from '../ctl-command.ts'
 
-const whose = [
+const subjectOptions = [
   { flags: '--client <id>', description: 'rules for this client ID' },
-  { flags: '--user <name>', description: 'rules for this user name; with neither option: rules for all clients' },
+  { flags: '--user <name>', description: 'rules for this user name' },
 ]
 
 export const ruleCommands: readonly CtlCommand[] = [
   {
     name: 'acl list',
-    description: 'list stored rules for all clients, a client ID or a user name',
-    options: whose,
+    description: 'list stored rules; without --client and --user: the rules of all kinds',
+    options: subjectOptions,
     run: listRules,
   },
   {
     name: 'acl add',
-    description: 'store a rule: allow or deny, pub, sub or pubsub, and a topic filter',
+    description:
+      'store a rule: allow or deny, pub, sub or pubsub, and a topic filter; without --client and --user: for all clients',
     arguments: ['<access>', '<action>', '<filter>'],
-    options: whose,
+    options: subjectOptions,
     run: addRule,
   },
   {
     name: 'acl del',
-    description: 'delete the stored rules of a topic filter',
+    description: 'delete the stored rules of a topic filter; without --client and --user: the rules for all clients',
     arguments: ['<filter>'],
-    options: whose,
+    options: subjectOptions,
     run: removeRule,
   },
   {
@@ -58,15 +59,15 @@ export const ruleCommands: readonly CtlCommand[] = [
   },
 ]
 
-/** undefined: all clients. */
-function whoseOf({ client, user }: CtlCall['options']): { clientid?: string; username?: string } {
+/** Returns the subject of the rule; empty: all clients. */
+function ruleSubjectOf({ client, user }: CtlCall['options']): { clientid?: string; username?: string } {
   return typeof client === 'string' ? { clientid: client } : typeof user === 'string' ? { username: user } : {}
 }
 
 const asRows = ({ data }: { readonly data: readonly Row[] }): Outcome => ({ rows: data })
 
 async function listRules({ client, options }: CtlCall): Promise<Outcome> {
-  const { clientid, username } = whoseOf(options)
+  const { clientid, username } = ruleSubjectOf(options)
   if (clientid !== undefined) return shown(client.lookup_acl_clientid({ params: { clientid } }), asRows)
   if (username !== undefined) return shown(client.lookup_acl_username({ params: { username } }), asRows)
   const lists = [
@@ -82,7 +83,7 @@ async function listRules({ client, options }: CtlCall): Promise<Outcome> {
   return { rows, columns: ['clientid', 'username', 'all', 'access', 'action', 'topic'] }
 }
 
-/** `ctl explain` uses the same names. */
+/** `publish` and `subscribe` are accepted too, because `ctl explain` uses these names. */
 const actions = new Map<string, 'pub' | 'sub' | 'pubsub'>([
   ['pub', 'pub'],
   ['publish', 'pub'],
@@ -100,13 +101,13 @@ function addRule({
   const act = actions.get(action)
   if (act === undefined) return { usage: `${action}: use pub, sub or pubsub` }
   return doneAs(
-    client.create_acl({ body: { ...whoseOf(options), topic, action: act, access } }),
+    client.create_acl({ body: { ...ruleSubjectOf(options), topic, action: act, access } }),
     `${access} ${action} ${topic}`,
   )
 }
 
 function removeRule({ client, operands: [topic = ''], options }: CtlCall): Promise<Outcome> {
-  const { clientid, username } = whoseOf(options)
+  const { clientid, username } = ruleSubjectOf(options)
   const sentence = `the rule for ${topic} is deleted`
   if (clientid !== undefined) return doneAs(client.delete_acl_clientid({ params: { clientid, topic } }), sentence)
   if (username !== undefined) return doneAs(client.delete_acl_username({ params: { username, topic } }), sentence)
