@@ -3,9 +3,12 @@
 
 /** Why there is no reply. */
 export interface Failure {
-  /** `refused`: the API refused. `unreachable`: no response. `not-understood`: the responder is not this API. */
+  /**
+   * `refused`: the API refused the call, or a path parameter was empty and the call was not sent. `unreachable`: no response.
+   * `not-understood`: the response is not one of this API.
+   */
   readonly kind: 'refused' | 'unreachable' | 'not-understood'
-  /** Result code of the API; 0 without a response of the API. */
+  /** Result code of the API; 107 for an empty path parameter; 0 without a response of the API. */
   readonly code: number
   /** HTTP status; 0 without a response. */
   readonly status: number
@@ -37,7 +40,7 @@ export function unreachable(message: string): Failure {
 /** Returns the path and query of a call. `url` has `:name` for a parameter. */
 export function pathOfCall(url: string, { params = {}, query = {} }: AnyCall): string | Failure {
   const missing = [...url.matchAll(/:(\w+)/g)].find(([, name = '']) => (params[name] ?? '') === '')
-  // Without its last part the path would be that of another operation.
+  // With an empty last segment, the path would be the path of another operation.
   if (missing !== undefined) {
     return { kind: 'refused', code: 107, status: 0, message: `${missing[1]} must not be empty` }
   }

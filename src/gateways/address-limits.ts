@@ -1,4 +1,4 @@
-// Limits for the responses of a gateway to unverified addresses [F8 of the gateway contract]: 10 responses per second and address, 1,000 for
+// Limits for the responses of a gateway to unverified addresses: 10 responses per second and address, 1,000 for
 // all together; and for the clients of an address. All shards count in one table:
 //
 //   all responses | responses by address, hashed | shard 0: clients by address, hashed | shard 1: ...

@@ -55,7 +55,7 @@ export function storedPeer({ address, port, secure }: PeerAddress): PeerAddress 
   return { address, port, secure: { id: '', identity, credentials: proven } }
 }
 
-/** Returns whether `peer` may be a new address of the device whose last address is `known` [F3]. */
+/** Returns whether `peer` may be a new address of the device whose last address is `known`. */
 export function canBeSameDevice(known: PeerAddress, peer: PeerAddress): boolean {
   const [before, now] = [known.secure?.identity, peer.secure?.identity]
   return before === undefined && now === undefined ? known.address === peer.address : before === now

@@ -1,6 +1,6 @@
-// A compiled rule, and a search for the deciding one.
+// Compiled rules, and the search for the rule that decides.
 //
-//   Search { publish | subscribe | receive, topic } --> rules, in any order --> the decision of the first in *their* order
+//   Search { action, topic } --> matching rules, in any order --> the decision of the rule with the lowest `order`
 
 import type { AclRule, AclTopic } from '../../config/index.ts'
 import type { Principal } from './principal.ts'
@@ -9,7 +9,7 @@ import { coversFilter, hasPlaceholder, matchesTopic, patternOf, type TopicPatter
 /** `receive`: at delivery, whichever subscription matches. */
 export type Action = 'publish' | 'subscribe' | 'receive'
 
-/** A decision and its reason. One object per rule, so that a search allocates nothing. */
+/** A decision and its reason. The objects are created with the rule, so that a search allocates nothing. */
 export interface Decision {
   readonly allows: boolean
   readonly because:

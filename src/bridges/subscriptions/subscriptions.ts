@@ -65,7 +65,8 @@ export interface Marks {
   readonly granted: readonly TopicFilter[]
 }
 
-const noMark: LocalSubscriptionRequest = { qos: 0, raisesTo: 0 }
+/** Options of a mark, which never receives a message. */
+const markOptions: LocalSubscriptionRequest = { qos: 0, raisesTo: 0 }
 
 /**
  * Compares the subscriptions of the local session with those that the settings need. `marks` undefined: the marks stay as they
@@ -80,9 +81,9 @@ export function localChanges(
   const wanted = isEnabled
     ? localSubscriptions(forwards, retriesQoS0)
     : new Map<TopicFilter, LocalSubscriptionRequest>()
-  if (slots !== undefined) wanted.set(slots, noMark)
-  if (marks !== undefined) wanted.set(marks.remoteBroker, noMark)
-  for (const mark of marks?.granted ?? []) wanted.set(mark, noMark)
+  if (slots !== undefined) wanted.set(slots, markOptions)
+  if (marks !== undefined) wanted.set(marks.remoteBroker, markOptions)
+  for (const mark of marks?.granted ?? []) wanted.set(mark, markOptions)
   const missing = new Map<QoS, SubscriptionRequest[]>()
   for (const [filter, request] of wanted) {
     if (isUpToDate(subscriptions.get(filter), request)) continue
@@ -162,7 +163,7 @@ export class SubscribeIds {
 
 /** Returns the packet that stores a mark in the local session. */
 export function storeMark(mark: TopicFilter, ids: SubscribeIds): SubscribePacket {
-  const { qos } = noMark
+  const { qos } = markOptions
   return { type: 'subscribe', packetId: ids.next(), subscriptions: [requestOf(mark, qos)], properties: undefined }
 }
 

@@ -1,5 +1,5 @@
-// Parses HOCON into nodes. An error ends its line, and parsing continues on the next one, so that all errors are
-// reported together.
+// Parses HOCON into nodes. After an error, the parser skips the rest of the line, so that all errors are reported
+// together.
 //
 // Differences from other implementations: a missing include is always an error (a missing file of passwords must not
 // mean "no passwords"), `url()` and `classpath()` are refused, and there are limits (limits.ts).
@@ -53,7 +53,7 @@ interface Place {
   readonly path: Path | undefined
   /** Path of the include; empty in the first text. */
   readonly prefix: Path
-  /** Including files. */
+  /** Files that are being parsed, outermost first; the last one is this file. */
   readonly openFiles: readonly string[]
   readonly depth: number
 }
@@ -189,7 +189,7 @@ class DocumentParser {
     return { kind: 'append', item: this.#parseValue({ ...place, path: undefined }), path: place.path, at }
   }
 
-  /** The following lines are parsed separately. */
+  /** Returns the error for a key without a value. The next field is parsed from the end of the key. */
   #refuseBareKey(keyEnd: number, at: Position): HoconSyntaxError {
     this.#cursor.moveTo(keyEnd)
     this.#cursor.takeWhile(isBlank)
@@ -337,7 +337,7 @@ class DocumentParser {
       throw new HoconSyntaxError(at, 'files cannot be included here', 'write the settings themselves')
     const found = readInclude(name, this.#cursor.file)
     if ('error' in found) throw new HoconSyntaxError(at, `cannot include ${quoteForMessage(name)}: ${found.error}`)
-    const file = found.file ?? relativeToFile(this.#cursor.file, name)
+    const file = found.file ?? resolveInclude(this.#cursor.file, name)
     if (place.openFiles.includes(file)) throw new HoconSyntaxError(at, `${quoteForMessage(file)} includes itself`)
     const parser = new DocumentParser(new TextCursor(found.text, file), this.#reading, this.#key)
     const path = place.path
@@ -406,8 +406,8 @@ class DocumentParser {
   }
 }
 
-/** Returns the name of an included file relative to the base of `from`. */
-function relativeToFile(from: string, name: string): string {
+/** Resolves `name` against the directory of the file `from`. */
+function resolveInclude(from: string, name: string): string {
   const directory = from.slice(0, from.lastIndexOf('/') + 1)
   return name.startsWith('/') ? name : directory + name
 }

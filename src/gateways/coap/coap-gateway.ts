@@ -51,12 +51,11 @@ import { codeOf, payloadOf, qosIn, qosOfType } from './mqtt-mapping.ts'
 import { ownerOfName, Routes } from '../shard-place.ts'
 import type { CoapSettings } from './settings.ts'
 
-/** At least 53 bits [F8], as digits. */
+/** At least 53 bits, as digits. */
 const tokenBytes = 8
 const dayMs = 86_400_000
 /**
- * Maximum size of a response to an unverified address: this multiple of the request, and at least this number of bytes
- * [F8].
+ * Maximum size of a response to an unverified address: this multiple of the request, and at least this number of bytes.
  */
 const maxAmplification = 3
 const minResponseBytes = 64
@@ -432,7 +431,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     return this.#blocks.begin(payload, { peer: peerKey(peer), target: targetOf(parsed), maxBytes, nowMs })
   }
 
-  /** [F8] Maximum size of each block of a response: an unverified address may be forged. */
+  /** Maximum size of each block of a response: an unverified address may be forged. */
   #maxPayloadBytes({ peer, bytes }: Exchange, parsed: CoapRequest): number {
     if (peer.secure !== undefined || isLoopback(peer.address)) return Infinity
     const client = this.#clients.get(clientIdOf(parsed, peer))

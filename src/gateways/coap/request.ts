@@ -1,4 +1,4 @@
-// Parses a CoAP request: path and query, decoded, with their short names.
+// Parses a CoAP request: decodes path and query, and replaces short query names (`c`) by the full names (`clientid`).
 
 import type { PeerAddress } from '../gateway.ts'
 import { code, coapTypes, type CoapMessage, methods, options, textsOf, uintOption } from './message.ts'

@@ -293,7 +293,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     this.#state = 'open'
     const { translators, observesAll } = this.#gateway.settings
     const filter = parseTopicFilter(this.#mounted(translators.command.topic))
-    // [F5] Commands with QoS 1 wait in the session, also while the broker starts or the device is not registered.
+    // Commands with QoS 1 wait in the session, also while the broker starts or the device is not registered.
     const commandQoS = translators.command.qos === 0 ? 1 : translators.command.qos
     if (filter !== undefined)
       this.#mqtt.send({

@@ -212,7 +212,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
       return this.#register(exchange, query)
     }
     const device = this.#devices.get(location)
-    // [F5] Over DTLS, the identity must be that of the device.
+    // Over DTLS, the identity must be the identity of the device.
     const isOwn = device?.peer.secure?.identity === exchange.peer.secure?.identity
     if (device === undefined || !isOwn) return this.#refuse(exchange, code(4, 4))
     if (request.code === methods.delete) {

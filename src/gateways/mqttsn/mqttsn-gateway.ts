@@ -1,7 +1,7 @@
 // One listener of the MQTT-SN gateway: finds the client of a datagram by its address or its contents.
 //
 // Responses to unconnected clients are few: they are limited per address and in total, and none is
-// longer than the datagram to which it responds [F8 of the gateway contract].
+// longer than the datagram to which it responds.
 
 import { randomUUID } from 'node:crypto'
 import { Deadlines } from '../../core/index.ts'
@@ -189,7 +189,7 @@ export class MqttSnGateway implements DatagramGateway {
       return this.#move(asleep, peer, request)
     if (request.type === 'connect') return this.#connect(request, peer)
     this.#countDropped('unconnected')
-    // [F3] In MQTT-SN 1.2, DISCONNECT and PINGREQ with a client ID always get a response.
+    // In MQTT-SN 1.2, DISCONNECT and PINGREQ with a client ID always get a response.
     const hasOwnResponse =
       request.type === 'disconnect' || (request.type === 'pingreq' && request.clientId !== undefined)
     if (!(hasOwnResponse && version === 1) && !this.#isUnauthenticatedDue(peer)) return
