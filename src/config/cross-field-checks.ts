@@ -144,7 +144,7 @@ function checkTls(
     return configErrorAt(placeOf(listener, setting, places), key, message, hint)
   }
   const faults: ConfigError[] = []
-  if (tls.certificate === undefined && !tls.takesKeys) {
+  if (tls.certificate === undefined && !tls.acceptsPsk) {
     const hint = listener.kind === 'quic' ? 'set certfile and keyfile' : 'set certfile and keyfile, psk_file, or psk'
     faults.push(fault('certfile', 'the listener has no certificate', hint))
   }

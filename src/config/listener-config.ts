@@ -59,7 +59,7 @@ export interface TlsConfig {
   readonly maxVersion: TlsVersion
   readonly ciphers: string | undefined
   /** Clients may use pre-shared keys: those of the file, and stored ones. */
-  readonly takesKeys: boolean
+  readonly acceptsPsk: boolean
   readonly pskFile: string | undefined
   readonly handshakeTimeoutMs: number
 }
@@ -330,7 +330,7 @@ export function toTlsConfig(values: Omit<TlsValues, keyof CommonValues>): TlsCon
     minVersion: versions.includes('tlsv1.2') ? 'TLSv1.2' : 'TLSv1.3',
     maxVersion: versions.includes('tlsv1.3') ? 'TLSv1.3' : 'TLSv1.2',
     ciphers: values.ciphers,
-    takesKeys: values.psk || values.psk_file !== undefined,
+    acceptsPsk: values.psk || values.psk_file !== undefined,
     pskFile: values.psk_file,
     handshakeTimeoutMs: values.handshake_timeout,
   }

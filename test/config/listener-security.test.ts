@@ -61,7 +61,7 @@ describe('a TLS listener', () => {
       minVersion: 'TLSv1.3',
       maxVersion: 'TLSv1.3',
       ciphers: 'A:B',
-      takesKeys: true,
+      acceptsPsk: true,
       pskFile: 's',
       handshakeTimeoutMs: 4_000,
     })

@@ -116,7 +116,7 @@ export class RecordDamage {
     return `payload-missing: ${ids.length} payloads from ${ids[0]} on`
   }
 
-  private chooseAdjacent<Thing>(things: readonly Thing[]): readonly Thing[] {
+  private chooseAdjacent<Item>(things: readonly Item[]): readonly Item[] {
     if (things.length === 0) return []
     const { random } = this
     const count = Math.min(things.length, random.pick(damagedRuns))

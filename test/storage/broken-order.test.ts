@@ -24,7 +24,7 @@ test('a flipped bit that breaks the order of keys loses its block, and does not 
   const found = await readAll(reopened, { kind: 'queued' })
   await reopened.close()
   assert.ok(found.length < count && found.length >= count - 20, `${found.length} of ${count} are left`)
-  assert.match(stage.alarms[0]?.text ?? '', /fails its checksums.*Not readable: 1 of \d+ blocks/)
+  assert.match(stage.alarms[0]?.text ?? '', /fails its checksums.*Lost: 1 of \d+ blocks/)
 })
 
 /**

@@ -28,8 +28,8 @@ export async function readAll(store: Store, range: RecordRange): Promise<StoredR
 }
 
 /** All values of an iteration. */
-export async function gather<Thing>(things: AsyncIterable<Thing>): Promise<Thing[]> {
-  const all: Thing[] = []
+export async function gather<Item>(things: AsyncIterable<Item>): Promise<Item[]> {
+  const all: Item[] = []
   for await (const thing of things) all.push(thing)
   return all
 }

@@ -286,6 +286,6 @@ async function sequencesOf(store: Store, fromSequence: number, limit?: number): 
 }
 
 /** Sorts records independently of the store. */
-function byText<Thing>(things: readonly Thing[]): Thing[] {
+function byText<Item>(things: readonly Item[]): Item[] {
   return [...things].sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))
 }

@@ -32,7 +32,7 @@ test('a revoked client certificate is refused from then on, and a new certificat
       minVersion: 'TLSv1.3',
       maxVersion: 'TLSv1.3',
       ciphers: undefined,
-      takesKeys: false,
+      acceptsPsk: false,
       pskFile: undefined,
       handshakeTimeoutMs: 5_000,
     },

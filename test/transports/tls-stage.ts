@@ -32,7 +32,7 @@ export const plainTls: Omit<TlsSettings, 'certificate'> = {
   minVersion: 'TLSv1.2',
   maxVersion: 'TLSv1.3',
   ciphers: undefined,
-  takesKeys: false,
+  acceptsPsk: false,
   pskFile: undefined,
   handshakeTimeoutMs: 60_000,
 }
@@ -72,7 +72,7 @@ export class TlsStage {
         certificate: 'identity' in options && options.identity === undefined ? undefined : this.pair(),
         caFile: this.path('ca.pem'),
         crlFile: crl === undefined ? undefined : this.write('crl.pem', crl),
-        takesKeys: psk !== undefined,
+        acceptsPsk: psk !== undefined,
         pskFile: psk === undefined ? undefined : this.write('psk.txt', psk),
         ...settings,
       },

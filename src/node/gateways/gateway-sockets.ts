@@ -100,7 +100,7 @@ function dtlsSettingsOf(options: DtlsOptions): DtlsSettings {
       minVersion: 'TLSv1.2',
       maxVersion: 'TLSv1.2',
       ciphers: undefined,
-      takesKeys: true,
+      acceptsPsk: true,
       pskFile: options.psk_file,
       handshakeTimeoutMs: options.handshake_timeout,
     }),

@@ -38,7 +38,7 @@ export class BadRecords {
   }
 
   /** Returns the result of `read`; undefined if the entry is damaged. */
-  tryRead<Thing>(entry: LevelEntry, read: (entry: LevelEntry) => Thing): Thing | undefined {
+  tryRead<Value>(entry: LevelEntry, read: (entry: LevelEntry) => Value): Value | undefined {
     try {
       return read(entry)
     } catch (error) {

@@ -1,4 +1,5 @@
-// CRC-32C, the checksum of LevelDB's blocks. Node has only the other CRC-32. Four bytes per step, with four tables.
+// CRC-32C, the checksum of LevelDB's blocks. `zlib.crc32` of Node uses another polynomial. Each step processes four bytes, with
+// four tables.
 
 const polynomial = 0x82f6_3b78
 
@@ -19,7 +20,8 @@ export function crc32c(bytes: Uint8Array, start: number, end: number): number {
 }
 
 /**
- * The form that LevelDB stores: rotated and offset, so that a checksum over data with checksums is not a special case.
+ * Returns the masked CRC-32C, which LevelDB stores: rotated by 15 bits, plus a constant. LevelDB masks it because a CRC
+ * over data that contains CRCs detects fewer errors.
  */
 export function maskedCrc32c(bytes: Uint8Array, start: number, end: number): number {
   return masked(crc32c(bytes, start, end))

@@ -17,11 +17,11 @@ export interface IntegrityReport {
 }
 
 /**
- * Checks a database that is used by no one else, and repairs its sessions. Other damaged records remain, until a read
+ * Checks a database that nothing else uses, and repairs its sessions. Other damaged records remain, until a read
  * moves them to quarantine.
  */
 export async function checkIntegrity(database: LevelDatabase, options: LostSessionOptions): Promise<IntegrityReport> {
-  const { livesRestored, livesLost } = await recoverLostSessions(database, options, { isThorough: true })
+  const { restoredGenerations, unknownGenerations } = await recoverLostSessions(database, options, { isThorough: true })
   const losses: string[] = []
   const contents: string[] = []
   for (const kind of recordKinds) {
@@ -29,8 +29,8 @@ export async function checkIntegrity(database: LevelDatabase, options: LostSessi
     if (good > 0) contents.push(`${good} ${kind}`)
     if (bad > 0) losses.push(`${bad} ${kind}`)
   }
-  if (livesRestored > 0) losses.push(`the keys of ${livesRestored} sessions (found again)`)
-  if (livesLost > 0) losses.push(`the keys of ${livesLost} sessions`)
+  if (restoredGenerations > 0) losses.push(`the generation records of ${restoredGenerations} sessions (restored)`)
+  if (unknownGenerations > 0) losses.push(`the client IDs of ${unknownGenerations} sessions`)
   return { contents: contents.join(', '), losses }
 }
 
@@ -47,7 +47,7 @@ async function countRecords(database: LevelDatabase, kind: RecordKind): Promise<
 }
 
 /** Returns the result of `read`; undefined if the record is damaged. */
-function tryRead<Thing>(read: () => Thing): Thing | undefined {
+function tryRead<Value>(read: () => Value): Value | undefined {
   try {
     return read()
   } catch (error) {

@@ -42,20 +42,20 @@ export interface LostSessionOptions {
 
 export interface LostSessionResult {
   /** Sessions whose generation record was created again. */
-  readonly livesRestored: number
+  readonly restoredGenerations: number
   /** Sessions without either record. */
-  readonly livesLost: number
+  readonly unknownGenerations: number
 }
 
 /** Longer client IDs are shortened. */
 const maxNameBytes = 128
 /** Maximum number of sessions that an alarm names. */
 const maxNamesInAlarm = 20
-/** Records that a recreated session must not keep, because its client is told that the session is new. */
-const forgottenKinds = ['subscription', 'outgoing', 'incoming'] as const
+/** Records that are deleted for a recreated session, because CONNACK tells its client that the session is new. */
+const deletedKinds = ['subscription', 'outgoing', 'incoming'] as const
 
 /**
- * Repairs the sessions of a database that is used by no one else. `thorough`: also finds records of unknown
+ * Repairs the sessions of a database that nothing else uses. `isThorough`: also finds records of unknown
  * generations, which takes a step for each session.
  */
 export async function recoverLostSessions(
@@ -63,11 +63,11 @@ export async function recoverLostSessions(
   options: LostSessionOptions,
   { isThorough }: { readonly isThorough: boolean },
 ): Promise<LostSessionResult> {
-  const mending = new LostSessionRecovery(database, options)
+  const recovery = new LostSessionRecovery(database, options)
   try {
-    return await mending.run(isThorough)
+    return await recovery.run(isThorough)
   } finally {
-    await mending.setAside()
+    await recovery.quarantine()
   }
 }
 
@@ -75,10 +75,10 @@ class LostSessionRecovery {
   readonly #database: LevelDatabase
   readonly #options: LostSessionOptions
   readonly #badRecords: BadRecords
-  #letSetAside = (): void => {}
+  #allowQuarantine = (): void => {}
   #badCount = 0
   /** A newer version has written generation records, so the set of generations is unknown. */
-  #hasNewerLives = false
+  #hasNewerGenerations = false
   readonly #named: Generation[] = []
   /** Generations that have a record or have ended. */
   readonly #known = new Set<Generation>()
@@ -89,13 +89,13 @@ class LostSessionRecovery {
     this.#options = options
     const { directory, onAlarm, onUnreadable } = options
     // Damaged records are removed when their replacement is written.
-    const isMended = new Promise<void>((resolve) => (this.#letSetAside = resolve))
+    const isRecovered = new Promise<void>((resolve) => (this.#allowQuarantine = resolve))
     this.#badRecords = new BadRecords({
       database,
       file: `${directory}.damaged-records`,
       onAlarm,
       runExclusively: async (act) => {
-        await isMended
+        await isRecovered
         await act()
       },
       onUnreadable,
@@ -105,34 +105,37 @@ class LostSessionRecovery {
   async run(isThorough: boolean): Promise<LostSessionResult> {
     const names = new Set<string>()
     await this.#forEach('life', ([key, value]) => {
-      const generation = this.#lifeIn(key, value, names)
+      const generation = this.#generationIn(key, value, names)
       if (generation === undefined) return
       this.#named.push(generation)
       this.#known.add(generation)
     })
     await this.#forEach('tombstone', ([key]) => this.#known.add(generationOfKey(key)))
-    const livesRestored = await this.#restoreLives(names)
+    const restoredGenerations = await this.#restoreGenerations(names)
     const isDamaged = isThorough || this.#badCount > 0
     const { recoveredExpirySeconds } = this.#options
     if (recoveredExpirySeconds !== undefined) await this.#recoverSessions(isDamaged, recoveredExpirySeconds)
-    const livesLost = isDamaged && !this.#hasNewerLives ? await this.#endUnknownLives() : 0
-    return { livesRestored, livesLost }
+    const unknownGenerations = isDamaged && !this.#hasNewerGenerations ? await this.#endUnknownGenerations() : 0
+    return { restoredGenerations, unknownGenerations }
   }
 
-  async setAside(): Promise<void> {
-    this.#letSetAside()
+  async quarantine(): Promise<void> {
+    this.#allowQuarantine()
     await this.#badRecords.finish()
   }
 
-  /** Undefined if a newer version has written it. A client ID with a damaged record may get its generation again. */
-  #lifeIn(key: Buffer, value: Buffer, names: Set<string>): Generation | undefined {
+  /**
+   * Returns the generation in a record; undefined if a newer version has written it. A client ID with a damaged record
+   * may get its generation again.
+   */
+  #generationIn(key: Buffer, value: Buffer, names: Set<string>): Generation | undefined {
     const generation = ifNotTooNew(() => readGeneration(key, value))
     names.add(nameOf(key.subarray(1)))
-    if (generation === undefined) this.#hasNewerLives = true
+    if (generation === undefined) this.#hasNewerGenerations = true
     return generation
   }
 
-  async #restoreLives(names: Set<string>): Promise<number> {
+  async #restoreGenerations(names: Set<string>): Promise<number> {
     const operations = new OperationList()
     let restored = 0
     await this.#forEach('session', ([key, value]) => {
@@ -151,12 +154,15 @@ class LostSessionRecovery {
     return restored
   }
 
-  /** A client with only a stored will has neither a session record nor a queue. */
+  /**
+   * Creates sessions for queues without a session record. A client with only a stored will has neither, and gets no
+   * session.
+   */
   async #recoverSessions(isDamaged: boolean, expirySeconds: number): Promise<void> {
     const lost = this.#named.filter((generation) => !this.#withSession.has(generation)).toSorted((a, b) => a - b)
-    const withQueue = await this.#livesIn('queued', lost)
+    const withQueue = await this.#generationsWith('queued', lost)
     // Before the new records are written, so that a restart in between finds the same state.
-    if (isDamaged || withQueue.length > 0) await this.#forgetRest(lost)
+    if (isDamaged || withQueue.length > 0) await this.#deleteOtherRecords(lost)
     const recovered: string[] = []
     let messages = 0
     const clientIds = await this.#clientIdsOf(withQueue)
@@ -182,7 +188,7 @@ class LostSessionRecovery {
     return found
   }
 
-  /** Returns the number of its messages. */
+  /** Creates a session with the queue of a generation. Returns the number of its messages. */
   async #recoverSession(generation: Generation, clientId: string, expirySeconds: number): Promise<number> {
     let count = 0
     let last = 0
@@ -214,10 +220,10 @@ class LostSessionRecovery {
     return count
   }
 
-  /** Otherwise a later session of the same client would have them after a restart. */
-  async #forgetRest(lost: readonly Generation[]): Promise<void> {
-    for (const kind of forgottenKinds) {
-      for (const generation of await this.#livesIn(kind, lost)) {
+  /** Deletes the records of `deletedKinds`. Otherwise a later session of the same client would have them after a restart. */
+  async #deleteOtherRecords(lost: readonly Generation[]): Promise<void> {
+    for (const kind of deletedKinds) {
+      for (const generation of await this.#generationsWith(kind, lost)) {
         for await (const slice of this.#slices(kind, generation, true)) {
           const operations = new OperationList()
           for (const [key] of slice) operations.delete(key)
@@ -232,15 +238,16 @@ class LostSessionRecovery {
     const { directory, onAlarm } = this.#options
     const named = clientIds.slice(0, maxNamesInAlarm).map((clientId) => JSON.stringify(clientId))
     const more = clientIds.length > named.length ? ` and ${clientIds.length - named.length} more` : ''
-    const text = `The records of ${clientIds.length} sessions in ${directory} were lost. Their ${messages} queued messages were kept in new sessions without subscriptions: ${named.join(', ')}${more}. The first client that connects with the client ID gets the messages that it may read.`
+    const text = `The records of ${clientIds.length} sessions in ${directory} were lost. Their ${messages} queued messages were moved to new sessions without subscriptions: ${named.join(', ')}${more}. The first client that connects with the client ID gets the messages that it may read.`
     onAlarm({ alarm: 'sessions-recovered', text })
   }
 
   /** Exports the queues of generations without records, and ends these generations. */
-  async #endUnknownLives(): Promise<number> {
+  async #endUnknownGenerations(): Promise<number> {
     const unknown = new Set<Generation>()
     for (const kind of sessionKinds) {
-      for await (const generation of this.#eachLifeIn(kind)) if (!this.#known.has(generation)) unknown.add(generation)
+      for await (const generation of this.#eachGenerationWith(kind))
+        if (!this.#known.has(generation)) unknown.add(generation)
     }
     if (unknown.size === 0) return 0
     const file = `${this.#options.directory}.lost-messages.jsonl`
@@ -272,7 +279,7 @@ class LostSessionRecovery {
     return count
   }
 
-  /** Undefined if the shared payload is lost. */
+  /** Returns a message as JSON; undefined if its shared payload is lost. */
   async #lineOf(
     generation: Generation,
     record: Extract<StoredRecord, { kind: 'queued' }>,
@@ -304,29 +311,29 @@ class LostSessionRecovery {
   }
 
   /** Returns those of the generations, in ascending order, that have a record of this kind. */
-  async #livesIn(kind: SessionRecordKind, generations: readonly Generation[]): Promise<Generation[]> {
+  async #generationsWith(kind: SessionRecordKind, generations: readonly Generation[]): Promise<Generation[]> {
     const found: Generation[] = []
     let next: Generation | undefined = -1
     for (const generation of generations) {
-      if (next < generation) next = await this.#nextLife(kind, generation)
+      if (next < generation) next = await this.#nextGenerationWith(kind, generation)
       if (next === undefined) break
       if (next === generation) found.push(generation)
     }
     return found
   }
 
-  async *#eachLifeIn(kind: SessionRecordKind): AsyncIterable<Generation> {
+  async *#eachGenerationWith(kind: SessionRecordKind): AsyncIterable<Generation> {
     for (
-      let generation = await this.#nextLife(kind, 0);
+      let generation = await this.#nextGenerationWith(kind, 0);
       generation !== undefined;
-      generation = await this.#nextLife(kind, generation + 1)
+      generation = await this.#nextGenerationWith(kind, generation + 1)
     ) {
       yield generation
     }
   }
 
   /** Returns the lowest generation, from this one on, that has a record of this kind. */
-  async #nextLife(kind: SessionRecordKind, from: Generation): Promise<Generation | undefined> {
+  async #nextGenerationWith(kind: SessionRecordKind, from: Generation): Promise<Generation | undefined> {
     const { lt } = rangeOfKind(kind)
     const key = await this.#database.firstKey({ gte: sessionPrefix(kind, from), lt })
     return key === undefined ? undefined : generationOfKey(key)
@@ -347,15 +354,15 @@ class LostSessionRecovery {
     }
   }
 
-  #attempt<Thing>(entry: LevelEntry, read: (entry: LevelEntry) => Thing): Thing | undefined {
+  #attempt<Value>(entry: LevelEntry, read: (entry: LevelEntry) => Value): Value | undefined {
     let isGood = false
-    const thing = this.#badRecords.tryRead(entry, (good) => {
+    const value = this.#badRecords.tryRead(entry, (good) => {
       const made = read(good)
       isGood = true
       return made
     })
     if (!isGood) this.#badCount += 1
-    return thing
+    return value
   }
 }
 
@@ -369,7 +376,7 @@ function toBase64(bytes: Uint8Array): string {
 }
 
 /** A session record of a newer version exists, although this version cannot read it. */
-function ifNotTooNew<Thing>(read: () => Thing): Thing | undefined {
+function ifNotTooNew<Value>(read: () => Value): Value | undefined {
   try {
     return read()
   } catch (error) {
@@ -378,7 +385,7 @@ function ifNotTooNew<Thing>(read: () => Thing): Thing | undefined {
   }
 }
 
-function ifReadable<Thing>(read: () => Thing): Thing | undefined {
+function ifReadable<Value>(read: () => Value): Value | undefined {
   try {
     return read()
   } catch (error) {

@@ -84,11 +84,11 @@ async function findSuspectedDamage(directory: string, marker: CloseMarker): Prom
   if (files.size === 0) return undefined
   // Without this file LevelDB would create a new database and delete all other files.
   if (!files.has('CURRENT')) return 'CURRENT is missing'
-  const broken = markerMismatch(marker, files)
-  if (broken !== undefined) return broken
+  const mismatch = markerMismatch(marker, files)
+  if (mismatch !== undefined) return mismatch
   const needed = await readNeededFiles(directory)
-  const wrong = findWrongFile(files, needed)
-  if (wrong !== undefined) return wrong
+  const difference = findDifference(files, needed)
+  if (difference !== undefined) return difference
   // A table that is not in the list was being written when the process was killed: LevelDB deletes it.
   const tables = [...files].filter(([name]) => isTable(name) && needed?.tables.has(numberOfFile(name)) !== false)
   const tableBytes = tables.reduce((sum, [, bytes]) => sum + bytes, 0)
@@ -97,13 +97,13 @@ async function findSuspectedDamage(directory: string, marker: CloseMarker): Prom
     const path = join(directory, name)
     // LevelDB would read nothing from a table without its index, and report nothing.
     if (isQuick && !(await hasIndex(path))) return `the index of ${name} fails its checksum`
-    if (!isQuick && (await checkTable(path)).state !== 'sound') return `${name} fails its checksums`
+    if (!isQuick && (await checkTable(path)).state !== 'valid') return `${name} fails its checksums`
   }
   return undefined
 }
 
 /** Returns a difference from LevelDB's list of files. */
-function findWrongFile(files: ReadonlyMap<string, number>, needed: NeededFiles | undefined): string | undefined {
+function findDifference(files: ReadonlyMap<string, number>, needed: NeededFiles | undefined): string | undefined {
   if (needed === undefined) return undefined // LevelDB reports a damaged list.
   // If the log in the list does not exist, the list is old or the log is lost.
   const log = `${inSixDigits(needed.log)}.log`
@@ -132,13 +132,13 @@ function openingsOf(marker: CloseMarker): number {
  */
 async function tryOpening(options: OpenWithRepairOptions): Promise<Opened | Damage> {
   const { directory } = options
-  const safety = `${directory}.opening`
-  await rm(safety, { recursive: true, force: true })
+  const logCopies = `${directory}.opening`
+  await rm(logCopies, { recursive: true, force: true })
   const files = await databaseFiles(directory)
-  await linkFiles([...files.keys()].filter(isLog), directory, safety)
+  await linkFiles([...files.keys()].filter(isLog), directory, logCopies)
   try {
     const opened = await openAndRead(options)
-    await preserveDroppedLogs(options, safety)
+    await preserveDroppedLogs(options, logCopies)
     return opened
   } catch (error) {
     if (!isDamage(error)) throw error
@@ -146,12 +146,12 @@ async function tryOpening(options: OpenWithRepairOptions): Promise<Opened | Dama
   }
 }
 
-async function preserveDroppedLogs({ directory, onAlarm }: OpenWithRepairOptions, safety: string): Promise<void> {
+async function preserveDroppedLogs({ directory, onAlarm }: OpenWithRepairOptions, logCopies: string): Promise<void> {
   const dropped = await droppedFromLog(directory)
-  if (dropped.length === 0) return await rm(safety, { recursive: true, force: true })
-  const setAside = await unusedDamagedPath(directory)
-  await rename(safety, setAside)
-  const text = `The log of the database in ${directory} was damaged: ${dropped.join(', ')} could not be read. Its files are in ${setAside}.`
+  if (dropped.length === 0) return await rm(logCopies, { recursive: true, force: true })
+  const damagedPath = await unusedDamagedPath(directory)
+  await rename(logCopies, damagedPath)
+  const text = `The log of the database in ${directory} was damaged: ${dropped.join(', ')} could not be read. Its files are in ${damagedPath}.`
   onAlarm({ alarm: 'database-damaged', text })
 }
 
@@ -163,9 +163,9 @@ async function openDamaged(options: OpenWithRepairOptions, damage: Damage): Prom
     return await openAndRead(options)
   } catch (error) {
     if (!isDamage(error)) throw error
-    const setAside = await unusedDamagedPath(directory)
-    await rename(directory, setAside)
-    const text = `The database in ${directory} is beyond repair: ${damage.reason}; ${error.message}. It begins empty. The old files are in ${setAside}.`
+    const damagedPath = await unusedDamagedPath(directory)
+    await rename(directory, damagedPath)
+    const text = `The database in ${directory} cannot be repaired: ${damage.reason}; ${error.message}. The broker starts with an empty database. The old files are in ${damagedPath}.`
     onAlarm({ alarm: 'database-damaged', text })
     await mkdir(directory, { recursive: true, mode: 0o700 })
     return await openAndRead(options)

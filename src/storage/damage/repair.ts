@@ -22,7 +22,7 @@ import {
 } from '../database/database-files.ts'
 import { checkIntegrity } from './integrity-check.ts'
 import { readNeededFiles } from './manifest.ts'
-import { invalidateBlocks, judgeTable, type TableCheckResult } from './table-check.ts'
+import { invalidateBlocks, checkTableContent, type TableCheckResult } from './table-check.ts'
 import { recoverTable } from './table-recovery.ts'
 
 export interface RepairOptions {
@@ -46,10 +46,10 @@ export async function repairDatabase(options: RepairOptions): Promise<void> {
   const logs = await recoverLogs(directory, scratch, losses)
   const contents = tables + logs === 0 ? undefined : await rebuildDatabase(scratch, options, losses)
   await rename(scratch, repairedPath(directory))
-  const setAside = await replaceDatabase(directory)
-  const kept = contents === undefined || contents === '' ? 'nothing' : contents
-  const lost = losses.length === 0 ? '' : ` Not readable: ${losses.join(', ')}.`
-  const text = `The database in ${directory} was damaged: ${options.reason}. Kept: ${kept}.${lost} The damaged files are in ${setAside}.`
+  const damagedPath = await replaceDatabase(directory)
+  const recovered = contents === undefined || contents === '' ? 'nothing' : contents
+  const lost = losses.length === 0 ? '' : ` Lost: ${losses.join(', ')}.`
+  const text = `The database in ${directory} was damaged: ${options.reason}. Recovered: ${recovered}.${lost} The damaged files are in ${damagedPath}: delete them when they are no longer needed.`
   options.onAlarm({ alarm: 'database-damaged', text })
 }
 
@@ -66,14 +66,14 @@ function repairedPath(directory: string): string {
 }
 
 async function replaceDatabase(directory: string): Promise<string> {
-  const setAside = await unusedDamagedPath(directory)
+  const damagedPath = await unusedDamagedPath(directory)
   try {
-    await rename(directory, setAside)
+    await rename(directory, damagedPath)
   } catch (error) {
     if (!isMissing(error)) throw error // It was moved before the interruption.
   }
   await rename(repairedPath(directory), directory)
-  return setAside
+  return damagedPath
 }
 
 /** Links the valid tables and copies the others without their damaged blocks. Returns the number of tables. */
@@ -86,7 +86,7 @@ async function recoverTables(source: string, target: string, losses: string[]): 
       continue
     }
     count += 1
-    if (result.state === 'sound') {
+    if (result.state === 'valid') {
       await linkFiles([name], source, target)
     } else {
       losses.push(`${result.badBlocks.length} of ${result.blockCount} blocks of ${name}`)
@@ -112,7 +112,7 @@ async function tablesOf(directory: string): Promise<string[]> {
   return isComplete ? tables.filter((name) => needed.tables.has(numberOfFile(name))) : tables
 }
 
-/** Writes what is readable of a table without its index. Returns false if nothing is. */
+/** Recovers the readable blocks of a table with a damaged index. Returns false if no block is readable. */
 async function recoverInto(target: string, source: string, name: string, losses: string[]): Promise<boolean> {
   const table = await contentOf(join(source, name))
   const recovered = table && recoverTable(table)
@@ -127,7 +127,7 @@ async function recoverInto(target: string, source: string, name: string, losses:
   return true
 }
 
-/** Undefined if the file cannot be read. */
+/** Returns the bytes of a file; undefined if it cannot be read. */
 async function contentOf(path: string): Promise<Buffer | undefined> {
   try {
     return await readFile(path)
@@ -140,7 +140,7 @@ async function contentOf(path: string): Promise<Buffer | undefined> {
 /** Returns the result of the check; a table that cannot be read is unusable. */
 async function checkTableFile(path: string): Promise<TableCheckResult> {
   const table = await contentOf(path)
-  return table === undefined ? { state: 'unusable' } : judgeTable(table)
+  return table === undefined ? { state: 'unusable' } : checkTableContent(table)
 }
 
 /**
@@ -181,7 +181,7 @@ async function rebuildDatabase(scratch: string, options: RepairOptions, losses: 
   try {
     // The repair puts every table on the level of the newest; only a compaction orders old and new records.
     await database.compact()
-    // Parts that are unreadable even now are omitted; they are complete in the damaged files.
+    // Parts that are still unreadable are omitted. The damaged files, which are kept, still contain their bytes.
     const report = await checkIntegrity(database, { ...options, onUnreadable: () => {} })
     losses.push(...report.losses)
     return report.contents

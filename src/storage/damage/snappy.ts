@@ -1,21 +1,23 @@
-// Decompresses Snappy, which LevelDB may use for the blocks of a table. Only what reading a block needs.
+// Decompresses Snappy, which LevelDB may use for the blocks of a table. Only the raw format is implemented, without frames.
 //
 //   length varint | elements: tag's low bits 00 literal, 01 10 11 copy of earlier output
 
-/** Returns the bytes; undefined if they are not valid Snappy. Never more than `limitBytes`. */
-export function decompressSnappy(bytes: Uint8Array, limitBytes: number): Buffer | undefined {
-  const found = unsnapFrom(bytes, 0, limitBytes)
-  return found?.end === bytes.length ? found.output : undefined
+/** Returns the decompressed bytes; undefined if `bytes` is not valid Snappy or has more than `maxBytes`. */
+export function decompressSnappy(bytes: Uint8Array, maxBytes: number): Buffer | undefined {
+  const decompressed = decompressSnappyAt(bytes, 0, maxBytes)
+  return decompressed?.end === bytes.length ? decompressed.output : undefined
 }
 
-/** Does the same for compressed bytes at `start` whose length is not known; `end` is where they end. */
-export function unsnapFrom(
+/**
+ * Decompresses bytes from `start` on whose compressed length is not known. `end`: position after the compressed bytes.
+ */
+export function decompressSnappyAt(
   bytes: Uint8Array,
   start: number,
-  limitBytes: number,
+  maxBytes: number,
 ): { readonly output: Buffer; readonly end: number } | undefined {
   const header = varintAt(bytes, start)
-  if (header === undefined || header.value > limitBytes) return undefined
+  if (header === undefined || header.value > maxBytes) return undefined
   const output = Buffer.alloc(header.value)
   let at = header.next
   let length = 0
@@ -39,7 +41,10 @@ export function unsnapFrom(
   return length === output.length ? { output, end: at } : undefined
 }
 
-/** Reads a varint of LevelDB and Snappy, and the position after it; undefined if it does not end or exceeds 32 bits. */
+/**
+ * Returns the varint at `start`, as LevelDB and Snappy write it, and the position after it. Undefined if it has more
+ * than five bytes or the data ends before it. Values have up to 35 bits.
+ */
 export function varintAt(bytes: Uint8Array, start: number): { value: number; next: number } | undefined {
   let value = 0
   for (let index = 0; index < 5; index++) {

@@ -13,14 +13,14 @@ import { decompressSnappy, varintAt } from './snappy.ts'
 const footerBytes = 48
 const magic = Buffer.from('57fb808b247547db', 'hex')
 const trailerBytes = 5
-/** Indexes of Godwit's tables are much smaller. */
-const indexLimitBytes = 64 * 1_024 * 1_024
+/** Maximum size of an index. Indexes of Godwit's tables are much smaller. */
+const maxIndexBytes = 64 * 1_024 * 1_024
 /** A compression type that LevelDB does not know: it skips the block. */
 const unknownCompression = 0xff
 
 /** Result of a check: valid, damaged blocks, or a damaged index. */
 export type TableCheckResult =
-  | { readonly state: 'sound' }
+  | { readonly state: 'valid' }
   | { readonly state: 'partly-damaged'; readonly badBlocks: readonly BlockHandle[]; readonly blockCount: number }
   | { readonly state: 'unusable' }
 
@@ -31,7 +31,7 @@ interface BlockHandle {
 
 /** Reads a table file and checks every block. Rejects with the file system's error if it cannot be read. */
 export async function checkTable(path: string): Promise<TableCheckResult> {
-  return judgeTable(await readFile(path))
+  return checkTableContent(await readFile(path))
 }
 
 /** Returns whether footer and index of a table file are valid. Reads only these. */
@@ -65,8 +65,8 @@ export function invalidateBlocks(table: Buffer, badBlocks: readonly BlockHandle[
   }
 }
 
-/** Does the same for a table in memory. */
-export function judgeTable(table: Buffer): TableCheckResult {
+/** Checks every block of a table in memory. */
+export function checkTableContent(table: Buffer): TableCheckResult {
   const unusable: TableCheckResult = { state: 'unusable' }
   const footerAt = table.length - footerBytes
   if (footerAt < 0) return unusable
@@ -79,7 +79,7 @@ export function judgeTable(table: Buffer): TableCheckResult {
   const filters = blocksIn(table, metaIndex)
   const badBlocks = blocks.filter((block) => !isIntactBlock(table, block))
   if (filters === undefined || !filters.every((block) => isIntactBlock(table, block))) badBlocks.push(metaIndex)
-  return badBlocks.length === 0 ? { state: 'sound' } : { state: 'partly-damaged', badBlocks, blockCount: blocks.length }
+  return badBlocks.length === 0 ? { state: 'valid' } : { state: 'partly-damaged', badBlocks, blockCount: blocks.length }
 }
 
 /** Returns the blocks that an index block names; undefined if it is damaged. */
@@ -87,7 +87,7 @@ function blocksIn(table: Buffer, index: BlockHandle): BlockHandle[] | undefined 
   if (!isIntactBlock(table, index)) return undefined
   const end = index.offset + index.bytes
   const content = table.subarray(index.offset, end)
-  const entries = table[end] === 0 ? content : decompressSnappy(content, indexLimitBytes)
+  const entries = table[end] === 0 ? content : decompressSnappy(content, maxIndexBytes)
   return entries === undefined ? undefined : handlesIn(entries)
 }
 

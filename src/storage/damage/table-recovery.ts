@@ -11,7 +11,7 @@
 import { DamagedRecord } from '../encoding/byte-reader.ts'
 import { verifyChecksum } from '../encoding/record-values.ts'
 import { endOfChecked, maskedCrc32c } from './crc32c.ts'
-import { unsnapFrom, varintAt } from './snappy.ts'
+import { decompressSnappyAt, varintAt } from './snappy.ts'
 
 const footerBytes = 48
 const magic = Buffer.from('57fb808b247547db', 'hex')
@@ -20,7 +20,7 @@ const trailerBytes = 5
 const tagBytes = 8
 const compression = { none: 0, snappy: 1 } as const
 /** Snappy produces at most 64 bytes from three. */
-const largestExpansion = Math.ceil(64 / 3)
+const maxExpansion = Math.ceil(64 / 3)
 
 export interface RecoveredTable {
   /** The content of a table file that LevelDB can read. */
@@ -62,10 +62,11 @@ function dataBlockAt(table: Buffer, offset: number, previous: Buffer | undefined
     const lastKey = lastKeyIn(table.subarray(offset, plainEnd), previous)
     return lastKey && { offset, bytes: plainEnd - offset, lastKey }
   }
-  const unsnapped = unsnapFrom(table, offset, (table.length - offset) * largestExpansion)
-  if (unsnapped === undefined || !hasValidTrailer(table, offset, unsnapped.end, compression.snappy)) return undefined
-  const lastKey = lastKeyIn(unsnapped.output, previous)
-  return lastKey && { offset, bytes: unsnapped.end - offset, lastKey }
+  const decompressed = decompressSnappyAt(table, offset, (table.length - offset) * maxExpansion)
+  if (decompressed === undefined || !hasValidTrailer(table, offset, decompressed.end, compression.snappy))
+    return undefined
+  const lastKey = lastKeyIn(decompressed.output, previous)
+  return lastKey && { offset, bytes: decompressed.end - offset, lastKey }
 }
 
 /** Returns whether the block ends with a valid trailer: the compression (one byte) and the checksum. */

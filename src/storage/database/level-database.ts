@@ -80,15 +80,15 @@ export class LevelDatabase {
     await batch.write({ sync: isSynced })
   }
 
-  async get(key: Buffer, moment?: Snapshot): Promise<Buffer | undefined> {
-    return await this.#level.get(key, { snapshot: moment })
+  async get(key: Buffer, snapshot?: Snapshot): Promise<Buffer | undefined> {
+    return await this.#level.get(key, { snapshot })
   }
 
-  async getMany(keys: Buffer[], moment?: Snapshot): Promise<(Buffer | undefined)[]> {
-    return await this.#level.getMany(keys, { snapshot: moment })
+  async getMany(keys: Buffer[], snapshot?: Snapshot): Promise<(Buffer | undefined)[]> {
+    return await this.#level.getMany(keys, { snapshot })
   }
 
-  moment(): Snapshot {
+  takeSnapshot(): Snapshot {
     return this.#level.snapshot()
   }
 

@@ -101,7 +101,7 @@ async function countReferences(database: LevelDatabase): Promise<ReferenceCounts
 }
 
 /** Unreadable records are reported and moved to quarantine when they are restored; here they count for nothing. */
-function ifReadable<Thing>(read: () => Thing): Thing | undefined {
+function ifReadable<Value>(read: () => Value): Value | undefined {
   try {
     return read()
   } catch (error) {

@@ -23,7 +23,7 @@ import { ReferenceCounts } from '../payloads/reference-counts.ts'
 import type { Generation } from '../encoding/record-keys.ts'
 import type { PayloadReferences, QueueEntry, QueueRange, RecordRange, StorageAlarm } from '../store.ts'
 
-export interface LevelReadingOptions {
+export interface SnapshotReaderOptions {
   readonly database: LevelDatabase
   readonly badRecords: BadRecords
   readonly onAlarm: (alarm: StorageAlarm) => void
@@ -48,7 +48,7 @@ const groupBytes = 1_024 * 1_024
 type SessionRange = Extract<RecordRange, { clientId: string }>
 
 /** A snapshot of the database, taken in the constructor. It must be closed. */
-export class LevelReading {
+export class SnapshotReader {
   readonly #database: LevelDatabase
   readonly #snapshot: Snapshot
   readonly #badRecords: BadRecords
@@ -58,9 +58,9 @@ export class LevelReading {
   readonly #payloads: PayloadCache
   readonly #clientIds: SharedClientIds
 
-  constructor(options: LevelReadingOptions) {
+  constructor(options: SnapshotReaderOptions) {
     this.#database = options.database
-    this.#snapshot = options.database.moment()
+    this.#snapshot = options.database.takeSnapshot()
     this.#badRecords = options.badRecords
     this.#onAlarm = options.onAlarm
     this.#partition = options.partition ?? { own: 0, count: 1 }
@@ -78,10 +78,10 @@ export class LevelReading {
 
   /** Returns every queued record without its message, in slices. */
   async *queueEntries(): AsyncIterable<QueueEntry[]> {
-    const readClientIds = await this.#readClientIds()
+    const clientIds = await this.#readClientIds()
     for await (const slice of this.#slices({ ...rangeOfKind('queued'), keysOnly: true })) {
       yield this.#readValid(slice, ([key]) => {
-        const clientId = readClientIds.get(generationOfKey(key))
+        const clientId = clientIds.get(generationOfKey(key))
         return clientId === undefined ? undefined : { clientId, sequence: sequenceOfKey(key) }
       })
     }
@@ -89,7 +89,8 @@ export class LevelReading {
 
   /** Returns the number of queued records for each payload, in slices. */
   async *payloadReferences(): AsyncIterable<PayloadReferences[]> {
-    // These are not counted, and their IDs must not be used again.
+    // References to payloads that belong to no shard are not counted. One reference to the highest of their IDs is
+    // reported, so that no shard uses these IDs again.
     if (this.#sharedPayloadsUpTo > 0) yield [[this.#sharedPayloadsUpTo, 1]]
     // Without payloads the queues need not be read.
     if ((await this.#database.lastKey(rangeOfKind('payload'), this.#snapshot)) === undefined) return
@@ -103,11 +104,11 @@ export class LevelReading {
   }
 
   async #countReferences(): Promise<ReferenceCounts> {
-    const readClientIds = await this.#readClientIds()
+    const clientIds = await this.#readClientIds()
     const counts = new ReferenceCounts()
     for await (const slice of this.#slices(rangeOfKind('queued'))) {
       const ids = this.#readValid(slice, ([key, value]) =>
-        readClientIds.has(generationOfKey(key)) ? readPayloadId(key, value) : undefined,
+        clientIds.has(generationOfKey(key)) ? readPayloadId(key, value) : undefined,
       )
       for (const id of ids) counts.add(id)
     }
@@ -119,18 +120,18 @@ export class LevelReading {
   }
 
   async *#readAll(kind: RecordKind): AsyncIterable<StoredRecord[]> {
-    const readClientIds = isSessionKind(kind) ? await this.#readClientIds() : undefined
+    const clientIds = isSessionKind(kind) ? await this.#readClientIds() : undefined
     for await (const slice of this.#slices(rangeOfKind(kind))) {
       yield this.#readValid(slice, ([key, value]) => {
         if (kind === 'retained' && !this.#ownsTopic(key)) return undefined
         // A record of an ended generation is invisible and waits for its deletion.
-        const clientId = readClientIds === undefined ? '' : readClientIds.get(generationOfKey(key))
+        const clientId = clientIds === undefined ? '' : clientIds.get(generationOfKey(key))
         return clientId === undefined ? undefined : readRecord(key, value, clientId)
       })
     }
   }
 
-  /** Read as a range of one key, so that damage is reported as elsewhere. */
+  /** Reads a range of one key instead of the key, so that damage is reported as for other ranges. */
   async *#retainedOf(topic: string): AsyncIterable<StoredRecord[]> {
     const key = retainedKey(topic)
     for await (const slice of this.#slices({ gte: key, lt: Buffer.concat([key, Buffer.alloc(1)]), limit: 1 }))
@@ -226,15 +227,15 @@ export class LevelReading {
 
   async #collectClientIds(): Promise<ReadonlyMap<Generation, string>> {
     const { own, count } = this.#partition
-    const readClientIds = new Map<Generation, string>()
+    const clientIds = new Map<Generation, string>()
     for await (const slice of this.#slices(rangeOfKind('life'))) {
       const generations = this.#readValid(slice, ([key, value]) => {
         const clientId = key.toString('utf8', 1)
         return shardOf(clientId, count) === own ? ([readGeneration(key, value), clientId] as const) : undefined
       })
-      for (const [generation, clientId] of generations) readClientIds.set(generation, clientId)
+      for (const [generation, clientId] of generations) clientIds.set(generation, clientId)
     }
-    return readClientIds
+    return clientIds
   }
 
   #slices(range: Omit<Parameters<LevelDatabase['slices']>[0], 'snapshot'>): AsyncIterable<LevelEntry[]> {
@@ -243,13 +244,13 @@ export class LevelReading {
   }
 
   /** Returns the results of `read`, without entries that it skips or that are damaged. */
-  #readValid<Thing>(entries: readonly LevelEntry[], read: (entry: LevelEntry) => Thing | undefined): Thing[] {
-    const readValid: Thing[] = []
+  #readValid<Value>(entries: readonly LevelEntry[], read: (entry: LevelEntry) => Value | undefined): Value[] {
+    const values: Value[] = []
     for (const entry of entries) {
-      const thing = this.#badRecords.tryRead(entry, read)
-      if (thing !== undefined) readValid.push(thing)
+      const value = this.#badRecords.tryRead(entry, read)
+      if (value !== undefined) values.push(value)
     }
-    return readValid
+    return values
   }
 }
 

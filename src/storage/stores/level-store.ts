@@ -12,7 +12,7 @@ import { probeDisk } from '../database/database-files.ts'
 import { markClosed, requireFullCheck } from '../damage/clean-close-marker.ts'
 import { type OpenedDatabase, openWithRepair } from '../damage/open-with-repair.ts'
 import { isDamage, LevelDatabase } from '../database/level-database.ts'
-import { LevelReading, type SharedClientIds } from './level-reading.ts'
+import { SnapshotReader, type SharedClientIds } from './level-reading.ts'
 import { OperationList } from '../database/operation-list.ts'
 import { type PayloadReleases, PayloadGc } from '../payloads/payload-gc.ts'
 import { generationKey, shardNumbers } from '../encoding/record-keys.ts'
@@ -342,24 +342,24 @@ class LevelStore implements Store {
     const operations = this.#operations
     operations.clear()
     const ended: Generation[] = []
-    const lastLife = generations.last
+    const lastGeneration = generations.last
     for (const change of changes) {
       if (change === undefined || isSharedPayload(change, sharedPayloadsUpTo)) continue
       const generation = encodeChange(operations, change, generations)
       if (generation !== undefined) ended.push(generation)
     }
-    if (generations.last !== lastLife) encodeLastGeneration(operations, this.#shard, generations.last)
+    if (generations.last !== lastGeneration) encodeLastGeneration(operations, this.#shard, generations.last)
     batchSequence.encodeNext(operations)
     return ended
   }
 
   /** The snapshot is taken in this call, even if the iteration starts later. */
-  #readSnapshot<Slice>(read: (reading: LevelReading) => AsyncIterable<Slice>): AsyncIterable<Slice> {
+  #readSnapshot<Slice>(read: (reader: SnapshotReader) => AsyncIterable<Slice>): AsyncIterable<Slice> {
     const opening = this.#open()
     const { database, badRecords, sharedPayloadsUpTo, payloads } = opening
     const { onAlarm, partition } = this.#options
     const clientIds = this.#clientIds
-    const reading = new LevelReading({
+    const reader = new SnapshotReader({
       database,
       badRecords,
       onAlarm,
@@ -368,7 +368,7 @@ class LevelStore implements Store {
       payloads,
       clientIds,
     })
-    return closeAfter(reading, read(reading), (error) =>
+    return closeAfter(reader, read(reader), (error) =>
       this.#opening === opening
         ? toStorageFailure(`Reading from the database in ${this.#options.directory} failed`, error)
         : new ReadingInterrupted('the database was opened again during a reading', { cause: error }),
@@ -456,7 +456,7 @@ async function loadGenerations(
 }
 
 async function* closeAfter<Slice>(
-  reading: LevelReading,
+  reader: SnapshotReader,
   slices: AsyncIterable<Slice>,
   failureFor: (error: Error) => unknown,
 ): AsyncIterable<Slice> {
@@ -466,7 +466,7 @@ async function* closeAfter<Slice>(
     if (!isDatabaseError(error)) throw error
     throw failureFor(error)
   } finally {
-    await reading.close()
+    await reader.close()
   }
 }
 

@@ -170,14 +170,13 @@ class MemoryStore implements Store {
   }
 }
 
-/** Splits into slices. */
-async function* splitIntoSlices<Thing>(
-  things: readonly Thing[],
+async function* splitIntoSlices<Item>(
+  items: readonly Item[],
   { first, max }: GrowingSlices = defaultSlices,
-): AsyncIterable<readonly Thing[]> {
+): AsyncIterable<readonly Item[]> {
   let start = 0
-  for (let size = first; start < things.length; size = Math.min(size * 2, max)) {
-    yield things.slice(start, start + size)
+  for (let size = first; start < items.length; size = Math.min(size * 2, max)) {
+    yield items.slice(start, start + size)
     start += size
   }
 }

@@ -4,18 +4,18 @@
 //   CertificateList { { version?, algorithm, issuer, thisUpdate, nextUpdate?, [ { serial, date, extensions? } ]?, [0]? }, algorithm, signature }
 //   Certificate     { { [0] version?, serial, algorithm, issuer, validity, subject, ... }, algorithm, signature }
 //
-// DER is parsed here, and only these structures: libraries for DER (asn1js and those based on it) fail at about ten thousand parts,
-// which the list of a fleet has, and block the thread many times longer for smaller lists.
+// DER is parsed here, and only these structures: libraries for DER (asn1js and those based on it) fail at about ten thousand DER elements,
+// which the list of an authority with many devices has, and block the thread many times longer for smaller lists.
 //
 // A list applies if its authority has signed it. Certificates of an authority without a list, or with an expired one, are rejected:
-// otherwise a list that is not renewed would accept revoked certificates.
+// otherwise the broker would accept certificates that were revoked after the list expired.
 
 import { type KeyObject, verify, X509Certificate } from 'node:crypto'
 import {
   contentOf,
   derTags as tags,
   contentBytes,
-  MalformedDer as Malformed,
+  MalformedDer,
   type Part,
   partsOf,
   sequenceIn,
@@ -26,6 +26,9 @@ export interface RevocationLists {
   /** Returns why a client with these certificates (DER, its own first) is rejected; undefined if it is accepted. */
   refusalOf(certificates: readonly Uint8Array[], nowMs: number): string | undefined
 }
+
+/** The list is valid DER, but cannot be used. The message is the end of a sentence. */
+class UnusableList extends Error {}
 
 interface List {
   /** The name of the authority, as in its certificates. */
@@ -57,20 +60,22 @@ export function readRevocationLists(
   pem: string,
   authorities: string,
 ): { readonly lists: RevocationLists } | { readonly problem: string } {
-  const believed = blocksOf(authorities, 'CERTIFICATE').map((block) => new X509Certificate(block))
+  const authorityCertificates = blocksOf(authorities, 'CERTIFICATE').map((block) => new X509Certificate(block))
   const lists = new Map<string, List>()
   for (const [index, block] of blocksOf(pem, 'X509 CRL').entries()) {
     try {
-      const list = readList(derOf(block), believed)
+      const list = readList(derOf(block), authorityCertificates)
       // A file to which new lists are appended contains older ones as well, in any order.
       if (list.beginsAtMs >= (lists.get(list.issuer)?.beginsAtMs ?? -Infinity)) lists.set(list.issuer, list)
     } catch (error) {
-      if (!(error instanceof Malformed)) throw error
+      if (!(error instanceof MalformedDer || error instanceof UnusableList)) throw error
       return { problem: `list ${index + 1}: ${error.message}` }
     }
   }
-  const anchors = new Set(believed.filter(isSelfIssued).map((certificate) => namesOf(certificate.raw).subject))
-  const others = believed.map(({ raw }) => raw)
+  const anchors = new Set(
+    authorityCertificates.filter(isSelfIssued).map((certificate) => namesOf(certificate.raw).subject),
+  )
+  const others = authorityCertificates.map(({ raw }) => raw)
   return { lists: { refusalOf: (chain, nowMs) => refusalOf([...chain, ...others], { lists, anchors, nowMs }) } }
 }
 
@@ -82,31 +87,34 @@ function refusalOf(
   const { lists, anchors, nowMs } = known
   try {
     const all = certificates.map(namesOf)
-    let looked = all.slice(0, 1)
+    let currentCertificates = all.slice(0, 1)
     for (let step = 0; step < maxChain; step += 1) {
-      const issuers = new Set(looked.map(({ issuer }) => issuer))
-      for (const { issuer, serial } of looked) {
+      const issuers = new Set(currentCertificates.map(({ issuer }) => issuer))
+      for (const { issuer, serial } of currentCertificates) {
         const list = lists.get(issuer)
         if (list === undefined) return 'there is no list of revoked certificates of its authority'
-        if (list.endsAtMs <= nowMs) return 'the list of revoked certificates of its authority has run out'
+        if (list.endsAtMs <= nowMs)
+          return 'the list of revoked certificates of its authority has expired: install the current list'
         if (list.serials.has(serial)) return 'its certificate has been revoked'
       }
       if ([...issuers].every((issuer) => anchors.has(issuer))) return undefined
-      looked = all.filter(({ subject }) => issuers.has(subject) && !anchors.has(subject))
+      currentCertificates = all.filter(({ subject }) => issuers.has(subject) && !anchors.has(subject))
     }
   } catch (error) {
-    if (!(error instanceof Malformed)) throw error
+    if (!(error instanceof MalformedDer)) throw error
   }
-  return 'its certificates cannot be followed to their authority'
+  return 'its certificate chain does not end at a self-signed certificate of cacertfile'
 }
 
-function readList(der: Buffer, believed: readonly X509Certificate[]): List {
+function readList(der: Buffer, authorityCertificates: readonly X509Certificate[]): List {
   const [signed, algorithm, signature] = partsOf(sequenceIn(der))
   const fields = partsOf(contentOf(signed, tags.sequence))
   if (fields[0]?.tag === tags.integer) fields.shift()
   const [, name, begin, end, ...following] = fields
   const issuer = wholeOf(name, tags.sequence).toString('hex')
-  const keys = believed.filter(({ raw }) => namesOf(raw).subject === issuer).map(({ publicKey }) => publicKey)
+  const keys = authorityCertificates
+    .filter(({ raw }) => namesOf(raw).subject === issuer)
+    .map(({ publicKey }) => publicKey)
   verifySignature(wholeOf(signed, tags.sequence), { algorithm, signature, keys })
   const [beginsAtMs, endsAtMs] = [timeOf(begin), timeOf(end)]
   const entries = following[0]?.tag === tags.sequence ? partsOf(contentBytes(following[0])) : []
@@ -124,14 +132,17 @@ function verifySignature(
     readonly keys: readonly KeyObject[]
   },
 ): void {
-  if (by.keys.length === 0) throw new Malformed('it is of an authority that is not in cacertfile')
+  if (by.keys.length === 0) throw new UnusableList('it is of an authority that is not in cacertfile')
   const [identifier] = partsOf(contentOf(by.algorithm, tags.sequence))
   const name = contentOf(identifier, tags.identifier).toString('hex')
-  if (!hashes.has(name)) throw new Malformed('it is signed in a way that is not known here')
+  if (!hashes.has(name))
+    throw new UnusableList(
+      'its signature algorithm is not supported: use RSA or ECDSA with SHA-256, SHA-384 or SHA-512, or Ed25519',
+    )
   // The first byte of a bit string is the number of unused bits in the last byte: 0 for a signature.
   const signature = contentOf(by.signature, tags.bits).subarray(1)
   const isSigned = by.keys.some((key) => verify(hashes.get(name), signed, key, signature))
-  if (!isSigned) throw new Malformed('it is not signed by its authority')
+  if (!isSigned) throw new UnusableList('it is not signed by its authority')
 }
 
 function serialOf(entry: Part): string {
@@ -144,7 +155,7 @@ function serialOf(entry: Part): string {
 function rejectCriticalExtensions(extensions: Buffer): void {
   for (const extension of partsOf(extensions)) {
     const [, critical] = partsOf(contentOf(extension, tags.sequence))
-    if (critical?.tag === tags.boolean) throw new Malformed('it has an extension that is not known here')
+    if (critical?.tag === tags.boolean) throw new UnusableList('it has a critical extension, which is not supported')
   }
 }
 
@@ -175,7 +186,7 @@ function timeOf(part: Part | undefined): number {
   const full = part?.tag === tags.utcTime ? `${text < '5' ? '20' : '19'}${text}` : text
   const found =
     part?.tag === tags.utcTime || part?.tag === tags.time ? /^(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)Z$/.exec(full) : null
-  if (found === null) throw new Malformed('it has no valid start or end time')
+  if (found === null) throw new UnusableList('it has no valid start or end time')
   const [year, month, ...others] = found.slice(1).map(Number)
   return Date.UTC(year, month - 1, ...others)
 }

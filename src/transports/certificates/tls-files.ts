@@ -142,11 +142,11 @@ function load(settings: TlsSettings, ticketKeysFor: (trust: string) => Buffer, r
 const noKeys: PreSharedKeys = new Map()
 
 function commonOptions(settings: TlsSettings): SecureContextOptions {
-  const { minVersion, maxVersion, takesKeys, certificate } = settings
+  const { minVersion, maxVersion, acceptsPsk, certificate } = settings
   // A ticket does not contain the identity of the key, so clients with keys make a full handshake each time, which is
   // cheap.
-  const secureOptions = constants.SSL_OP_NO_RENEGOTIATION | (takesKeys ? constants.SSL_OP_NO_TICKET : 0)
-  const ciphers = settings.ciphers ?? (takesKeys ? ciphersWithKeys(certificate !== undefined) : undefined)
+  const secureOptions = constants.SSL_OP_NO_RENEGOTIATION | (acceptsPsk ? constants.SSL_OP_NO_TICKET : 0)
+  const ciphers = settings.ciphers ?? (acceptsPsk ? ciphersWithKeys(certificate !== undefined) : undefined)
   return {
     minVersion,
     maxVersion,

@@ -32,7 +32,7 @@ export interface TlsSettings {
   /** OpenSSL names of TLS 1.2 ciphers and TLS 1.3 suites, separated by colons; undefined: Node's default. */
   readonly ciphers: string | undefined
   /** Clients may use pre-shared keys, with or without a key file. */
-  readonly takesKeys: boolean
+  readonly acceptsPsk: boolean
   /** Each line has an identity and its key: `identity:hex`. */
   readonly pskFile: string | undefined
   /** Maximum duration of a handshake. */

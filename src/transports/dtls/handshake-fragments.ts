@@ -5,12 +5,13 @@
 import { HandshakeFailure } from './alerts.ts'
 
 export const handshakeHeaderBytes = 12
-/** The longest message is a certificate chain. */
+/** Maximum length of a message. The longest message is a certificate chain. */
 const maxMessageBytes = 16_384
-/** Messages that may arrive before the expected one. */
+/** Maximum number of message sequence numbers, from the expected one on, whose fragments are stored. */
 const maxAhead = 8
-/** Bytes of all incomplete or early messages. */
+/** Maximum total length of all incomplete or early messages. */
 const maxBufferedBytes = 32_768
+/** Maximum number of fragments of a record, and of separate ranges of a message that were received. */
 const maxFragments = 128
 
 export interface HandshakeFragment {
@@ -66,7 +67,7 @@ export function writeFragment({ type, length, messageSequence, offset, body }: H
   return Buffer.concat([header, body])
 }
 
-interface Partial {
+interface IncompleteMessage {
   readonly type: number
   readonly bytes: Buffer
   /** Sorted and separate: [from, to). */
@@ -75,7 +76,7 @@ interface Partial {
 
 /** Reassembles messages and returns them in order. */
 export class HandshakeReassembly {
-  readonly #partials = new Map<number, Partial>()
+  readonly #incomplete = new Map<number, IncompleteMessage>()
   #next: number
   #bufferedBytes = 0
 
@@ -83,43 +84,43 @@ export class HandshakeReassembly {
     this.#next = firstSequence
   }
 
-  /** Returns false if its message was returned already. */
+  /** Adds a fragment. Returns false if `take` has already returned the message of this fragment. */
   add(fragment: HandshakeFragment): boolean {
     const { messageSequence, type, length, offset, body } = fragment
     if (messageSequence < this.#next) return false
     if (length > maxMessageBytes) throw new HandshakeFailure('illegalParameter', 'a handshake message is too long')
     if (messageSequence >= this.#next + maxAhead) return true
-    let partial = this.#partials.get(messageSequence)
-    if (partial === undefined) {
+    let message = this.#incomplete.get(messageSequence)
+    if (message === undefined) {
       if (this.#bufferedBytes + length > maxBufferedBytes) return true
       this.#bufferedBytes += length
-      partial = { type, bytes: Buffer.alloc(length), ranges: [] }
-      this.#partials.set(messageSequence, partial)
+      message = { type, bytes: Buffer.alloc(length), ranges: [] }
+      this.#incomplete.set(messageSequence, message)
     }
-    if (partial.type !== type || partial.bytes.length !== length)
-      throw new HandshakeFailure('illegalParameter', 'fragments of a handshake message do not fit together')
-    if (partial.ranges.length >= maxFragments) return true
-    body.copy(partial.bytes, offset)
-    partial.ranges = withRange(partial.ranges, offset, offset + body.length)
+    if (message.type !== type || message.bytes.length !== length)
+      throw new HandshakeFailure('illegalParameter', 'fragments of a handshake message have different types or lengths')
+    if (message.ranges.length >= maxFragments) return true
+    body.copy(message.bytes, offset)
+    message.ranges = withRange(message.ranges, offset, offset + body.length)
     return true
   }
 
   /** Returns the next message if it is complete. */
   take(): HandshakeMessage | undefined {
-    const partial = this.#partials.get(this.#next)
-    if (partial === undefined || !isWhole(partial)) return undefined
-    this.#partials.delete(this.#next)
-    this.#bufferedBytes -= partial.bytes.length
-    return { type: partial.type, messageSequence: this.#next++, body: partial.bytes }
+    const message = this.#incomplete.get(this.#next)
+    if (message === undefined || !isWhole(message)) return undefined
+    this.#incomplete.delete(this.#next)
+    this.#bufferedBytes -= message.bytes.length
+    return { type: message.type, messageSequence: this.#next++, body: message.bytes }
   }
 }
 
-function isWhole({ ranges, bytes }: Partial): boolean {
+function isWhole({ ranges, bytes }: IncompleteMessage): boolean {
   const [first] = ranges
   return first !== undefined && first[0] === 0 && first[1] === bytes.length
 }
 
-function withRange(ranges: Partial['ranges'], from: number, to: number): Partial['ranges'] {
+function withRange(ranges: IncompleteMessage['ranges'], from: number, to: number): IncompleteMessage['ranges'] {
   const before = ranges.filter(([, end]) => end < from)
   const after = ranges.filter(([start]) => start > to)
   const joined = ranges.filter(([start, end]) => end >= from && start <= to)

@@ -14,14 +14,18 @@ export interface OpenedRecord {
 }
 
 export class RecordLayer {
-  readonly #sent: [number, number]
+  /** Next sequence number of each epoch. */
+  readonly #nextSequences: [number, number]
   readonly #windows = [new ReplayWindow(), new ReplayWindow()] as const
   #read: RecordProtection | undefined
   #write: RecordProtection | undefined
 
-  /** `firstSequence` of epoch 0: that of the record to which it responds [RFC6347-4.2.1]. */
+  /**
+   * `firstSequence`: of epoch 0. The server's first record has the sequence number of the client's record to which it
+   * responds [RFC6347-4.2.1].
+   */
   constructor(firstSequence: number) {
-    this.#sent = [firstSequence, 0]
+    this.#nextSequences = [firstSequence, 0]
   }
 
   protect(protections: { readonly read: RecordProtection; readonly write: RecordProtection }): void {
@@ -38,7 +42,7 @@ export class RecordLayer {
   }
 
   seal(type: number, epoch: Epoch, plaintext: Buffer): Buffer {
-    const sequence = this.#sent[epoch]++
+    const sequence = this.#nextSequences[epoch]++
     const fields = { type, version: dtls12, epoch, sequence }
     if (epoch === 0) return writeRecord(fields, plaintext)
     if (this.#write === undefined) throw new TypeError('there are no keys for epoch 1 yet')

@@ -218,11 +218,11 @@ export class ServerHandshake {
   #handleCertificate(message: HandshakeMessage): void {
     const { clients } = this.#options.credentials
     if (this.#expected !== 'certificate' || clients === undefined) throw unexpected()
-    const shown = parseCertificate(message.body)
-    if (shown.length === 0 && clients.isRequired)
-      throw new HandshakeFailure('handshakeFailure', 'it has shown no certificate')
-    if (shown.length > 0) {
-      const certificate = clients.trust.verify(shown, this.#options.nowMs())
+    const chain = parseCertificate(message.body)
+    if (chain.length === 0 && clients.isRequired)
+      throw new HandshakeFailure('handshakeFailure', 'it has sent no certificate, which fail_if_no_peer_cert requires')
+    if (chain.length > 0) {
+      const certificate = clients.trust.verify(chain, this.#options.nowMs())
       this.#shown.credentials = { certificate: toPeerCertificate(certificate), pskIdentity: undefined }
       this.#shown.certificateEndsAtMs = certificate.validToDate.getTime()
       this.#clientKey = certificate.publicKey

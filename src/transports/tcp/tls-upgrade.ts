@@ -34,11 +34,17 @@ export interface TlsUpgradeOptions {
   readonly name: string
   /** The same on all shards, so that a client can resume its session on any of them. 32 random bytes. */
   readonly ticketSecret: Uint8Array
-  /** Returns a stored key, which replaces one of the file; called if the listener accepts keys. */
+  /**
+   * Returns the stored pre-shared key of an identity, which has priority over the key file. Called if the listener
+   * accepts pre-shared keys.
+   */
   findStoredKey?(identity: string): Uint8Array | undefined
   /** Maximum handshakes in progress; further ones wait in the queue. */
   readonly maxHandshakes?: number
-  /** Changed files are not in use; undefined: they are again. The previous ones stay in use. */
+  /**
+   * Called when changed files cannot be used: the previous ones stay in use. `undefined`: the current files are in use
+   * again.
+   */
   onProblem(problem: TlsProblem | undefined): void
   /** A connection was refused; `why` is for the log. */
   onRefused(client: ClientAddress, why: string): void
@@ -52,8 +58,9 @@ interface Handshake {
   readonly raw: AcceptedSocket
   readonly client: ClientAddress
   readonly onSecure: OnSecure
-  key: string
-  /** Number of sweeps since its arrival; counted again from the start of the handshake. */
+  /** Addresses and ports of both ends; empty until the handshake starts. */
+  addresses: string
+  /** Number of sweeps since the connection was accepted; counted again from the start of the handshake. */
   sweeps: number
 }
 
@@ -66,7 +73,10 @@ const sweepsPerTypical = 3
 const averageWeight = 1 / 16
 /** A client that sent its first message may wait in the queue this many times as long as a handshake may take. */
 const queueTimeoutFactor = 4
-/** Node's own timeout restarts with each byte; this file counts from the arrival. Node's must only not be shorter. */
+/**
+ * Node's own timeout restarts with each byte; this file counts from the accepted connection. So Node's timeout is longer than any
+ * configured one.
+ */
 const nodeTimeoutMs = 3_600_000
 const fileCheckMs = 5_000
 
@@ -79,7 +89,7 @@ export class TlsUpgrade {
   readonly #inProgress: Map<string, Handshake>
   readonly #queue: Set<Handshake>
   /**
-   * The identity that a client uses: a key was found for it, and the handshake verifies the client's knowledge of it.
+   * The identity that a client uses. A key was found for it; the handshake verifies that the client knows the key.
    */
   readonly #identities: WeakMap<TLSSocket, string>
   readonly #filesTimer: NodeJS.Timeout
@@ -88,8 +98,8 @@ export class TlsUpgrade {
    * Maximum sweeps of a handshake while others wait; the whole timeout until the duration of successful ones is known.
    */
   #maxSweeps: number
-  /** Number of closed handshakes since the last success. */
-  #cutOffCount = 0
+  /** Number of handshakes in progress that were refused because they took too long, since the last success. */
+  #timedOutCount = 0
   #material: TlsMaterial
   /** Identifies the files of the material. */
   #stamp: string
@@ -123,7 +133,7 @@ export class TlsUpgrade {
    * Starts the handshake or adds it to the queue. `onSecure` is called when it is complete and the client is trusted.
    */
   startHandshake(raw: AcceptedSocket, client: ClientAddress, onSecure: OnSecure): void {
-    const handshake = { raw, client, onSecure, key: '', sweeps: 0 }
+    const handshake = { raw, client, onSecure, addresses: '', sweeps: 0 }
     this.#sweepTimer ??= setInterval(() => this.#sweepLater(), sweepMs).unref()
     if (!this.#isFull) return this.#beginHandshake(handshake)
     // The socket has no listener, so nothing is read beyond its own buffer.
@@ -174,19 +184,19 @@ export class TlsUpgrade {
     return {
       ...this.#material.options,
       requestCert: settings.verifyPeer,
-      // With a key no certificate is needed, so trust is decided below.
+      // A client with a pre-shared key needs no certificate, so `#reasonToRefuse` decides about trust.
       rejectUnauthorized: false,
       handshakeTimeout: nodeTimeoutMs,
       ...(settings.byServerName.length === 0
         ? {}
         : { SNICallback: (name, done) => done(null, contextFor(this.#material.byServerName, name)) }),
-      ...(settings.takesKeys ? { pskCallback: (socket, identity) => this.#keyOf(socket, identity) } : {}),
+      ...(settings.acceptsPsk ? { pskCallback: (socket, identity) => this.#pskOf(socket, identity) } : {}),
     }
   }
 
-  #keyOf(socket: TLSSocket, identity: string): Uint8Array | null {
+  #pskOf(socket: TLSSocket, identity: string): Uint8Array | null {
     const key = this.#options.findStoredKey?.(identity) ?? this.#material.keys.get(identity)
-    // Without a key OpenSSL would report an unknown identity. With a random key the error is that of a wrong key.
+    // For null OpenSSL reports an unknown identity. With a random key the error is that of a wrong key.
     if (key === undefined) return mayBeTicket(socket, identity) ? null : randomBytes(unknownKeyBytes)
     this.#identities.set(socket, identity)
     return key
@@ -197,15 +207,15 @@ export class TlsUpgrade {
     // The client disconnected while it waited, so its addresses are unknown.
     if (raw.remotePort === undefined) return void raw.destroy()
     handshake.sweeps = 0
-    handshake.key = endsOf(raw)
-    this.#inProgress.set(handshake.key, handshake)
+    handshake.addresses = addressesOf(raw)
+    this.#inProgress.set(handshake.addresses, handshake)
     raw.callbacks = new HandshakeCallbacks(() => this.#endHandshake(handshake))
     this.#server.emit('connection', raw)
   }
 
   /** The handshake has ended, successfully or not. */
   #endHandshake(handshake: Handshake): void {
-    if (!this.#inProgress.delete(handshake.key)) return
+    if (!this.#inProgress.delete(handshake.addresses)) return
     for (const next of this.#queue) {
       if (this.#isFull) break
       this.#queue.delete(next)
@@ -217,11 +227,11 @@ export class TlsUpgrade {
   }
 
   #handleSecure(socket: TLSSocket): void {
-    const handshake = this.#inProgress.get(endsOf(socket))
+    const handshake = this.#inProgress.get(addressesOf(socket))
     // The client disconnected; its state was removed with the socket.
     if (handshake === undefined) return void socket.destroy()
     handshake.raw.callbacks = undefined
-    this.#cutOffCount = 0
+    this.#timedOutCount = 0
     this.#maxSweeps += (Math.max(minSweeps, handshake.sweeps * sweepsPerTypical) - this.#maxSweeps) * averageWeight
     this.#endHandshake(handshake)
     const pskIdentity = hasProvenKey(socket) ? this.#identities.get(socket) : undefined
@@ -241,11 +251,13 @@ export class TlsUpgrade {
       if (socket.authorized) return undefined
       return `its certificate is not valid: ${certificateErrorText(String(socket.authorizationError))}`
     }
-    return failIfNoPeerCertificate && pskIdentity === undefined ? 'it has shown no certificate' : undefined
+    return failIfNoPeerCertificate && pskIdentity === undefined
+      ? 'it has sent no certificate, which fail_if_no_peer_cert requires'
+      : undefined
   }
 
   #handleFailure(error: Error, socket: TLSSocket): void {
-    const handshake = this.#inProgress.get(endsOf(socket))
+    const handshake = this.#inProgress.get(addressesOf(socket))
     socket.destroy()
     if (handshake !== undefined) this.#refuse(handshake, handshakeErrorText(error))
   }
@@ -256,32 +268,36 @@ export class TlsUpgrade {
     this.#options.onRefused(handshake.client, why)
   }
 
-  /** Data that arrived while the loop was busy is read before a handshake counts as late. */
+  /** Sweeps after the data that arrived while the event loop was busy has been read. */
   #sweepLater(): void {
     setImmediate(() => this.#sweep())
   }
 
   #sweep(): void {
-    const allowed = maxSweepsOf(this.#options.settings)
-    const allowedUnderWay = this.#queue.size > 0 ? Math.min(allowed, this.#maxSweeps) : allowed
+    const maxSweeps = maxSweepsOf(this.#options.settings)
+    const maxSweepsInProgress = this.#queue.size > 0 ? Math.min(maxSweeps, this.#maxSweeps) : maxSweeps
     // Handshakes that start in this sweep are not checked.
     const inProgress = [...this.#inProgress.values()]
     for (const waiting of this.#queue) {
-      const hasSpoken = waiting.raw.readableLength > 0
-      this.#setDeadline(waiting, hasSpoken ? allowed * queueTimeoutFactor : allowed)
+      const hasSentData = waiting.raw.readableLength > 0
+      this.#countSweep(waiting, hasSentData ? maxSweeps * queueTimeoutFactor : maxSweeps)
     }
-    for (const handshake of inProgress) this.#setDeadline(handshake, allowedUnderWay)
-    if (this.#cutOffCount < this.#maxHandshakes) return
-    // All were closed and none succeeded: these may be all clients, not slow ones.
-    this.#cutOffCount = 0
-    this.#maxSweeps = Math.min(allowed, this.#maxSweeps * 2)
+    for (const handshake of inProgress) this.#countSweep(handshake, maxSweepsInProgress)
+    if (this.#timedOutCount < this.#maxHandshakes) return
+    // As many handshakes as may be in progress took too long, and none succeeded. The limit may be too short for every
+    // client, so it is doubled.
+    this.#timedOutCount = 0
+    this.#maxSweeps = Math.min(maxSweeps, this.#maxSweeps * 2)
   }
 
-  /** Adds one sweep, because the first one comes at any time after the start and does not count. */
-  #setDeadline(handshake: Handshake, sweeps: number): void {
+  /**
+   * Counts one sweep, and refuses the handshake if it has taken more than `maxSweeps`. The first sweep comes less than
+   * `sweepMs` after the start, so it is not counted against the limit.
+   */
+  #countSweep(handshake: Handshake, maxSweeps: number): void {
     handshake.sweeps += 1
-    if (handshake.sweeps <= sweeps) return
-    if (this.#inProgress.has(handshake.key)) this.#cutOffCount += 1
+    if (handshake.sweeps <= maxSweeps) return
+    if (this.#inProgress.has(handshake.addresses)) this.#timedOutCount += 1
     this.#refuse(handshake, 'its handshake took too long')
   }
 }
@@ -306,18 +322,19 @@ function maxSweepsOf({ handshakeTimeoutMs }: TlsSettings): number {
 const unknownKeyBytes = 16
 
 /**
- * With TLS 1.3 a ticket replaces an identity. It is random bytes up to the first zero, and must not be taken for an
- * identity: a client with an old ticket makes a full handshake.
+ * Minimum length of an identity in characters. In TLS 1.3, OpenSSL passes a ticket as if it were an identity: random
+ * bytes up to the first zero byte. A ticket must not be used as an identity: a client with an old ticket makes a full
+ * handshake.
  */
-const shortestIdentity = 3
+const minIdentityLength = 3
 
 function mayBeTicket(socket: TLSSocket, text: string): boolean {
   if (socket.getProtocol() !== 'TLSv1.3') return false
-  return text.length < shortestIdentity || /[\p{Cc}\uFFFD]/u.test(text)
+  return text.length < minIdentityLength || /[\p{Cc}\uFFFD]/u.test(text)
 }
 
 /** `socket` has the same addresses before and after TLS. */
-function endsOf(socket: Socket): string {
+function addressesOf(socket: Socket): string {
   return `${socket.remoteAddress} ${socket.remotePort} ${socket.localAddress} ${socket.localPort}`
 }
 

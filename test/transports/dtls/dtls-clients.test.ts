@@ -124,7 +124,7 @@ test('[F7] client certificates: a missing required one and one of an unknown aut
   await strange.until(/unknown ca/)
   assert.deepEqual(server.opened, [])
   assert.deepEqual(server.refused, [
-    'it has shown no certificate',
+    'it has sent no certificate, which fail_if_no_peer_cert requires',
     'its certificate is of an authority that is not in cacertfile',
   ])
 })

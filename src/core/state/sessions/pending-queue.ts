@@ -5,23 +5,23 @@
 
 const cutAt = 256
 
-export class PendingQueue<Thing extends object> {
-  #items: (Thing | undefined)[] = []
+export class PendingQueue<Item extends object> {
+  #items: (Item | undefined)[] = []
   #head = 0
 
   get length(): number {
     return this.#items.length - this.#head
   }
 
-  push(thing: Thing): void {
-    this.#items.push(thing)
+  push(item: Item): void {
+    this.#items.push(item)
   }
 
-  peek(): Thing | undefined {
+  peek(): Item | undefined {
     return this.#items[this.#head]
   }
 
-  shift(): Thing | undefined {
+  shift(): Item | undefined {
     if (this.length === 0) return undefined
     const first = this.#items[this.#head]
     this.#items[this.#head++] = undefined
@@ -33,12 +33,12 @@ export class PendingQueue<Thing extends object> {
   }
 
   /** Returns all items in order. */
-  all(): Thing[] {
-    return this.#items.slice(this.#head).filter((thing) => thing !== undefined)
+  all(): Item[] {
+    return this.#items.slice(this.#head).filter((item) => item !== undefined)
   }
 
   /** Returns all items in order and empties the queue. */
-  takeAll(): Thing[] {
+  takeAll(): Item[] {
     const all = this.all()
     this.#items = []
     this.#head = 0
