@@ -36,7 +36,7 @@ export interface StoredMessage {
   /** The message was received again after its shard failed: subscribers may have received it before. */
   isRepeat: boolean
   publishedAtMs: number
-  /** Undefined: never. */
+  /** Undefined: the message does not expire. */
   expiresAtMs: number | undefined
 }
 
@@ -122,14 +122,14 @@ export interface OutgoingRecord {
 /** A sequence that no queued record has: the first one is 1. */
 export const abandonedSequence = 0
 
-/** Stands in place of a shared filter for all other subscribers of a shard. */
-export const forSubscribers = ''
+/** Value of `ShardAssignment.filter` for the subscribers of a shard that have no shared subscription. */
+export const otherSubscribers = ''
 
 /** The shard to which a message was assigned, for one of its shared subscriptions or for its other subscribers. */
 export interface ShardAssignment {
-  /** `$share/group/filter`, or `forSubscribers`. */
+  /** `$share/group/filter`, or `otherSubscribers`. */
   filter: string
-  /** Number of the shard; the own number if a member on this shard got the message. */
+  /** Number of the shard; the number of this shard if one of its members received the message. */
   to: number
 }
 
@@ -154,7 +154,7 @@ export interface ForwardedRecord {
   readonly kind: 'forwarded'
   /** Number of the shard that stores this record. */
   shard: number
-  /** Name of the publisher's session on its shard; for a message without a session, a name of this message alone. */
+  /** Name of the publisher's session on its shard; for a message without a session, a name that only this message has. */
   publisher: string
   packetId: PacketId
   /** See `IncomingRecord`. */
@@ -232,7 +232,7 @@ export type RecordKey =
 
 /**
  * A change of the store. `put` inserts or replaces a record, `delete` deletes one, `delete-session` deletes a session with all its
- * records. `rename-session` gives the session of `clientId` and all its records to client ID `to`, which has no session before.
+ * records. `rename-session` gives the session of `clientId` and all its records to client ID `to`, which must have no session.
  */
 export type StoredChange =
   | { readonly change: 'put'; readonly record: StoredRecord }

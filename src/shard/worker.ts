@@ -274,7 +274,7 @@ function obey(
     shard.eventLog.autoSubscriber?.change(settings.autoSubscriptions)
     listenerLimits.connections.limit = settings.maxConnections
     listenerLimits.rate.change(settings.maxConnectionRate)
-    log.changeThreshold(message.settings.logLevel)
+    log.changeLevel(message.settings.logLevel)
     post({ kind: 'changed', change: message.change })
   } else if (message.kind === 'access') {
     shard.applyAccess(message.records)

@@ -1,6 +1,6 @@
-// The log of a thread that writes no files: it sends its lines to the main thread. The number of waiting lines is limited, so a
-// blocked terminal costs lines and not memory. The lines of one event per second are limited, so many clients cannot fill the
-// disk.
+// The log of a thread that writes no files: it sends its lines to the main thread. The number of waiting lines is limited: if the
+// main thread is blocked, for example by a terminal, lines are dropped and memory does not grow. The lines of one event per second
+// are limited, so many clients cannot fill the disk.
 //
 //   shard: posted 7,400 ----> message port ----> main thread: taken 7,390   (a shared cell)
 
@@ -11,14 +11,14 @@ import { shortFields } from './short-fields.ts'
 /** Maximum lines of one shard that wait for the main thread; further ones are dropped and counted. */
 export const maxWaitingLogLines = 4_096
 
-/** Maximum lines of one event per second; further ones are dropped and counted, and their number is one later line. */
+/** Maximum lines of one event per second; further ones are dropped and counted, and a later line reports how many. */
 export const maxLinesPerEventAndSecond = 1_000
 const secondMs = 1_000
 
 interface EventSecond {
   endsAtMs: number
   lines: number
-  leftOut: number
+  droppedLines: number
 }
 
 export type PostLine = (level: LogLevel, event: string, fields: LogFields | undefined) => void
@@ -33,7 +33,7 @@ export class ForwardingLog implements Log {
   #posted: number
 
   /**
-   * `counters` is the row of the thread that logs; the main thread counts there what it has taken. `nowMs` is a clock
+   * `counters` is the row of the thread that logs; the main thread counts there the lines that it has taken. `nowMs` is a clock
    * that does not jump.
    */
   constructor(threshold: LogLevel, counters: Counters, post: PostLine, nowMs: () => number = monotonicMs) {
@@ -46,8 +46,8 @@ export class ForwardingLog implements Log {
     this.#posted = counters.get(counterCells.logLinesTaken)
   }
 
-  /** Changes the level from which events are logged. */
-  changeThreshold(threshold: LogLevel): void {
+  /** Sets the lowest level that is logged. */
+  changeLevel(threshold: LogLevel): void {
     this.#threshold = threshold
   }
 
@@ -72,11 +72,11 @@ export class ForwardingLog implements Log {
     const second = this.#secondOf(event, level)
     second.lines += 1
     if (second.lines > maxLinesPerEventAndSecond) {
-      second.leftOut += 1
+      second.droppedLines += 1
       this.#counters.add(counterCells.logLinesDropped, 1)
       return
     }
-    this.#hand(level, event, fields)
+    this.#postLine(level, event, fields)
   }
 
   /** Returns the current second of an event. When one ends, the number of its dropped lines is logged. */
@@ -84,21 +84,22 @@ export class ForwardingLog implements Log {
     const nowMs = this.#nowMs()
     let second = this.#seconds.get(event)
     if (second !== undefined && nowMs < second.endsAtMs) return second
-    if (second !== undefined && second.leftOut > 0) {
-      this.#hand(level, 'log lines dropped', { of: event, lines: second.leftOut })
+    if (second !== undefined && second.droppedLines > 0) {
+      this.#postLine(level, 'log lines dropped', { of: event, lines: second.droppedLines })
     }
-    second = { endsAtMs: nowMs + secondMs, lines: 0, leftOut: 0 }
+    second = { endsAtMs: nowMs + secondMs, lines: 0, droppedLines: 0 }
     this.#seconds.set(event, second)
     return second
   }
 
-  #hand(level: LogLevel, event: string, fields: LogFields | undefined): void {
+  #postLine(level: LogLevel, event: string, fields: LogFields | undefined): void {
     if (this.#posted - this.#counters.get(counterCells.logLinesTaken) >= maxWaitingLogLines) {
       this.#counters.add(counterCells.logLinesDropped, 1)
       return
     }
     this.#posted += 1
-    // Cut here: with client IDs of 60 KB the copies for the main thread took 100 MB there.
+    // Long values are cut before they are posted: 4,096 waiting lines with client IDs of 60 KB would take up to 250 MB
+    // of the main thread's memory.
     this.#post(level, event, fields === undefined ? undefined : shortFields(fields))
   }
 }

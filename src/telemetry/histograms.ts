@@ -10,7 +10,10 @@ export const bucketEndsSeconds = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ] as const
 
-/** The measured quantities, in the order of the cells. */
+/**
+ * The measured durations, in the order of the cells. `commit`: from the start of a write to its sync. `turn`: one turn.
+ * `held`: from the first change of a batch to its commit (metric `svc_acknowledgement_held_seconds`).
+ */
 export const histogramNames = ['commit', 'turn', 'held'] as const
 export type HistogramName = (typeof histogramNames)[number]
 

@@ -5,7 +5,7 @@ import type { Log, LogFields, LogLevel } from './log.ts'
 import { shortFields } from './short-fields.ts'
 
 export interface LineLog extends Log {
-  /** Writes a line with the level of the caller: for lines of shards, which the main thread writes. */
+  /** Writes a line. The main thread calls it for the lines of shards, which have their own level. */
   write(level: LogLevel, event: string, fields: LogFields | undefined): void
   /** Sets the lowest level that is written. */
   changeLevel(level: LogLevel): void
@@ -40,7 +40,7 @@ export function createJsonLog(level: LogLevel, writeLine: (line: string) => void
 
 /**
  * Characters that JSON does not escape although they control a terminal or change the reading direction: DEL, the C1 controls, the
- * Unicode line ends and the bidirectional marks. Also those that start a command in double quotes, if a shell runs a log file as a
+ * Unicode line ends and the bidirectional marks. The pattern also has the characters that start a command in double quotes, if a shell runs a log file as a
  * script: a backtick, `$(`, `${` and `$[`. In JSON all of them occur only in strings, where the escape has the same meaning.
  */
 const unsafeCharacters = /[`\u007f-\u009f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]|\$(?=[({[])/g

@@ -33,7 +33,7 @@ export interface Console {
 export interface Logger extends LineLog {
   /**
    * Writes later lines to `targets`. Resolves when all earlier lines were passed to the operating system. Rejects with the error of
-   * the system if the file cannot be opened: then the targets are unchanged.
+   * the operating system if the file cannot be opened: then the targets are unchanged.
    */
   changeTargets(targets: LogTargets): Promise<void>
   /** Resolves when all lines were passed to the operating system. Later lines go to the console only. */
@@ -43,7 +43,7 @@ export interface Logger extends LineLog {
 /** While the file cannot be written, it is opened again at this interval. */
 const reopenAfterMs = 30_000
 
-/** Creates the logger. Rejects with the error of the system if the log file cannot be opened. */
+/** Creates the logger. Rejects with the error of the operating system if the log file cannot be opened. */
 export async function createLogger(options: LoggerOptions, console: Console = process.stderr): Promise<Logger> {
   let open = await openTargets(options, console)
   const log = createJsonLog(options.level, (line) => {

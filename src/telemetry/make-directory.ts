@@ -8,7 +8,7 @@ import { dirname } from 'node:path'
 /** Only the owner can read what the broker writes. */
 const ownerOnly = 0o700
 
-/** Does nothing if the directory exists. Rejects with the error of the system. */
+/** Does nothing if the directory exists. Rejects with the error of the operating system. */
 export async function makeDirectory(path: string, mode = ownerOnly): Promise<void> {
   if (await isDirectory(path)) return
   const parent = dirname(path)

@@ -1,4 +1,4 @@
-// A file of lines that exceeds its limit by one line at most. The only code that uses rotating-file-stream.
+// A file of lines that exceeds its limit by one line at most. Only this file imports rotating-file-stream.
 //
 //   godwit.log  ->  godwit.log.1  ->  godwit.log.2  -> ... -> godwit.log.<count>  ->  deleted
 
@@ -29,7 +29,7 @@ const maxWaitingBytes = 4 * 1_024 * 1_024
 /** Lines contain client IDs and addresses: only the owner can read them. */
 const fileMode = 0o600
 
-/** Opens the file, and creates its directory if it is missing. Rejects with the error of the system if that fails. */
+/** Opens the file, and creates its directory if it is missing. Rejects with the error of the operating system if that fails. */
 export async function openRotatingFile(options: RotatingFileOptions): Promise<RotatingFile> {
   const { directory, file, rotationSizeBytes, rotationCount } = options
   await makeDirectory(directory)

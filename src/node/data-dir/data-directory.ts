@@ -55,7 +55,7 @@ export async function prepareDataDirectory(path: string): Promise<PreparedDirect
 }
 
 /**
- * Rejects with the error of the system if this process could not create the directory or write there. Leaves nothing
+ * Rejects with the error of the operating system if this process could not create the directory or write there. Leaves nothing
  * behind: a start by another account must not find directories that are not its own.
  */
 export async function tryDirectory(path: string): Promise<void> {

@@ -40,9 +40,9 @@ export interface PropertyRule {
   readonly holders: readonly PropertyHolder[]
   /** The property may occur several times: the field is an array, in order. */
   readonly repeats: boolean
-  /** Numbers outside of `smallest` and `largest` are rejected with `reason`. */
-  readonly smallest: number
-  readonly largest: number
+  /** Numbers outside of `min` and `max` are rejected with `reason`. */
+  readonly min: number
+  readonly max: number
   readonly reason: ReasonName
 }
 
@@ -58,8 +58,8 @@ const rule = (
   shape,
   holders,
   repeats: false,
-  smallest: 0,
-  largest: Infinity,
+  min: 0,
+  max: Infinity,
   reason: 'protocolError',
   ...more,
 })
@@ -73,13 +73,13 @@ const everywhere = [
 ] as const
 
 export const propertyRules: readonly PropertyRule[] = [
-  rule(0x01, 'payloadFormatIndicator', 'byte', messages, { largest: 1 }),
+  rule(0x01, 'payloadFormatIndicator', 'byte', messages, { max: 1 }),
   rule(0x02, 'messageExpiryIntervalSeconds', 'uint32', messages),
   rule(0x03, 'contentType', 'text', messages),
   rule(0x08, 'responseTopic', 'topic', messages),
   rule(0x09, 'correlationData', 'binary', messages),
-  rule(0x0b, 'subscriptionIdentifier', 'variable-integer', ['subscribe'], { smallest: 1 }),
-  rule(0x0b, 'subscriptionIdentifiers', 'variable-integer', ['publish'], { smallest: 1, repeats: true }),
+  rule(0x0b, 'subscriptionIdentifier', 'variable-integer', ['subscribe'], { min: 1 }),
+  rule(0x0b, 'subscriptionIdentifiers', 'variable-integer', ['publish'], { min: 1, repeats: true }),
   rule(0x11, 'sessionExpiryIntervalSeconds', 'uint32', ['connect', 'connack', 'disconnect']),
   rule(0x12, 'assignedClientIdentifier', 'text', ['connack']),
   rule(0x13, 'serverKeepAliveSeconds', 'uint16', ['connack']),
@@ -91,13 +91,13 @@ export const propertyRules: readonly PropertyRule[] = [
   rule(0x1a, 'responseInformation', 'text', ['connack']),
   rule(0x1c, 'serverReference', 'text', ['connack', 'disconnect']),
   rule(0x1f, 'reasonString', 'text', [...acknowledgements, 'connack', 'disconnect', 'auth']),
-  rule(0x21, 'receiveMaximum', 'uint16', ['connect', 'connack'], { smallest: 1 }),
+  rule(0x21, 'receiveMaximum', 'uint16', ['connect', 'connack'], { min: 1 }),
   rule(0x22, 'topicAliasMaximum', 'uint16', ['connect', 'connack']),
-  rule(0x23, 'topicAlias', 'uint16', ['publish'], { smallest: 1, reason: 'topicAliasInvalid' }),
-  rule(0x24, 'maximumQoS', 'byte', ['connack'], { largest: 1 }),
+  rule(0x23, 'topicAlias', 'uint16', ['publish'], { min: 1, reason: 'topicAliasInvalid' }),
+  rule(0x24, 'maximumQoS', 'byte', ['connack'], { max: 1 }),
   rule(0x25, 'retainAvailable', 'flag', ['connack']),
   rule(0x26, 'userProperties', 'text-pair', everywhere, { repeats: true }),
-  rule(0x27, 'maximumPacketSizeBytes', 'uint32', ['connect', 'connack'], { smallest: 1 }),
+  rule(0x27, 'maximumPacketSizeBytes', 'uint32', ['connect', 'connack'], { min: 1 }),
   rule(0x28, 'wildcardSubscriptionAvailable', 'flag', ['connack']),
   rule(0x29, 'subscriptionIdentifiersAvailable', 'flag', ['connack']),
   rule(0x2a, 'sharedSubscriptionAvailable', 'flag', ['connack']),

@@ -37,9 +37,11 @@ export interface PropertiesOf {
 type Properties = Record<string, PropertyValue | PropertyValue[] | undefined>
 
 /**
- * Reads a property section, which starts with its length. Returns `undefined` if it is empty. Throws `packetTooLarge` if it has
- * more than `maxBytes`; `malformedPacket` for an identifier that `holder` must not have; `protocolError` for one that occurs
- * twice or has a value out of its range.
+ * Reads a property section, which starts with its length. Returns `undefined` if it is empty. Throws:
+ * - `packetTooLarge` if it has more than `maxBytes`;
+ * - `malformedPacket` if it is longer than the packet or has an identifier that `holder` must not have;
+ * - `protocolError` if a property occurs twice, or a flag or topic is invalid;
+ * - `PropertyRule.reason` if a number is out of its range.
  */
 export function readProperties<Holder extends PropertyHolder>(
   reader: ByteReader,
@@ -69,7 +71,7 @@ function readProperty(reader: ByteReader, holder: PropertyHolder, properties: Pr
   const earlier = properties[rule.name]
   if (earlier === undefined) properties[rule.name] = rule.repeats ? [value] : value
   else if (rule.repeats) (earlier as PropertyValue[]).push(value)
-  else throw new ProtocolError('protocolError', `${rule.name} stands twice`)
+  else throw new ProtocolError('protocolError', `${rule.name} occurs twice`)
 }
 
 function readValue(reader: ByteReader, rule: PropertyRule): PropertyValue {
@@ -99,7 +101,7 @@ function readValue(reader: ByteReader, rule: PropertyRule): PropertyValue {
 }
 
 function withinRange(value: number, rule: PropertyRule): number {
-  if (value < rule.smallest || value > rule.largest) {
+  if (value < rule.min || value > rule.max) {
     throw new ProtocolError(rule.reason, `${rule.name} is out of its range`)
   }
   return value

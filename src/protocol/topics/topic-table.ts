@@ -7,8 +7,8 @@
 //   old   [half of the capacity]  <- the former young one; forgotten when the young one is full
 //
 // The table is bounded, in topics and in the bytes of their names. A forgotten topic that is still referred to stays valid; the next message to it
-// makes a new object. Probes are bounded too: topics with equal hashes, also on purpose, replace each other and cost as much as
-// unknown topics.
+// makes a new object. Probes are bounded too: topics with equal hashes, including those that an attacker
+// chose, replace each other and cost as much as unknown topics.
 
 import { ProtocolError } from '../reasons/protocol-error.ts'
 import { copyBytes } from '../bytes/copy-bytes.ts'
@@ -22,7 +22,7 @@ export interface TopicRoute {
 
 export class Topic {
   readonly name: TopicName
-  /** The name in UTF-8, without its length. A copy: it does not keep a chunk in memory. */
+  /** The name in UTF-8, without its length. A copy, so that the received chunk can be freed. */
   readonly bytes: Buffer
   readonly levels: number
   /** The name begins with `$delayed/`. Stored, so that it is not computed for each message. */
@@ -194,13 +194,13 @@ export function checkTopicName(text: string): TopicName {
   throw new ProtocolError('malformedPacket', `the topic name ${text === '' ? 'is empty' : 'has wildcards'}`)
 }
 
-/** Throws `topicNameInvalid` for a valid name that is longer than the limit. */
+/** Throws `topicNameInvalid` for a valid name that has more bytes than the limit. */
 export function checkTopicBytes(bytes: number, maxTopicBytes: number): void {
   if (bytes <= maxTopicBytes) return
   throw new ProtocolError('topicNameInvalid', `the topic name has more than ${maxTopicBytes} bytes`)
 }
 
-/** Throws `topicNameInvalid` for a valid name that is larger than the limit. */
+/** Throws `topicNameInvalid` for a valid name that has more levels than the limit. */
 export function checkTopicLevels(levels: number, maxTopicLevels: number): void {
   if (levels <= maxTopicLevels) return
   throw new ProtocolError('topicNameInvalid', `the topic name has more than ${maxTopicLevels} levels`)

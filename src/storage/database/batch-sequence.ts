@@ -80,7 +80,7 @@ export class BatchSequence {
     return this.#last
   }
 
-  /** Appends the number of the batch that is being written. It counts after `settle` was called. */
+  /** Appends the number of the batch that is being written. It counts after `confirm` was called. */
   encodeNext(operations: OperationList): void {
     this.#encode(operations, this.#last + 1)
   }

@@ -7,7 +7,7 @@
 //                                         subscribers     shards 1, 2
 
 import type { TopicFilter } from '../../../protocol/index.ts'
-import { type ShardAssignment, forSubscribers } from '../../../records/index.ts'
+import { type ShardAssignment, otherSubscribers } from '../../../records/index.ts'
 import type { PeerNumber } from '../../model/peer-messages.ts'
 import type { CommitBarrier } from '../../model/commit-barrier.ts'
 
@@ -32,7 +32,7 @@ export class SharedAssignments {
   static restored(records: readonly ShardAssignment[]): SharedAssignments {
     const restored = new SharedAssignments()
     for (const { filter, to } of records) {
-      if (filter === forSubscribers) restored.toSubscribersOf.push(to)
+      if (filter === otherSubscribers) restored.toSubscribersOf.push(to)
       else restored.note(filter as TopicFilter, { to, barrier: undefined })
     }
     return restored
@@ -58,6 +58,6 @@ export class SharedAssignments {
 
   toRecords(): ShardAssignment[] {
     const shared = [...this.entries()].map(([filter, { to }]) => ({ filter: filter as string, to }))
-    return [...shared, ...this.toSubscribersOf.map((to) => ({ filter: forSubscribers, to }))]
+    return [...shared, ...this.toSubscribersOf.map((to) => ({ filter: otherSubscribers, to }))]
   }
 }
