@@ -19,7 +19,7 @@ import { reconnectAll, durable, runScenario, type ClientPair, type ScenarioEnd }
 const topics = ['a', 'b/c'] as const
 
 interface Side extends ClientPair {
-  readonly name: 'here' | 'there'
+  readonly name: 'local' | 'remote'
 }
 
 interface BridgeEnd {
@@ -57,12 +57,12 @@ class BridgeScenario {
       maxQueuedMessages: random.pick(tight ? [2, 5] : [1_024]),
     })
     const disk = { diskStepMs: random.pick([0, 20]) }
-    const here = new World({ shards: 1, stage: this.#stage, settings: settings(), ...disk })
+    const local = new World({ shards: 1, stage: this.#stage, settings: settings(), ...disk })
     const host = seed % 3 === 0 ? { brokerName: 'there' } : {}
-    const there = new World({ shards: 1, stage: this.#stage, settings: settings(), ...disk, host })
+    const remote = new World({ shards: 1, stage: this.#stage, settings: settings(), ...disk, host })
     this.#world = new Bridged({
-      world: here,
-      there,
+      world: local,
+      remote,
       network: {
         minDelayMs: 0,
         maxDelayMs: random.pick([2, 20, 300]),
@@ -73,7 +73,7 @@ class BridgeScenario {
         forwards = [{local_topic = "out/#", remote_topic = ""}${twin}],
         subscription = [{remote_topic = "in/#", local_topic = "", qos = 2}]`,
     })
-    this.#sides = [this.#side('here', here), this.#side('there', there)]
+    this.#sides = [this.#side('local', local), this.#side('remote', remote)]
   }
 
   get end(): BridgeEnd {
@@ -90,7 +90,7 @@ class BridgeScenario {
     for (let faults = random.between(1, 6); faults > 0; faults--) {
       this.#stage.after(random.between(500, activeMs), () => this.#goWrong())
     }
-    this.#world.here.passMs(activeMs)
+    this.#world.local.passMs(activeMs)
     this.#isCalm = true
     reconnectAll(this.#sides)
     for (let round = 0; round < 60 && !this.#isQuiet(); round++) {
@@ -101,8 +101,10 @@ class BridgeScenario {
 
   fault(): string | undefined {
     if (!this.#isQuiet()) return this.#words(`not everything was settled: ${JSON.stringify(this.#world.status)}`)
-    const [here, there] = this.#sides
-    return this.#judge(here, there, 'out') ?? (this.#hasForgetfulRemote ? undefined : this.#judge(there, here, 'in'))
+    const [local, remote] = this.#sides
+    return (
+      this.#judge(local, remote, 'out') ?? (this.#hasForgetfulRemote ? undefined : this.#judge(remote, local, 'in'))
+    )
   }
 
   #side(name: Side['name'], world: World): Side {
@@ -111,7 +113,7 @@ class BridgeScenario {
     author.connect()
     listener.connect()
     this.#world.passSeconds(2)
-    listener.subscribe(name === 'here' ? 'in/#' : ['out/#', 'twin'])
+    listener.subscribe(name === 'local' ? 'in/#' : ['out/#', 'twin'])
     this.#world.passSeconds(2)
     return { name, world, author, listener, publications: [] }
   }
@@ -126,7 +128,7 @@ class BridgeScenario {
       if (!author.isConnected && !author.hasOpenConnection) author.connect()
       if (!side.listener.hasOpenConnection) side.listener.connect()
       for (let left = random.between(1, 8); left > 0; left--) {
-        const topic = `${name === 'here' ? 'out' : 'in'}/${random.pick(topics)}`
+        const topic = `${name === 'local' ? 'out' : 'in'}/${random.pick(topics)}`
         publications.push(author.publish(topic, `${name}-${++this.#count}`, { qos: random.pick([0, 1, 2] as QoS[]) }))
       }
     }
@@ -138,22 +140,22 @@ class BridgeScenario {
     const draw = random.fraction()
     if (this.#hasForgetfulRemote && random.chance(0.5)) return this.#forgetBridge()
     const death = random.pick(['kill', 'power-loss'] as const)
-    const { there, here } = this.#world
-    if (draw < 0.3 && here.host.isRunning) {
-      this.#world.killHere(death)
-      this.#stage.after(random.between(0, 3_000), () => this.#world.startHere())
-    } else if (draw < 0.6 && there.host.isRunning) {
-      there.crash(death)
-      this.#stage.after(random.between(0, 3_000), () => there.start())
+    const { remote, local } = this.#world
+    if (draw < 0.3 && local.host.isRunning) {
+      this.#world.killLocal(death)
+      this.#stage.after(random.between(0, 3_000), () => this.#world.startLocal())
+    } else if (draw < 0.6 && remote.host.isRunning) {
+      remote.crash(death)
+      this.#stage.after(random.between(0, 3_000), () => remote.start())
     } else if (draw < 0.8) this.#world.stream?.fallIntoBlackHole()
     else this.#world.stream?.destroy()
   }
 
   /** A client with the client ID of the bridge starts a new session: the remote broker loses the session of the bridge, and continues. */
   #forgetBridge(): void {
-    const { there } = this.#world
-    if (!there.host.isRunning) return
-    const thief = there.client('c', { cleanStart: true })
+    const { remote } = this.#world
+    if (!remote.host.isRunning) return
+    const thief = remote.client('c', { cleanStart: true })
     thief.connect()
     this.#stage.after(500, () => {
       if (thief.hasOpenConnection) thief.disconnect()
@@ -161,14 +163,14 @@ class BridgeScenario {
   }
 
   #isQuiet(): boolean {
-    const { here, there, status } = this.#world
-    if (!here.host.isRunning || !there.host.isRunning || status.state !== 'connected') return false
+    const { local, remote, status } = this.#world
+    if (!local.host.isRunning || !remote.host.isRunning || status.state !== 'connected') return false
     const isDone = this.#sides.every(({ author, listener, world }) => {
       const view = world.view.client(listener.id)
       return author.unfinished === 0 && view !== undefined && view.waiting === 0 && view.inflight === 0
     })
-    const remote = there.view.client('c')
-    return isDone && status.spooled === 0 && status.inFlight === 0 && remote?.waiting === 0 && remote.inflight === 0
+    const session = remote.view.client('c')
+    return isDone && status.spooled === 0 && status.inFlight === 0 && session?.waiting === 0 && session.inflight === 0
   }
 
   #judge(from: Side, to: Side, root: string): string | undefined {

@@ -17,13 +17,13 @@ describe('a bridge', () => {
         const asPublished = 'forwards = [{local_topic = "out/#", remote_topic = ""}]'
         const world = new Bridged({ bridge: `${asPublished}, ${inward}, proto_ver = ${version}, clientid = c` })
         assert.equal(world.status.state, 'connected', world.status.lastError)
-        const there = world.there.subscriber('out/#', { qos: 2 })
-        const here = world.here.subscriber('in/#', { qos: 2 })
-        world.here.publish('out/a', 'one', { qos })
-        world.there.publish('in/b', 'two', { qos })
-        assert.deepEqual(there.payloads, ['one'])
-        assert.deepEqual(here.payloads, ['two'])
-        assert.deepEqual([there.messages[0]?.qos, here.messages[0]?.qos], [qos, qos])
+        const remote = world.remote.subscriber('out/#', { qos: 2 })
+        const local = world.local.subscriber('in/#', { qos: 2 })
+        world.local.publish('out/a', 'one', { qos })
+        world.remote.publish('in/b', 'two', { qos })
+        assert.deepEqual(remote.payloads, ['one'])
+        assert.deepEqual(local.payloads, ['two'])
+        assert.deepEqual([remote.messages[0]?.qos, local.messages[0]?.qos], [qos, qos])
         assert.equal(world.status.inFlight, 0)
         assert.equal(world.status.spooled, 0)
       })
@@ -34,12 +34,12 @@ describe('a bridge', () => {
 describe('while the remote broker is unavailable', () => {
   test('messages are stored in the spool before PUBACK, and sent in order after the reconnect', () => {
     const world = new Bridged({ bridge: outward })
-    const listener = world.there.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
+    const listener = world.remote.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
     listener.subscribe('out/#')
-    world.there.crash('kill')
-    publishAll(world.here, 'out/a', payloads(50), 2)
+    world.remote.crash('kill')
+    publishAll(world.local, 'out/a', payloads(50), 2)
     assert.equal(world.status.spooled, 50)
-    world.there.start()
+    world.remote.start()
     listener.connect()
     world.passSeconds(30)
     assert.deepEqual(listener.payloads, payloads(50))
@@ -47,17 +47,17 @@ describe('while the remote broker is unavailable', () => {
   })
 
   test('a bridge that has never connected stores messages in the spool, too', () => {
-    const world = new Bridged({ bridge: outward, remote: { starts: false } })
+    const world = new Bridged({ bridge: outward, remoteOptions: { starts: false } })
     assert.equal(world.status.state, 'waiting')
-    publishAll(world.here, 'out/a', payloads(3), 1)
-    world.there.start()
-    const listener = world.there.subscriber('out/#')
+    publishAll(world.local, 'out/a', payloads(3), 1)
+    world.remote.start()
+    const listener = world.remote.subscriber('out/#')
     world.passSeconds(30)
     assert.deepEqual(listener.payloads, payloads(3))
   })
 
   test('attempts have increasing intervals, up to the maximum, and different ones for two bridges', () => {
-    const world = new Bridged({ bridge: `${outward}, backoff_max = 20s`, remote: { starts: false } })
+    const world = new Bridged({ bridge: `${outward}, backoff_max = 20s`, remoteOptions: { starts: false } })
     world.passSeconds(600)
     const { attempts } = world.status
     assert.ok(attempts >= 30 && attempts <= 70, `${attempts} attempts in 600 s`)
@@ -71,9 +71,9 @@ describe('while the remote broker is unavailable', () => {
     }[policy]
     test(`a full spool ${what} (${policy})`, () => {
       const bridge = `${outward}, spool_max_messages = 3, spool_full_policy = ${policy}`
-      const world = new Bridged({ bridge, remote: { starts: false } })
-      const local = world.here.subscriber('#')
-      const author = world.here.connect('author')
+      const world = new Bridged({ bridge, remoteOptions: { starts: false } })
+      const local = world.local.subscriber('#')
+      const author = world.local.connect('author')
       const publications = payloads(5).map((payload) => author.publish('out/a', payload, { qos: 1 }))
       const isRefused = publications.map(({ reasonCode = 0 }) => reasonCode >= 0x80)
       assert.deepEqual(isRefused, [false, false, false, policy === 'refuse', policy === 'refuse'])
@@ -81,8 +81,8 @@ describe('while the remote broker is unavailable', () => {
       assert.equal(world.status.spoolDropped, policy === 'refuse' ? 0 : 2)
       assert.deepEqual(world.status.spoolDrops, policy === 'refuse' ? {} : { 'storage-full': 2 })
       assert.equal(world.status.spooled, 3)
-      world.there.start()
-      const listener = world.there.subscriber('#')
+      world.remote.start()
+      const listener = world.remote.subscriber('#')
       world.passSeconds(30)
       const kept = policy === 'drop_oldest' ? payloads(5).slice(2) : payloads(3)
       assert.deepEqual(listener.payloads, kept)
@@ -93,18 +93,18 @@ describe('while the remote broker is unavailable', () => {
 
   test('of a full spool with drop_oldest, the messages in flight stay, also after a restart', () => {
     const bridge = `${outward}, keepalive = 10s, spool_max_messages = 5, spool_full_policy = drop_oldest`
-    const world = new Bridged({ bridge, remote: { settings: { receiveMaximum: 2 } } })
-    const listener = world.there.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
+    const world = new Bridged({ bridge, remoteOptions: { settings: { receiveMaximum: 2 } } })
+    const listener = world.remote.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
     listener.subscribe('out/#')
     world.stream?.fallIntoBlackHole()
-    publishAll(world.here, 'out/a', payloads(4), 2)
+    publishAll(world.local, 'out/a', payloads(4), 2)
     assert.equal(world.status.inFlight, 2)
-    world.there.crash('kill')
-    world.restartHere('kill')
-    publishAll(world.here, 'out/a', payloads(6, 'n'), 2)
+    world.remote.crash('kill')
+    world.restartLocal('kill')
+    publishAll(world.local, 'out/a', payloads(6, 'n'), 2)
     world.passSeconds(20)
     assert.equal(world.status.spooled, 5)
-    world.there.start()
+    world.remote.start()
     listener.connect()
     world.passSeconds(60)
     assert.deepEqual(listener.payloads, ['m0', 'm1', 'n3', 'n4', 'n5'])
@@ -112,8 +112,8 @@ describe('while the remote broker is unavailable', () => {
   })
 
   test('the limit of a spool ends at once when it is removed, without a connection', () => {
-    const world = new Bridged({ bridge: `${outward}, spool_max_messages = 3`, remote: { starts: false } })
-    const author = world.here.connect('author')
+    const world = new Bridged({ bridge: `${outward}, spool_max_messages = 3`, remoteOptions: { starts: false } })
+    const author = world.local.connect('author')
     const isTaken = (): boolean => author.publish('out/a', 'more', { qos: 1 }).reasonCode === 0
     assert.deepEqual([isTaken(), isTaken(), isTaken(), isTaken()], [true, true, true, false])
     world.change(outward)
@@ -122,20 +122,20 @@ describe('while the remote broker is unavailable', () => {
 
   test('the limit of a spool holds after a restart, without a connection', () => {
     const bridge = `${outward}, spool_max_messages = 3, spool_full_policy = drop_newest`
-    const world = new Bridged({ bridge, remote: { starts: false } })
-    publishAll(world.here, 'out/a', payloads(2), 1)
-    world.restartHere('kill')
-    publishAll(world.here, 'out/a', payloads(5, 'n'), 1)
+    const world = new Bridged({ bridge, remoteOptions: { starts: false } })
+    publishAll(world.local, 'out/a', payloads(2), 1)
+    world.restartLocal('kill')
+    publishAll(world.local, 'out/a', payloads(5, 'n'), 1)
     assert.equal(world.status.spooled, 3)
   })
 
   test('an expired message is not sent', () => {
-    const world = new Bridged({ bridge: outward, remote: { starts: false } })
-    world.here.publish('out/a', 'old', { qos: 1, properties: { messageExpiryIntervalSeconds: 10 } })
-    world.here.publish('out/a', 'lasting', { qos: 1 })
+    const world = new Bridged({ bridge: outward, remoteOptions: { starts: false } })
+    world.local.publish('out/a', 'old', { qos: 1, properties: { messageExpiryIntervalSeconds: 10 } })
+    world.local.publish('out/a', 'lasting', { qos: 1 })
     world.passSeconds(60)
-    world.there.start()
-    const listener = world.there.subscriber('out/#')
+    world.remote.start()
+    const listener = world.remote.subscriber('out/#')
     world.passSeconds(30)
     assert.deepEqual(listener.payloads, ['lasting'])
   })
@@ -146,12 +146,12 @@ describe('a bridge that is interrupted within an exchange', () => {
     test(`reconnects after its own ${death} and forwards QoS 2 once, at every step`, () => {
       for (let step = 0; step < 30; step++) {
         const world = new Bridged({ bridge: outward, network: slow })
-        const listener = world.there.subscriber('out/#')
+        const listener = world.remote.subscriber('out/#')
         world.passSeconds(2)
-        const author = world.here.connect('author', { cleanStart: false, sessionExpirySeconds: 1_000 })
+        const author = world.local.connect('author', { cleanStart: false, sessionExpirySeconds: 1_000 })
         const publication = author.publish('out/a', 'one', { qos: 2 })
-        world.here.passMs(step * 5)
-        world.restartHere(death)
+        world.local.passMs(step * 5)
+        world.restartLocal(death)
         author.connect()
         world.passSeconds(60)
         assert.equal(publication.isComplete, true)
@@ -162,12 +162,12 @@ describe('a bridge that is interrupted within an exchange', () => {
     test(`reconnects after a ${death} of the remote broker and forwards QoS 2 once, at every step`, () => {
       for (let step = 0; step < 30; step++) {
         const world = new Bridged({ bridge: outward, network: slow })
-        const listener = world.there.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
+        const listener = world.remote.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
         listener.subscribe('out/#')
         world.passSeconds(2)
-        world.here.publish('out/a', 'one', { qos: 2 })
-        world.here.passMs(step * 5)
-        world.there.restart(death)
+        world.local.publish('out/a', 'one', { qos: 2 })
+        world.local.passMs(step * 5)
+        world.remote.restart(death)
         listener.connect()
         world.passSeconds(60)
         assert.deepEqual(listener.payloads, ['one'], `killed after ${step * 5} ms`)
@@ -177,18 +177,18 @@ describe('a bridge that is interrupted within an exchange', () => {
 
     test(`receives QoS 2 from the remote broker once, whichever side has its ${death}, at every step`, () => {
       for (let step = 0; step < 30; step++) {
-        for (const who of ['here', 'there'] as const) {
+        for (const side of ['local', 'remote'] as const) {
           const world = new Bridged({ bridge: inward, network: slow })
-          const listener = world.here.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
+          const listener = world.local.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
           listener.subscribe('in/#')
           world.passSeconds(2)
-          world.there.publish('in/a', 'one', { qos: 2 })
-          world.here.passMs(step * 5)
-          if (who === 'here') world.restartHere(death)
-          else world.there.restart(death)
-          if (who === 'here') listener.connect()
+          world.remote.publish('in/a', 'one', { qos: 2 })
+          world.local.passMs(step * 5)
+          if (side === 'local') world.restartLocal(death)
+          else world.remote.restart(death)
+          if (side === 'local') listener.connect()
           world.passSeconds(60)
-          assert.deepEqual(listener.payloads, ['one'], `${who} killed after ${step * 5} ms`)
+          assert.deepEqual(listener.payloads, ['one'], `${side} broker killed after ${step * 5} ms`)
         }
       }
     })
@@ -196,10 +196,10 @@ describe('a bridge that is interrupted within an exchange', () => {
 
   test('by a network that drops all packets notices it within 1.5 times the keep alive, and loses no message', () => {
     const world = new Bridged({ bridge: `${outward}, keepalive = 20s` })
-    const listener = world.there.subscriber('out/#')
+    const listener = world.remote.subscriber('out/#')
     world.passSeconds(5)
     world.stream?.fallIntoBlackHole()
-    publishAll(world.here, 'out/a', payloads(20), 2)
+    publishAll(world.local, 'out/a', payloads(20), 2)
     world.passSeconds(30)
     assert.match(world.status.lastError ?? '', /silent/)
     world.passSeconds(30)
@@ -208,9 +208,9 @@ describe('a bridge that is interrupted within an exchange', () => {
 
   test('sets DUP on messages that it sends again', () => {
     const world = new Bridged({ bridge: outward })
-    const listener = world.there.subscriber('out/#')
+    const listener = world.remote.subscriber('out/#')
     world.stream?.fallIntoBlackHole()
-    world.here.publish('out/a', 'one', { qos: 1 })
+    world.local.publish('out/a', 'one', { qos: 1 })
     world.passSeconds(300)
     assert.deepEqual(listener.payloads, ['one'])
     assert.equal(world.status.counters.sentAgain, 1)
@@ -218,37 +218,37 @@ describe('a bridge that is interrupted within an exchange', () => {
 })
 
 describe('a remote broker that has lost its session', () => {
-  for (const who of ['it alone', 'both'] as const) {
-    test(`gets all incomplete messages again, and later messages with the same packet identifiers are new (${who} died)`, () => {
+  for (const who of ['the remote broker', 'both'] as const) {
+    test(`gets all incomplete messages again, and later messages with the same packet identifiers are new (${who} failed)`, () => {
       let again = 0
       for (let step = 0; step < 30; step++) {
         const world = new Bridged({ bridge: `${outward}, ${inward}`, network: slow })
-        const here = world.here.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
-        here.subscribe('in/#')
+        const local = world.local.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
+        local.subscribe('in/#')
         world.passSeconds(2)
-        world.here.publish('out/a', 'one', { qos: 2 })
-        world.there.publish('in/a', 'first', { qos: 2 })
-        world.here.passMs(step * 5)
+        world.local.publish('out/a', 'one', { qos: 2 })
+        world.remote.publish('in/a', 'first', { qos: 2 })
+        world.local.passMs(step * 5)
         const isFinished = world.status.counters.acknowledged === 1 && world.status.spooled === 0
-        if (who === 'both') world.killHere('power-loss')
-        world.replaceThere()
-        if (who === 'both') world.startHere()
-        if (who === 'both') here.connect()
-        const listener = world.there.subscriber('out/#')
+        if (who === 'both') world.killLocal('power-loss')
+        world.replaceRemote()
+        if (who === 'both') world.startLocal()
+        if (who === 'both') local.connect()
+        const listener = world.remote.subscriber('out/#')
         world.passSeconds(60)
         assert.ok(isFinished || listener.payloads.length === 1, `lost after ${step * 5} ms`)
         assert.ok(listener.payloads.length <= 1, `twice after ${step * 5} ms`)
         again += world.status.counters.sentAgain
         assert.equal(world.status.spooled, 0)
-        publishAll(world.here, 'out/a', payloads(5), 2)
-        publishAll(world.there, 'in/a', payloads(5), 2)
+        publishAll(world.local, 'out/a', payloads(5), 2)
+        publishAll(world.remote, 'in/a', payloads(5), 2)
         world.passSeconds(60)
         assert.deepEqual(
           listener.payloads.filter((payload) => payload !== 'one'),
           payloads(5),
         )
         assert.deepEqual(
-          here.payloads.filter((payload) => payload !== 'first'),
+          local.payloads.filter((payload) => payload !== 'first'),
           payloads(5),
           `replaced after ${step * 5} ms`,
         )
@@ -261,12 +261,12 @@ describe('a remote broker that has lost its session', () => {
     let begun = 0
     for (let step = 0; step < 20; step++) {
       const world = new Bridged({ bridge: inward, network: slow })
-      const unreleased = (): number => world.here.coreOf('').view.bridgeSession('$bridge/b')?.unreleased.length ?? 0
+      const unreleased = (): number => world.local.coreOf('').view.bridgeSession('$bridge/b')?.unreleased.length ?? 0
       world.passSeconds(2)
-      world.there.publish('in/a', 'one', { qos: 2 })
-      world.here.passMs(step * 5)
+      world.remote.publish('in/a', 'one', { qos: 2 })
+      world.local.passMs(step * 5)
       begun += unreleased()
-      world.replaceThere()
+      world.replaceRemote()
       world.passSeconds(30)
       assert.equal(unreleased(), 0)
     }
@@ -275,12 +275,12 @@ describe('a remote broker that has lost its session', () => {
 
   test('and a local broker that lost its data: the remote broker discards the old session', () => {
     const world = new Bridged({ bridge: outward, network: slow })
-    const listener = world.there.subscriber('out/#')
+    const listener = world.remote.subscriber('out/#')
     world.passSeconds(2)
-    world.here.publish('out/a', 'one', { qos: 2 })
-    world.here.passMs(45)
-    const again = new Bridged({ bridge: outward, there: world.there })
-    again.here.publish('out/a', 'two', { qos: 2 })
+    world.local.publish('out/a', 'one', { qos: 2 })
+    world.local.passMs(45)
+    const again = new Bridged({ bridge: outward, remote: world.remote })
+    again.local.publish('out/a', 'two', { qos: 2 })
     again.passSeconds(60)
     assert.ok(listener.payloads.includes('two'))
   })
@@ -292,18 +292,18 @@ describe('a message of the maximum size of this broker', () => {
 
   test('is sent to the remote broker', () => {
     const world = new Bridged({ bridge: outward, world: { settings } })
-    const listener = world.there.subscriber('out/#')
+    const listener = world.remote.subscriber('out/#')
     // Fixed header, length of the topic, topic, packet identifier.
     const largest = 'x'.repeat(1_000 - 3 - 2 - 'out/a'.length - 2)
-    world.here.publish('out/a', largest, { qos: 1, version: 4 })
+    world.local.publish('out/a', largest, { qos: 1, version: 4 })
     assert.deepEqual(listener.payloads, [largest])
     assert.equal(world.status.counters.failures, 0)
   })
 
   test('is sent to the remote broker with many properties', () => {
     const world = new Bridged({ bridge: outward })
-    const listener = world.there.subscriber('out/#')
-    world.here.publish('out/a', 'x', { qos: 1, properties: { userProperties: [['k', 'v'.repeat(32_700)]] } })
+    const listener = world.remote.subscriber('out/#')
+    world.local.publish('out/a', 'x', { qos: 1, properties: { userProperties: [['k', 'v'.repeat(32_700)]] } })
     assert.equal(world.status.counters.failures, 0)
     assert.deepEqual([listener.payloads, world.status.spooled], [['x'], 0])
   })
@@ -311,11 +311,11 @@ describe('a message of the maximum size of this broker', () => {
   test('is received from the remote broker', () => {
     const rules = 'subscription = [{remote_topic = "in/#", local_topic = "", prefix = "from/there/", qos = 2}]'
     const world = new Bridged({ bridge: rules, world: { settings } })
-    const listener = world.here.subscriber('#')
-    for (const bytes of [900, 980, 985, 986, 987, 988]) world.there.publish('in/a', 'x'.repeat(bytes), { qos: 1 })
+    const listener = world.local.subscriber('#')
+    for (const bytes of [900, 980, 985, 986, 987, 988]) world.remote.publish('in/a', 'x'.repeat(bytes), { qos: 1 })
     const properties = { userProperties: [['k', 'v'.repeat(600)]] } as const
-    world.there.publish('in/a', 'x', { qos: 2, properties })
-    world.there.publish('in/a', 'last', { qos: 1 })
+    world.remote.publish('in/a', 'x', { qos: 2, properties })
+    world.remote.publish('in/a', 'last', { qos: 1 })
     assert.equal(world.status.counters.failures, 0)
     assert.equal(listener.payloads.at(-1), 'last')
     assert.ok(listener.payloads.length >= 7)
@@ -323,8 +323,8 @@ describe('a message of the maximum size of this broker', () => {
 
   test('is received from the remote broker with all its properties', () => {
     const world = new Bridged({ bridge: inward })
-    const listener = world.here.subscriber('#')
-    world.there.publish('in/a', 'x', { qos: 2, properties: { userProperties: [['k', 'v'.repeat(32_762)]] } })
+    const listener = world.local.subscriber('#')
+    world.remote.publish('in/a', 'x', { qos: 2, properties: { userProperties: [['k', 'v'.repeat(32_762)]] } })
     assert.equal(world.status.counters.failures, 0)
     assert.deepEqual(listener.payloads, ['x'])
   })
@@ -350,9 +350,9 @@ describe('a message that the remote broker refuses', () => {
     for (const qos of [1, 2] as const) {
       test(`is dropped, and all others arrive once, in order (QoS ${qos}, ${how})`, () => {
         const world = new Bridged({ bridge: `${bridge}, backoff_max = 2s`, network: slow })
-        const listener = world.there.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
+        const listener = world.remote.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
         listener.subscribe('out/#')
-        const author = world.here.connect('author')
+        const author = world.local.connect('author')
         for (const payload of payloads(10)) author.publish('out/a', payload, { qos })
         author.publish('out/a', 'too much', { qos, properties: tooMany })
         for (const payload of payloads(10, 'n')) author.publish('out/a', payload, { qos })
@@ -367,9 +367,9 @@ describe('a message that the remote broker refuses', () => {
 
   test('is dropped at QoS 0, and no other message', () => {
     const world = new Bridged({ bridge: `${asPublished}, backoff_max = 2s`, network: slow })
-    const listener = world.there.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
+    const listener = world.remote.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
     listener.subscribe('out/#')
-    const author = world.here.connect('author')
+    const author = world.local.connect('author')
     for (const payload of payloads(20)) {
       author.publish('out/a', 'too much', { qos: 0, properties: tooMany })
       author.publish('out/a', payload, { qos: 1 })
@@ -381,8 +381,8 @@ describe('a message that the remote broker refuses', () => {
   })
 
   test('is kept if the remote broker closes the connection without a reason', () => {
-    const world = new Bridged({ bridge: `${asPublished}, backoff_max = 1s`, crafted: crafted(closesOnMessages).remote })
-    publishAll(world.here, 'out/a', payloads(3), 1)
+    const world = new Bridged({ bridge: `${asPublished}, backoff_max = 1s`, crafted: crafted(closesOnMessages).accept })
+    publishAll(world.local, 'out/a', payloads(3), 1)
     world.passSeconds(300)
     assert.equal(world.status.spooled, 3)
   })
@@ -398,8 +398,8 @@ test('a message of the remote broker with more properties than this broker accep
     for (const [index, properties] of [undefined, much, undefined].entries())
       send(encodePublish({ topic: 'in/a', payload: `${index}`, qos: 1, packetId: index + 1, properties }, 5))
   }
-  const world = new Bridged({ bridge: inward, crafted: crafted(handlePacket).remote, isBroken: () => true })
-  const listener = world.here.subscriber('in/#')
+  const world = new Bridged({ bridge: inward, crafted: crafted(handlePacket).accept, isBroken: () => true })
+  const listener = world.local.subscriber('in/#')
   world.isBroken = () => false
   world.passSeconds(10)
   assert.deepEqual(
@@ -415,7 +415,7 @@ test('a message of the remote broker with more properties than this broker accep
 test('a remote broker that stops responding is detected though many messages are published here', () => {
   const world = new Bridged({ bridge: `${outward}, keepalive = 10s` })
   world.stream?.fallIntoBlackHole()
-  const author = world.here.connect('author')
+  const author = world.local.connect('author')
   for (let second = 0; second < 16; second++) {
     author.publish('out/a', 'still', { qos: 1 })
     world.passSeconds(1)
@@ -425,8 +425,8 @@ test('a remote broker that stops responding is detected though many messages are
 
 test('a remote broker with a longer keep alive is detected as silent after the configured one', () => {
   for (const serverKeepAliveSeconds of [0, 600]) {
-    const remote = { settings: { serverKeepAliveSeconds } }
-    const world = new Bridged({ bridge: `${outward}, keepalive = 20s`, remote })
+    const remoteOptions = { settings: { serverKeepAliveSeconds } }
+    const world = new Bridged({ bridge: `${outward}, keepalive = 20s`, remoteOptions })
     world.passSeconds(100)
     assert.equal(world.status.state, 'connected')
     world.stream?.fallIntoBlackHole()

@@ -29,24 +29,24 @@ export interface BridgedOptions {
   /** Default: 'b'. */
   readonly name?: string
   readonly isOfAws?: boolean
-  readonly remote?: WorldOptions
+  readonly remoteOptions?: WorldOptions
   readonly network?: NetworkTraits
   /** Called with each stream of the bridge to the local broker. */
-  readonly ownStream?: (stream: ByteStream) => void
+  readonly localStream?: (stream: ByteStream) => void
   readonly isBroken?: (server: string) => boolean
   /** In place of the second broker: called with the remote end of each connection. */
   readonly crafted?: (stream: ByteStream) => void
-  /** A broker of an earlier scenario, with whose clock this one continues. */
-  readonly there?: World
+  /** The remote broker of an earlier scenario: this scenario continues with its clock. */
+  readonly remote?: World
 }
 
 export class Bridged {
   readonly stage: Stage
-  readonly here: World
-  there: World
+  readonly local: World
+  remote: World
   readonly events: BridgeEvent[] = []
   readonly network: NetworkTraits
-  readonly #ownStream: (stream: ByteStream) => void
+  readonly #localStream: (stream: ByteStream) => void
   /** Whether a server cannot be reached. */
   isBroken: (server: string) => boolean
   readonly dialed: string[] = []
@@ -57,18 +57,18 @@ export class Bridged {
   readonly #crafted: ((stream: ByteStream) => void) | undefined
   #timer: PlannedEvent | undefined
   /** The generation of the bridge: events of earlier ones have no effect. */
-  #life = 0
+  #generation = 0
   #isLooking = false
 
   constructor(options: BridgedOptions = {}) {
     const own = { shards: 1, seed: options.seed ?? 1 }
-    const known = options.world instanceof World ? options.world : options.there
+    const known = options.world instanceof World ? options.world : options.remote
     this.stage = known?.stage ?? new Stage(own.seed, false)
-    this.here =
+    this.local =
       options.world instanceof World ? options.world : new World({ ...own, ...options.world, stage: this.stage })
-    this.there = options.there ?? new World({ ...own, ...options.remote, stage: this.stage })
+    this.remote = options.remote ?? new World({ ...own, ...options.remoteOptions, stage: this.stage })
     this.network = options.network ?? calmNetwork
-    this.#ownStream = options.ownStream ?? (() => undefined)
+    this.#localStream = options.localStream ?? (() => undefined)
     this.#crafted = options.crafted
     this.isBroken = options.isBroken ?? (() => false)
     this.settings = settingsOf(options.bridge ?? '', options)
@@ -77,66 +77,66 @@ export class Bridged {
   }
 
   settle(): void {
-    this.here.settle()
+    this.local.settle()
   }
 
   passSeconds(seconds: number): void {
-    this.here.passSeconds(seconds)
+    this.local.passSeconds(seconds)
   }
 
   get status(): ReturnType<Bridge['status']> {
     return this.bridge.status()
   }
 
-  /** The settings of the bridge. */
+  /** Changes the settings of the bridge. */
   change(text: string): void {
     this.settings = settingsOf(text)
     this.bridge.change(this.settings)
-    const life = this.#life
-    this.#sendClientFilters(this.bridge, () => this.#life === life)
+    const generation = this.#generation
+    this.#sendClientFilters(this.bridge, () => this.#generation === generation)
     this.settle()
   }
 
-  /** The process of the local broker is killed and restarted, with the bridge. */
-  restartHere(death: 'kill' | 'power-loss' = 'kill'): void {
-    this.killHere(death)
-    this.startHere()
+  /** Kills and restarts the process of the local broker, with the bridge. */
+  restartLocal(death: 'kill' | 'power-loss' = 'kill'): void {
+    this.killLocal(death)
+    this.startLocal()
   }
 
-  killHere(death: 'kill' | 'power-loss' = 'kill'): void {
-    this.#life++
+  killLocal(death: 'kill' | 'power-loss' = 'kill'): void {
+    this.#generation++
     this.#isLooking = false
     this.stage.cancel(this.#timer)
     this.stream?.destroy()
-    this.here.crash(death)
+    this.local.crash(death)
   }
 
-  startHere(): void {
-    this.here.start()
+  startLocal(): void {
+    this.local.start()
     this.bridge = this.#newBridge()
     this.settle()
   }
 
-  /** The bridge is removed from the configuration, and one with the same name is added before its session has ended. */
-  makeAnew(bridge: string): void {
+  /** Removes the bridge from the configuration, and adds one with the same name before the session of the first has ended. */
+  replaceBridge(bridge: string): void {
     this.bridge.remove()
     this.bridge.stop()
-    this.#life++
+    this.#generation++
     this.settings = settingsOf(bridge)
     this.bridge = this.#newBridge(true)
     this.settle()
   }
 
-  /** The remote broker is replaced by one without data. */
-  replaceThere(options: WorldOptions = {}): void {
-    if (this.there.host.isRunning) this.there.crash('kill')
-    this.there = new World({ shards: 1, ...options, stage: this.stage })
+  /** Replaces the remote broker by one without data. */
+  replaceRemote(options: WorldOptions = {}): void {
+    if (this.remote.host.isRunning) this.remote.crash('kill')
+    this.remote = new World({ shards: 1, ...options, stage: this.stage })
     this.settle()
   }
 
   #newBridge(isAnew = false): Bridge {
-    const life = this.#life
-    const isAlive = (): boolean => this.#life === life
+    const generation = this.#generation
+    const isAlive = (): boolean => this.#generation === generation
     const bridge = new Bridge(this.settings, {
       connector: this.#connector(isAlive),
       broker: this.#broker(),
@@ -160,7 +160,7 @@ export class Bridged {
   #sendClientFilters(bridge: Bridge, isAlive: () => boolean): void {
     if (!this.settings.isTransparent || this.#isLooking) return
     this.#isLooking = true
-    const { host } = this.here
+    const { host } = this.local
     host.handle({ kind: 'client-filters', areWanted: true })
     const look = (): void => {
       this.#isLooking = isAlive() && this.settings.isTransparent
@@ -180,10 +180,10 @@ export class Bridged {
         let isAbandoned = false
         this.stage.after(0, () => {
           if (isAbandoned || !isAlive()) return
-          const isThere = !this.isBroken(server)
-          if (isThere && this.#crafted !== undefined) return handlers.onOpen(this.#craft(this.#crafted))
-          const link = isThere ? this.there.host.accept(this.network) : undefined
-          if (link === undefined) return handlers.onProblem({ message: 'no listener there' })
+          const isReachable = !this.isBroken(server)
+          if (isReachable && this.#crafted !== undefined) return handlers.onOpen(this.#craft(this.#crafted))
+          const link = isReachable ? this.remote.host.accept(this.network) : undefined
+          if (link === undefined) return handlers.onProblem({ message: 'the remote broker has no listener' })
           this.stream = new LinkStream(this.stage, link)
           handlers.onOpen(this.stream)
         })
@@ -193,13 +193,13 @@ export class Bridged {
   }
 
   #craft(crafted: (stream: ByteStream) => void): ByteStream {
-    const [ours, theirs] = createStreamPair((work) => void this.stage.after(0, work))
-    crafted(theirs)
-    return ours
+    const [bridgeEnd, remoteEnd] = createStreamPair((work) => void this.stage.after(0, work))
+    crafted(remoteEnd)
+    return bridgeEnd
   }
 
   #broker(): LocalBroker {
-    const { host, stage } = this.here
+    const { host, stage } = this.local
     return {
       open: () => {
         const { listener } = host.traits
@@ -209,7 +209,7 @@ export class Bridged {
         if (listener !== undefined) host.traits.listener = listener
         assert.ok(link !== undefined, 'the local broker does not run')
         const stream = new LinkStream(stage, link, { lendsChunks: true })
-        this.#ownStream(stream)
+        this.#localStream(stream)
         return stream
       },
       sessionStatus: () => {

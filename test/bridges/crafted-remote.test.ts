@@ -61,15 +61,15 @@ function aliased(topicAlias: number): Buffer {
 describe('a remote broker that sends', () => {
   for (const [what, handlePacket, error] of violations) {
     test(`${what} is disconnected, and contacted again at increasing intervals`, () => {
-      const there = crafted(handlePacket)
-      const world = new Bridged({ bridge: bothWays, crafted: there.remote })
-      world.here.publish('out/a', 'kept', { qos: 1 })
+      const remote = crafted(handlePacket)
+      const world = new Bridged({ bridge: bothWays, crafted: remote.accept })
+      world.local.publish('out/a', 'kept', { qos: 1 })
       world.passSeconds(600)
       assert.match(world.status.lastError ?? '', error)
-      assert.ok(there.connections >= 20 && there.connections <= 130, `${there.connections} connections`)
+      assert.ok(remote.connections >= 20 && remote.connections <= 130, `${remote.connections} connections`)
       assert.equal(world.status.spooled, 1)
-      const listener = world.here.subscriber('#')
-      world.here.publish('other', 'still here', { qos: 2 })
+      const listener = world.local.subscriber('#')
+      world.local.publish('other', 'still here', { qos: 2 })
       assert.deepEqual(listener.payloads, ['still here'])
     })
   }
@@ -83,7 +83,7 @@ describe('a remote broker that sends', () => {
       if (packet.type === 'subscribe') send(Buffer.concat(flood))
       if (packet.type === 'puback') acknowledged.push(packet.packetId)
     })
-    const world = new Bridged({ bridge: bothWays, crafted: crafted(handlePacket).remote })
+    const world = new Bridged({ bridge: bothWays, crafted: crafted(handlePacket).accept })
     assert.equal(world.status.lastError, undefined)
     assert.deepEqual(
       acknowledged,
@@ -97,7 +97,7 @@ describe('a remote broker that sends', () => {
       if (packet.type === 'subscribe') send(connack)
       if (packet.type === 'disconnect') reasonCodesReceived.push(packet.reasonCode)
     })
-    const world = new Bridged({ bridge: bothWays, crafted: crafted(handlePacket).remote })
+    const world = new Bridged({ bridge: bothWays, crafted: crafted(handlePacket).accept })
     assert.match(world.status.lastError ?? '', /unexpected packet: connack/)
     assert.deepEqual(reasonCodesReceived, [reasonCodes.protocolError])
   })
@@ -107,7 +107,7 @@ describe('a remote broker that sends', () => {
     const handlePacket: PacketHandler = polite((packet, send) => {
       if (packet.type === 'subscribe') send(repeated(suback, 5_000))
     })
-    const world = new Bridged({ bridge: bothWays, crafted: crafted(handlePacket).remote })
+    const world = new Bridged({ bridge: bothWays, crafted: crafted(handlePacket).accept })
     world.passSeconds(120)
     assert.match(world.status.lastError ?? '', /a flood of suback/)
     assert.equal(world.events.filter(({ event }) => event === 'warning').length, 0)
@@ -120,19 +120,19 @@ describe('a remote broker that sends', () => {
       const packets = Array.from({ length: 1_000 }, (_, index) =>
         encodePublish({ topic, payload: 'x', qos: 1, packetId: index + 1 }, 5),
       )
-      let theirs: ByteStream | undefined
-      const there = crafted(
+      let remoteStream: ByteStream | undefined
+      const remote = crafted(
         polite((packet, send) => {
           if (packet.type !== 'subscribe') return
-          theirs?.pause()
+          remoteStream?.pause()
           send(repeated(Buffer.concat(packets), most / packets.length))
         }),
       )
-      const remote = (stream: ByteStream): void => {
-        theirs = stream
-        there.remote(stream)
+      const accept = (stream: ByteStream): void => {
+        remoteStream = stream
+        remote.accept(stream)
       }
-      const world = new Bridged({ bridge: bothWays, crafted: remote })
+      const world = new Bridged({ bridge: bothWays, crafted: accept })
       assert.match(world.status.lastError ?? '', /sends packets that need acknowledgements/)
     })
   }
@@ -141,8 +141,8 @@ describe('a remote broker that sends', () => {
     const handlePacket: PacketHandler = polite((packet, send) => {
       if (packet.type === 'publish' || packet.type === 'pubrel') send(ack('pubrec', packet.packetId))
     })
-    const world = new Bridged({ bridge: bothWays, crafted: crafted(handlePacket).remote })
-    world.here.publish('out/a', 'one', { qos: 2 })
+    const world = new Bridged({ bridge: bothWays, crafted: crafted(handlePacket).accept })
+    world.local.publish('out/a', 'one', { qos: 2 })
     world.passSeconds(30)
     assert.match(world.status.lastError ?? '', /a flood of acknowledgements, such as pubrec/)
   })
@@ -154,12 +154,12 @@ describe('a remote broker that refuses', () => {
       { type: 'connack', sessionPresent: false, reasonCode: reasonCodes.badUserNameOrPassword, properties: undefined },
       5,
     )
-    const there = crafted((_, send) => send(refusal))
-    const world = new Bridged({ bridge: `${bothWays}, username = u, password = geheim`, crafted: there.remote })
+    const remote = crafted((_, send) => send(refusal))
+    const world = new Bridged({ bridge: `${bothWays}, username = u, password = geheim`, crafted: remote.accept })
     world.passSeconds(60)
     assert.match(world.status.lastError ?? '', /bad user name or password/)
     assert.doesNotMatch(JSON.stringify([world.status, world.events]), /geheim/)
-    assert.ok(there.connections > 3)
+    assert.ok(remote.connections > 3)
   })
 
   test('a message permanently: it is counted, and the others are sent', () => {
@@ -171,9 +171,9 @@ describe('a remote broker that refuses', () => {
       const reason = isBad ? reasonCodes.notAuthorized : reasonCodes.success
       send(encode(new AckPacket('puback', packet.packetId, reason, undefined), 5))
     })
-    const world = new Bridged({ bridge: bothWays, crafted: crafted(handlePacket).remote })
-    world.here.publish('out/bad', 'x', { qos: 1 })
-    publishAll(world.here, 'out/a', payloads(3), 1)
+    const world = new Bridged({ bridge: bothWays, crafted: crafted(handlePacket).accept })
+    world.local.publish('out/bad', 'x', { qos: 1 })
+    publishAll(world.local, 'out/a', payloads(3), 1)
     assert.deepEqual(seen, payloads(3))
     assert.equal(world.status.counters.dropped['refused-there'], 1)
     assert.equal(world.status.spooled, 0)
@@ -188,8 +188,8 @@ describe('a remote broker that refuses', () => {
         const reason = refusals++ < 2 ? reasonCodes[why] : reasonCodes.success
         send(encode(new AckPacket('puback', packet.packetId, reason, undefined), 5))
       })
-      const world = new Bridged({ bridge: bothWays, crafted: crafted(handlePacket).remote })
-      world.here.publish('out/a', 'x', { qos: 1 })
+      const world = new Bridged({ bridge: bothWays, crafted: crafted(handlePacket).accept })
+      world.local.publish('out/a', 'x', { qos: 1 })
       world.passSeconds(15)
       assert.equal(world.status.spooled, 0)
       assert.equal(world.status.counters.acknowledged, 1)
@@ -205,12 +205,12 @@ describe('a remote broker that refuses', () => {
       const reason = isShort ? reasonCodes.quotaExceeded : reasonCodes.success
       send(encode(new AckPacket('puback', packet.packetId, reason, undefined), 5))
     })
-    const world = new Bridged({ bridge: bothWays, crafted: crafted(handlePacket).remote })
-    world.here.publish('out/bad', 'x', { qos: 1 })
+    const world = new Bridged({ bridge: bothWays, crafted: crafted(handlePacket).accept })
+    world.local.publish('out/bad', 'x', { qos: 1 })
     world.passSeconds(60)
     // All packet identifiers of a bridge: the next message has the first one again.
-    publishAll(world.here, 'out/a', payloads(2_046), 1)
-    world.here.publish('out/bad', 'y', { qos: 1 })
+    publishAll(world.local, 'out/a', payloads(2_046), 1)
+    world.local.publish('out/bad', 'y', { qos: 1 })
     world.passSeconds(60)
     assert.deepEqual([seen, world.status.counters.dropped['refused-there'], world.status.spooled], [8, 0, 0])
   })
@@ -220,8 +220,8 @@ describe('a remote broker that refuses', () => {
       if (packet.type === 'publish')
         send(encode(new AckPacket('puback', packet.packetId, reasonCodes.quotaExceeded, undefined), 5))
     })
-    const world = new Bridged({ bridge: bothWays, crafted: crafted(handlePacket).remote })
-    world.here.publish('out/a', 'x', { qos: 1 })
+    const world = new Bridged({ bridge: bothWays, crafted: crafted(handlePacket).accept })
+    world.local.publish('out/a', 'x', { qos: 1 })
     world.passSeconds(300)
     assert.equal(world.status.counters.dropped['refused-there'], 1)
     assert.equal(world.status.spooled, 0)

@@ -17,7 +17,7 @@ import { encode } from '../simulator/world.ts'
 export type PacketHandler = (packet: Packet, send: (bytes: Buffer) => void, close: () => void) => void
 
 export interface Crafted {
-  readonly remote: (stream: ByteStream) => void
+  readonly accept: (stream: ByteStream) => void
   /** Number of connections. */
   connections: number
 }
@@ -26,7 +26,7 @@ export interface Crafted {
 export function crafted(handlePacket: PacketHandler): Crafted {
   const made = {
     connections: 0,
-    remote: (stream: ByteStream): void => {
+    accept: (stream: ByteStream): void => {
       made.connections++
       const limits = { maxPacketBytes: 1_000_000, maxPropertyBytes: 32_768, maxTopicLevels: 128, maxTopicBytes: 65_535 }
       const decoder = new PacketDecoder({ role: 'server', topics: new TopicTable(64), ...limits })

@@ -31,12 +31,12 @@ function draining() {
     const response = granted(packet)
     if (response !== undefined) send(response)
     if (packet.type !== 'publish') return
-    remote.published.push(there.connections)
+    remote.published.push(broker.connections)
     if (remote.acknowledges) send(ack('puback', packet.packetId))
   }
-  const there = crafted(handlePacket)
-  const world = new Bridged({ bridge: `${bothWays}, server = "${first}"`, crafted: there.remote })
-  world.here.publish('out/a', 'one', { qos: 1 })
+  const broker = crafted(handlePacket)
+  const world = new Bridged({ bridge: `${bothWays}, server = "${first}"`, crafted: broker.accept })
+  world.local.publish('out/a', 'one', { qos: 1 })
   world.change(`${bothWays}, server = "${other}"`)
   assert.equal(world.status.state, 'draining')
   return { world, remote }
@@ -45,10 +45,10 @@ function draining() {
 describe('a bridge that drains', () => {
   test('sends no new message, whatever arrives meanwhile: new messages are sent over the next connection', () => {
     const { world, remote } = draining()
-    const listener = world.here.subscriber('in/#')
+    const listener = world.local.subscriber('in/#')
     remote.sendBytes(encodePublish({ topic: 'in/a', payload: 'in', qos: 1, packetId: 1 }, 5))
     world.settle()
-    world.here.publish('out/a', 'two', { qos: 1 })
+    world.local.publish('out/a', 'two', { qos: 1 })
     assert.deepEqual([listener.payloads, remote.published], [['in'], [1]])
     remote.acknowledges = true
     remote.sendBytes(ack('puback', 1))
@@ -67,10 +67,10 @@ describe('a bridge that drains', () => {
   test('reconnects as soon as QoS 2 and received messages are complete', () => {
     const world = new Bridged({ bridge: `${bothWays}, server = "${first}"`, network })
     world.passSeconds(1)
-    const listener = world.there.subscriber('out/#', { qos: 2 })
-    for (const payload of payloads(10)) world.here.publish('out/a', payload, { qos: 2 })
-    world.there.publish('in/a', 'in', { qos: 1 })
-    world.here.passMs(15)
+    const listener = world.remote.subscriber('out/#', { qos: 2 })
+    for (const payload of payloads(10)) world.local.publish('out/a', payload, { qos: 2 })
+    world.remote.publish('in/a', 'in', { qos: 1 })
+    world.local.passMs(15)
     world.change(`${bothWays}, server = "${other}"`)
     assert.equal(world.status.state, 'draining')
     world.passSeconds(1)
@@ -101,17 +101,17 @@ function rulesTo(filter: string): string {
 }
 
 test('two changes of settings at once cause one connection, with the last of them', () => {
-  const there = crafted((packet, send) =>
+  const remote = crafted((packet, send) =>
     send(packet.type === 'connect' ? connackIn(5) : (granted(packet) ?? ack('puback', 1))),
   )
-  const world = new Bridged({ bridge: bothWays, crafted: there.remote, isBroken: () => true })
+  const world = new Bridged({ bridge: bothWays, crafted: remote.accept, isBroken: () => true })
   world.isBroken = () => false
   for (const rules of ['one/#', 'two/#'].map(rulesTo)) world.bridge.change(settingsOf(`${rules}, server = "${first}"`))
   world.settle()
-  assert.deepEqual([world.status.state, there.connections], ['connected', 1], 'while the local session is prepared')
+  assert.deepEqual([world.status.state, remote.connections], ['connected', 1], 'while the local session is prepared')
   for (const server of [other, first, other])
     world.bridge.change(settingsOf(`${rulesTo('two/#')}, server = "${server}"`))
   world.settle()
-  assert.deepEqual([world.status.state, there.connections], ['connected', 2], 'while the connection is opened')
+  assert.deepEqual([world.status.state, remote.connections], ['connected', 2], 'while the connection is opened')
   assert.equal(world.status.server, other)
 })

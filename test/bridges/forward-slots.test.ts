@@ -27,15 +27,15 @@ describe('QoS 2 that is in flight when the connection breaks and the rules chang
       test(`from ${before.join()} to ${after.join()}${then} arrives once by the rule that stays, at every step`, () => {
         for (let step = 0; step < 20; step++) {
           const world = new Bridged({ bridge: forwardsTo(before), network })
-          const listener = world.there.subscriber(stays)
+          const listener = world.remote.subscriber(stays)
           world.passSeconds(2)
-          world.here.publish('a', 'one', { qos: 2 })
-          world.here.passMs(step * 5)
+          world.local.publish('a', 'one', { qos: 2 })
+          world.local.passMs(step * 5)
           if (death === undefined) world.stream?.destroy()
           world.change(forwardsTo(after))
-          if (death !== undefined) world.restartHere(death)
+          if (death !== undefined) world.restartLocal(death)
           world.passSeconds(30)
-          const unreleased = world.there.coreOf('').view.bridgeSession('godwit-here-b')?.unreleased
+          const unreleased = world.remote.coreOf('').view.bridgeSession('godwit-here-b')?.unreleased
           assert.deepEqual(listener.payloads, ['one'], `broken after ${step * 5} ms`)
           assert.deepEqual(unreleased, [], 'the message of the remote broker is complete')
         }

@@ -15,7 +15,7 @@ test('the packet identifier of a QoS 2 message whose rule was removed is free fo
   const received: string[] = []
   const old = { payload: 'old', qos: 2, packetId: 5 } as const
   const handlePacket: PacketHandler = (packet, send, close) => {
-    const sessionPresent = there.connections > 1
+    const sessionPresent = remote.connections > 1
     if (packet.type === 'connect') {
       send(connackIn(5, { sessionPresent }))
       if (sessionPresent) send(encodePublish({ ...old, topic: 'before/a', dup: true }, 5))
@@ -30,17 +30,17 @@ test('the packet identifier of a QoS 2 message whose rule was removed is free fo
     received.push(packet.type)
     if (received.length === 1) send(encodePublish({ ...old, topic: 'now/a', payload: 'new' }, 5))
   }
-  const there = crafted(handlePacket)
-  const world = new Bridged({ bridge: inward('before/#'), crafted: there.remote })
-  const listener = world.here.subscriber('#')
+  const remote = crafted(handlePacket)
+  const world = new Bridged({ bridge: inward('before/#'), crafted: remote.accept })
+  const listener = world.local.subscriber('#')
   world.change(inward('now/#'))
   world.passSeconds(30)
   assert.deepEqual(listener.payloads, ['new'])
   assert.deepEqual(received, ['pubcomp', 'pubcomp'], 'one for each message')
-  assert.equal(world.here.coreOf('').view.bridgeSession('$bridge/b')?.unreleased.length, 0)
+  assert.equal(world.local.coreOf('').view.bridgeSession('$bridge/b')?.unreleased.length, 0)
 })
 
-type Act = (there: World) => void
+type Act = (remote: World) => void
 
 const strange: readonly (readonly [
   what: string,
@@ -51,19 +51,19 @@ const strange: readonly (readonly [
   [
     'that topics are to remember, where this one lets them remember nothing',
     { retainAvailable: false },
-    (there) => there.publish('in/a', 'kept', { qos: 1, retain: true }),
+    (remote) => remote.publish('in/a', 'kept', { qos: 1, retain: true }),
     ['kept'],
   ],
   [
     'of a QoS that the broker grants to no client',
     { maximumQoS: 1 },
-    (there) => there.publish('in/a', 'twice acknowledged', { qos: 2 }),
+    (remote) => remote.publish('in/a', 'twice acknowledged', { qos: 2 }),
     ['twice acknowledged'],
   ],
   [
     'of QoS 0 that is not the text that it says',
     { validatesPayloadFormat: true },
-    (there) => there.publish('in/a', Buffer.from([0xff]), { properties: { payloadFormatIndicator: 1 } }),
+    (remote) => remote.publish('in/a', Buffer.from([0xff]), { properties: { payloadFormatIndicator: 1 } }),
     [],
   ],
 ]
@@ -71,9 +71,9 @@ const strange: readonly (readonly [
 for (const [what, settings, act, received] of strange) {
   test(`a message of the remote broker ${what}, does not end the connection and is not redelivered endlessly`, () => {
     const world = new Bridged({ bridge: inward('in/#'), world: { settings } })
-    const listener = world.here.subscriber('#', { qos: 2 })
-    act(world.there)
-    world.there.publish('in/a', 'next', { qos: 1 })
+    const listener = world.local.subscriber('#', { qos: 2 })
+    act(world.remote)
+    world.remote.publish('in/a', 'next', { qos: 1 })
     assert.deepEqual(listener.payloads, [...received, 'next'])
     assert.ok(listener.messages.every(({ retain, qos }) => !retain && qos <= (settings.maximumQoS ?? 2)))
     assert.equal(world.status.counters.failures, 0)
@@ -85,7 +85,7 @@ test('a remote broker that reconnects with very many PUBRELs is served', () => {
   const received: number[] = []
   const ids = Array.from({ length: count }, (_, index) => index + 1)
   const handlePacket: PacketHandler = (packet, send, close) => {
-    const sessionPresent = there.connections > 1
+    const sessionPresent = remote.connections > 1
     if (packet.type === 'connect') {
       send(connackIn(5, { sessionPresent }))
       if (sessionPresent) send(Buffer.concat(ids.map((id) => ack('pubrel', id))))
@@ -96,10 +96,10 @@ test('a remote broker that reconnects with very many PUBRELs is served', () => {
     if (packet.type === 'pubrec' && packet.packetId === count) close()
     if (packet.type === 'pubcomp') received.push(packet.packetId)
   }
-  const there = crafted(handlePacket)
-  const world = new Bridged({ bridge: inward('in/#'), crafted: there.remote })
+  const remote = crafted(handlePacket)
+  const world = new Bridged({ bridge: inward('in/#'), crafted: remote.accept })
   world.passSeconds(30)
   assert.equal(received.length, count)
   assert.deepEqual([world.status.state, world.status.counters.unexpected], ['connected', 0])
-  assert.equal(world.here.coreOf('').view.bridgeSession('$bridge/b')?.unreleased.length, 0)
+  assert.equal(world.local.coreOf('').view.bridgeSession('$bridge/b')?.unreleased.length, 0)
 })

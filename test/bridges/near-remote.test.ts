@@ -8,10 +8,10 @@ const outward = forwards(', qos = 1')
 const durable = { cleanStart: false, sessionExpirySeconds: 1_000 } as const
 
 /** A bridge to a remote broker that has been fast so far. That acknowledges durable messages: it has a persistent session. */
-function nearBridge(qos = ', qos = 1'): { world: Bridged; author: ReturnType<Bridged['here']['connect']> } {
+function nearBridge(qos = ', qos = 1'): { world: Bridged; author: ReturnType<Bridged['local']['connect']> } {
   const world = new Bridged({ bridge: forwards(qos) })
-  world.there.connect('listener', durable).subscribe('out/#')
-  const author = world.here.connect('author')
+  world.remote.connect('listener', durable).subscribe('out/#')
+  const author = world.local.connect('author')
   assert.equal(author.publish('out/a', 'first', { qos: 1 }).isAcknowledged, true)
   return { world, author }
 }
@@ -23,7 +23,7 @@ function forwards(qos: string): string {
 describe('a bridge to a near remote broker', () => {
   test('stores no message that it acknowledges at once', () => {
     const { world, author } = nearBridge()
-    world.here.disk.hold()
+    world.local.disk.hold()
     const publications = payloads(3).map((payload) => author.publish('out/a', payload, { qos: 1 }))
     assert.deepEqual(
       publications.map(({ isAcknowledged }) => isAcknowledged),
@@ -34,41 +34,41 @@ describe('a bridge to a near remote broker', () => {
 
   test('stores a message before it acknowledges the publisher if the remote broker does not acknowledge', () => {
     const { world, author } = nearBridge()
-    world.there.disk.hold()
+    world.remote.disk.hold()
     const publication = author.publish('out/a', 'second', { qos: 1 })
     assert.equal(publication.isAcknowledged, false)
-    world.here.passMs(25)
+    world.local.passMs(25)
     assert.equal(publication.isAcknowledged, true)
-    world.restartHere('power-loss')
+    world.restartLocal('power-loss')
     assert.equal(world.status.spooled, 1)
-    world.there.disk.release()
+    world.remote.disk.release()
     world.passSeconds(30)
-    const listener = world.there.subscriber('nothing')
+    const listener = world.remote.subscriber('nothing')
     assert.equal(listener.isConnected, true)
     assert.equal(world.status.spooled, 0)
   })
 
   test('deletes acknowledged messages from disk step by step, and delays no client', () => {
     const { world, author } = nearBridge()
-    world.there.disk.hold()
+    world.remote.disk.hold()
     author.publish('out/a', 'second', { qos: 1 })
-    world.here.passMs(25)
-    world.there.disk.release()
+    world.local.passMs(25)
+    world.remote.disk.release()
     world.settle()
     assert.equal(world.status.spooled, 0)
     assert.equal(author.publish('out/a', 'third', { qos: 1 }).isAcknowledged, true)
-    world.here.passMs(60)
-    world.restartHere('power-loss')
+    world.local.passMs(60)
+    world.restartLocal('power-loss')
     assert.equal(world.status.spooled, 0)
   })
 
   test('sends messages after a QoS 2 message once that is durable, without waiting for PUBREC', () => {
     const { world, author } = nearBridge('')
-    world.there.disk.hold()
-    world.here.disk.hold()
+    world.remote.disk.hold()
+    world.local.disk.hold()
     author.publish('out/a', 'second', { qos: 2 })
     const last = author.publish('out/a', 'third', { qos: 1 })
-    world.here.disk.release()
+    world.local.disk.release()
     world.settle()
     assert.equal(last.isAcknowledged, true)
     assert.equal(world.status.counters.sent, 3)
@@ -76,32 +76,32 @@ describe('a bridge to a near remote broker', () => {
 
   test('delays no client that waits for the disk', () => {
     const { world, author } = nearBridge()
-    world.here.connect('stored', durable).subscribe('other')
-    world.there.disk.hold()
+    world.local.connect('stored', durable).subscribe('other')
+    world.remote.disk.hold()
     const first = author.publish('out/a', 'waits for PUBACK', { qos: 1 })
     assert.equal(first.isAcknowledged, false)
-    const other = world.here.connect('another author').publish('other', 'needs the disk', { qos: 1 })
+    const other = world.local.connect('another author').publish('other', 'needs the disk', { qos: 1 })
     assert.equal(other.isAcknowledged, true)
     assert.equal(first.isAcknowledged, true)
   })
 
   test('acknowledges messages in the order of arrival, whichever the remote broker acknowledges first', () => {
     const { world, author } = nearBridge()
-    world.there.disk.hold()
+    world.remote.disk.hold()
     const first = author.publish('out/a', 'waits', { qos: 1 })
     const second = author.publish('not/subscribed', 'needs nothing', { qos: 1 })
     assert.deepEqual([first.isAcknowledged, second.isAcknowledged], [false, false])
-    world.there.disk.release()
+    world.remote.disk.release()
     world.settle()
     assert.deepEqual([first.isAcknowledged, second.isAcknowledged], [true, true])
   })
 
   test('loses no acknowledged message when it is disabled in between', () => {
     const { world, author } = nearBridge()
-    world.there.disk.hold()
+    world.remote.disk.hold()
     const publication = author.publish('out/a', 'second', { qos: 1 })
     world.bridge.stop()
-    world.here.passMs(25)
+    world.local.passMs(25)
     assert.equal(publication.isAcknowledged, true)
     assert.equal(world.status.spooled, 1)
   })
@@ -110,13 +110,13 @@ describe('a bridge to a near remote broker', () => {
 test('if the remote broker of a bridge is slow, a message is stored and does not wait for PUBACK', () => {
   const network = { minDelayMs: 10, maxDelayMs: 10, splits: false, capacityBytes: 16_384 }
   const world = new Bridged({ bridge: outward, network })
-  const listener = world.there.subscriber('out/#')
+  const listener = world.remote.subscriber('out/#')
   world.passSeconds(1)
-  const author = world.here.connect('author')
+  const author = world.local.connect('author')
   for (const payload of payloads(3)) {
     assert.equal(author.publish('out/a', payload, { qos: 1 }).isAcknowledged, true)
     assert.equal(listener.payloads.includes(payload), false)
-    world.here.passMs(100)
+    world.local.passMs(100)
   }
   assert.deepEqual(listener.payloads, payloads(3))
 })

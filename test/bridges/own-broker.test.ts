@@ -15,22 +15,22 @@ function forwardsOf(...tops: readonly string[]): string {
 }
 
 /** The local broker has noticed the failure. */
-function breakDiskHere({ here }: Bridged): void {
-  here.disk.fail()
-  here.connect('witness').publish('witness', 'it fails', { qos: 1, retain: true })
-  here.settle()
+function breakLocalDisk({ local }: Bridged): void {
+  local.disk.fail()
+  local.connect('witness').publish('witness', 'it fails', { qos: 1, retain: true })
+  local.settle()
 }
 
 /** Bytes for the local broker arrive when it is not slow any more. */
-function slowBroker(): { isSlow: boolean; letGo: () => void; hold: (stream: ByteStream) => void } {
+function slowBroker(): { isSlow: boolean; release: () => void; holdWrites: (stream: ByteStream) => void } {
   const held: (() => void)[] = []
   const broker = {
     isSlow: false,
-    letGo: () => {
+    release: () => {
       broker.isSlow = false
       for (const go of held.splice(0)) go()
     },
-    hold: (stream: ByteStream) => {
+    holdWrites: (stream: ByteStream) => {
       const write = stream.write.bind(stream)
       stream.write = (buffer, done) => (broker.isSlow ? void held.push(() => write(buffer, done)) : write(buffer, done))
     },
@@ -41,37 +41,37 @@ function slowBroker(): { isSlow: boolean; letGo: () => void; hold: (stream: Byte
 describe('while the local disk fails', () => {
   test('a refused rule is requested again in the same connection, and reported once', () => {
     const world = new Bridged({ bridge: first })
-    const listener = world.there.subscriber('#')
-    breakDiskHere(world)
+    const listener = world.remote.subscriber('#')
+    breakLocalDisk(world)
     world.change(forwardsOf('a', 'b'))
-    world.here.disk.mend()
+    world.local.disk.mend()
     world.passSeconds(1)
     assert.match(world.status.lastError ?? '', /this broker refused a subscription/)
     world.passSeconds(5)
     assert.equal(world.events.filter(({ event }) => event === 'warning').length, 1)
-    world.here.publish('b/x', 'after', { qos: 1 })
+    world.local.publish('b/x', 'after', { qos: 1 })
     assert.deepEqual(listener.payloads, ['after'])
     assert.equal(world.status.counters.connects, 1)
   })
 
   test('the subscription state of the bridge is stored when the disk works again', () => {
     const world = new Bridged({ bridge: `${first}, subscription = [{remote_topic = "in", local_topic = "", qos = 1}]` })
-    const [before] = marksOf(world)
-    breakDiskHere(world)
+    const [before] = grantedFilters(world)
+    breakLocalDisk(world)
     world.change(`${first}, subscription = [{remote_topic = "in2", local_topic = "", qos = 1}]`)
     world.passSeconds(1)
-    assert.deepEqual(marksOf(world), [])
-    world.here.disk.mend()
+    assert.deepEqual(grantedFilters(world), [])
+    world.local.disk.mend()
     world.passSeconds(6)
-    const [after, ...others] = marksOf(world)
+    const [after, ...others] = grantedFilters(world)
     assert.deepEqual(others, [])
     assert.ok(after !== undefined && after !== before)
   })
 })
 
 /** The filters that store the granted subscriptions. */
-function marksOf({ here }: Bridged): readonly string[] {
-  const { subscriptions } = here.host.coreOf().view.bridgeSession(bridgeClientId('b')) ?? { subscriptions: new Map() }
+function grantedFilters({ local }: Bridged): readonly string[] {
+  const { subscriptions } = local.host.coreOf().view.bridgeSession(bridgeClientId('b')) ?? { subscriptions: new Map() }
   return [...subscriptions.keys()].filter((filter) => filter.includes('granted'))
 }
 
@@ -105,33 +105,33 @@ test('a remote broker is not read while the local one is full, and then all mess
       }
     }),
   )
-  const own = slowBroker()
+  const broker = slowBroker()
   const bridge = 'subscription = [{remote_topic = "in", local_topic = ""}]'
-  const world = new Bridged({ bridge, ownStream: own.hold, crafted: remote.remote })
-  const listener = world.here.subscriber('in')
-  own.isSlow = true
+  const world = new Bridged({ bridge, localStream: broker.holdWrites, crafted: remote.accept })
+  const listener = world.local.subscriber('in')
+  broker.isSlow = true
   assert.ok(floodNow !== undefined)
   floodNow()
   world.passSeconds(1)
   const { received } = world.status.counters
   assert.ok(received > 100 && received < count / 2, `${received} were read`)
-  own.letGo()
+  broker.release()
   world.passSeconds(1)
   assert.deepEqual(listener.payloads, texts)
 })
 
 describe('a bridge that was removed from the configuration', () => {
   test('ends its session though the local broker does not respond at first', () => {
-    const own = slowBroker()
-    const world = new Bridged({ bridge: first, ownStream: own.hold, remote: { starts: false } })
-    publishAll(world.here, 'a/x', payloads(3), 1)
-    own.isSlow = true
+    const broker = slowBroker()
+    const world = new Bridged({ bridge: first, localStream: broker.holdWrites, remoteOptions: { starts: false } })
+    publishAll(world.local, 'a/x', payloads(3), 1)
+    broker.isSlow = true
     world.bridge.remove()
     world.passSeconds(1)
-    assert.equal(world.here.view.sessions, 1)
-    own.isSlow = false
+    assert.equal(world.local.view.sessions, 1)
+    broker.isSlow = false
     world.passSeconds(30)
-    assert.equal(world.here.view.sessions, 0)
+    assert.equal(world.local.view.sessions, 0)
   })
 
   test('stays removed, whatever settings follow', () => {
@@ -139,27 +139,27 @@ describe('a bridge that was removed from the configuration', () => {
     world.bridge.remove()
     world.change(forwardsOf('a', 'b'))
     world.passSeconds(60)
-    assert.deepEqual([world.status.state, world.here.view.sessions, world.there.view.sessions], ['off', 0, 0])
+    assert.deepEqual([world.status.state, world.local.view.sessions, world.remote.view.sessions], ['off', 0, 0])
   })
 
   test('leaves no messages to one with the same name that is added at the same time', () => {
-    const world = new Bridged({ bridge: first, remote: { starts: false } })
-    publishAll(world.here, 'a/x', payloads(3, 'old'), 1)
-    world.makeAnew(forwardsOf('a', 'b'))
+    const world = new Bridged({ bridge: first, remoteOptions: { starts: false } })
+    publishAll(world.local, 'a/x', payloads(3, 'old'), 1)
+    world.replaceBridge(forwardsOf('a', 'b'))
     assert.equal(world.status.spooled, 0)
-    publishAll(world.here, 'b/x', payloads(3, 'new'), 1)
-    world.there.start()
-    const listener = world.there.subscriber('#')
+    publishAll(world.local, 'b/x', payloads(3, 'new'), 1)
+    world.remote.start()
+    const listener = world.remote.subscriber('#')
     world.passSeconds(30)
     assert.deepEqual(listener.payloads, payloads(3, 'new'))
   })
 
   test('leaves no messages to a later one with its name that is disabled, either', () => {
-    const world = new Bridged({ bridge: first, remote: { starts: false } })
-    publishAll(world.here, 'a/x', payloads(3, 'old'), 1)
-    world.makeAnew(`${first}, enable = false`)
+    const world = new Bridged({ bridge: first, remoteOptions: { starts: false } })
+    publishAll(world.local, 'a/x', payloads(3, 'old'), 1)
+    world.replaceBridge(`${first}, enable = false`)
     assert.deepEqual([world.status.state, world.status.spooled], ['off', 0])
-    world.here.publish('a/x', 'meanwhile', { qos: 1 })
+    world.local.publish('a/x', 'meanwhile', { qos: 1 })
     assert.equal(world.status.spooled, 0)
   })
 })

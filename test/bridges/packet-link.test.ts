@@ -17,7 +17,7 @@ class Stage {
   /** Returns the other end. */
   link(name: string): ByteStream {
     const later = (work: () => void): void => void this.later.push(work)
-    const [ours, theirs] = createStreamPair(later)
+    const [localStream, remoteStream] = createStreamPair(later)
     const callbacks = {
       handleBytes: () => {},
       handlePacket: (_: PacketLink, packet: { readonly type: string }) =>
@@ -29,8 +29,8 @@ class Stage {
     }
     const { spareDecoders } = this
     const decoder = { role: 'client' as const, version: 5 as const, topics: this.#topics, ...limits }
-    this.#links.push(new PacketLink(callbacks, ours, { decoder, later, ownsChunks: false, spareDecoders }))
-    return theirs
+    this.#links.push(new PacketLink(callbacks, localStream, { decoder, later, ownsChunks: false, spareDecoders }))
+    return remoteStream
   }
 
   give(stream: ByteStream, bytes: Buffer): void {

@@ -22,8 +22,8 @@ test('a hybrid bridge uses TCP at once if QUIC fails, and QUIC again when that w
   assert.deepEqual(world.dialed, [quic, tcp, quic, quic])
   assert.equal(world.status.server, quic)
   assert.equal(world.status.counters.failures, 1)
-  const listener = world.there.subscriber('#')
-  world.here.publish('a', 'one', { qos: 2 })
+  const listener = world.remote.subscriber('#')
+  world.local.publish('a', 'one', { qos: 2 })
   assert.deepEqual(listener.payloads, ['one'])
 })
 
@@ -31,10 +31,10 @@ test('a change between QUIC and TCP of one broker forwards QoS 2 once', () => {
   const network = { minDelayMs: 10, maxDelayMs: 10, splits: false, capacityBytes: 16_384 }
   for (let step = 0; step < 20; step++) {
     const world = new Bridged({ bridge: hybrid, network })
-    const listener = world.there.subscriber('#')
+    const listener = world.remote.subscriber('#')
     world.passSeconds(2)
-    world.here.publish('a', 'one', { qos: 2 })
-    world.here.passMs(step * 5)
+    world.local.publish('a', 'one', { qos: 2 })
+    world.local.passMs(step * 5)
     world.isBroken = (server) => server === quic
     world.stream?.fallIntoBlackHole()
     world.passSeconds(200)
@@ -64,11 +64,11 @@ test('a draining bridge takes its new settings though QUIC works again', () => {
   const world = new Bridged({ bridge: `${hybrid}, keepalive = 600s`, isBroken: (server) => server === quic })
   world.passSeconds(57)
   world.stream?.fallIntoBlackHole()
-  world.here.publish('a', 'one', { qos: 1 })
+  world.local.publish('a', 'one', { qos: 1 })
   world.isBroken = () => false
   world.change(`server = "${other}", ${forwards}`)
   assert.equal(world.status.state, 'draining')
-  const listener = world.there.subscriber('#')
+  const listener = world.remote.subscriber('#')
   world.passSeconds(30)
   assert.deepEqual([world.status.state, world.status.server], ['connected', other])
   assert.deepEqual(world.dialed, [quic, tcp, other])

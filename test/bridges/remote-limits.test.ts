@@ -19,22 +19,24 @@ type Seen = Pick<PublishPacket, 'qos' | 'dup' | 'retain'>
 
 /** Each connection has its own limits; the remote broker acknowledges nothing. */
 function limited(limits: readonly ConnackProperties[], seen: Seen[], closesOn: number) {
-  const there = crafted((packet, send, close) => {
-    const properties = limits[there.connections - 1]
+  const remote = crafted((packet, send, close) => {
+    const properties = limits[remote.connections - 1]
     if (packet.type === 'connect')
-      send(connackIn(5, { sessionPresent: there.connections > 1, ...(properties === undefined ? {} : { properties }) }))
+      send(
+        connackIn(5, { sessionPresent: remote.connections > 1, ...(properties === undefined ? {} : { properties }) }),
+      )
     if (packet.type !== 'publish') return
     seen.push({ qos: packet.qos, dup: packet.dup, retain: packet.retain })
-    if (there.connections === closesOn) close()
+    if (remote.connections === closesOn) close()
   })
-  return there
+  return remote
 }
 
 test('a bridge to AWS IoT follows its quotas: one CONNECT per second, eight filters per SUBSCRIBE', () => {
   const connects: number[] = []
   const requests: number[] = []
   const world: { current: Bridged | undefined } = { current: undefined }
-  const there = crafted((packet, send) => {
+  const remote = crafted((packet, send) => {
     if (packet.type === 'connect') {
       connects.push(world.current?.stage.nowMs ?? 0)
       send(connackIn(4))
@@ -45,7 +47,7 @@ test('a bridge to AWS IoT follows its quotas: one CONNECT per second, eight filt
   })
   const rules = Array.from({ length: 20 }, (_, at) => `{remote_topic = "in/${at}", local_topic = "", qos = 1}`)
   const bridge = `proto_ver = 4, no_local_v4 = false, subscription = [${rules.join()}]`
-  world.current = new Bridged({ bridge, isOfAws: true, crafted: there.remote })
+  world.current = new Bridged({ bridge, isOfAws: true, crafted: remote.accept })
   world.current.passSeconds(3)
   assert.equal(world.current.status.state, 'connected', world.current.status.lastError)
   const [first = 0, second = 0, ...others] = connects
@@ -55,33 +57,33 @@ test('a bridge to AWS IoT follows its quotas: one CONNECT per second, eight filt
 })
 
 describe('a remote broker', () => {
-  for (const isTaken of [true, false]) {
-    test(`that supports ${isTaken ? 'subscription identifiers gets one' : 'no subscription identifiers gets none'}`, () => {
+  for (const supportsIdentifiers of [true, false]) {
+    test(`that supports ${supportsIdentifiers ? 'subscription identifiers gets one' : 'no subscription identifiers gets none'}`, () => {
       const identifiers: unknown[] = []
-      const there = crafted((packet, send) => {
+      const remote = crafted((packet, send) => {
         if (packet.type === 'connect')
-          send(connackIn(5, isTaken ? {} : { properties: { subscriptionIdentifiersAvailable: false } }))
+          send(connackIn(5, supportsIdentifiers ? {} : { properties: { subscriptionIdentifiersAvailable: false } }))
         if (packet.type === 'subscribe') identifiers.push(packet.properties?.subscriptionIdentifier)
       })
-      const world = new Bridged({ bridge: `${inward}, sub_properties { identifier = 7 }`, crafted: there.remote })
+      const world = new Bridged({ bridge: `${inward}, sub_properties { identifier = 7 }`, crafted: remote.accept })
       assert.equal(world.status.state, 'connected')
-      assert.deepEqual(identifiers, [isTaken ? 7 : undefined])
+      assert.deepEqual(identifiers, [supportsIdentifiers ? 7 : undefined])
     })
   }
 
   test('without retained messages gets no retained message', () => {
     const seen: Seen[] = []
-    const there = limited([{ retainAvailable: false }], seen, 0)
-    const world = new Bridged({ bridge: outward, crafted: there.remote })
-    world.here.publish('out/a', 'kept', { qos: 1, retain: true })
+    const remote = limited([{ retainAvailable: false }], seen, 0)
+    const world = new Bridged({ bridge: outward, crafted: remote.accept })
+    world.local.publish('out/a', 'kept', { qos: 1, retain: true })
     assert.deepEqual(seen, [{ qos: 1, dup: false, retain: false }])
   })
 
   test('[MQTT-3.3.1-2] that now supports QoS 0 only gets the waiting messages with it, and without DUP', () => {
     const seen: Seen[] = []
-    const there = limited([{}, { maximumQoS: 0 }], seen, 1)
-    const world = new Bridged({ bridge: `${outward}, backoff_max = 1s`, crafted: there.remote })
-    world.here.publish('out/a', 'one', { qos: 1 })
+    const remote = limited([{}, { maximumQoS: 0 }], seen, 1)
+    const world = new Bridged({ bridge: `${outward}, backoff_max = 1s`, crafted: remote.accept })
+    world.local.publish('out/a', 'one', { qos: 1 })
     world.passSeconds(5)
     assert.deepEqual(seen.slice(0, 2), [
       { qos: 1, dup: false, retain: false },
@@ -90,15 +92,15 @@ describe('a remote broker', () => {
     assert.equal(world.status.spooled, 0)
   })
 
-  test('that reads nothing keeps little memory here, and further messages in the spool', () => {
-    let theirs: ByteStream | undefined
-    const there = crafted(polite(() => theirs?.pause()))
-    const remote = (stream: ByteStream): void => {
-      theirs = stream
-      there.remote(stream)
+  test('that does not read uses at most 4 MiB of memory of the bridge, and further messages stay in the queue', () => {
+    let remoteStream: ByteStream | undefined
+    const remote = crafted(polite(() => remoteStream?.pause()))
+    const accept = (stream: ByteStream): void => {
+      remoteStream = stream
+      remote.accept(stream)
     }
-    const world = new Bridged({ bridge: `${outward}, ${inward}`, crafted: remote })
-    const author = world.here.connect('author')
+    const world = new Bridged({ bridge: `${outward}, ${inward}`, crafted: accept })
+    const author = world.local.connect('author')
     const large = 'x'.repeat(65_536)
     for (let count = 0; count < 200; count++) author.publish('out/a', large, { qos: 1 })
     assert.equal(world.status.spooled, 200)
@@ -112,7 +114,7 @@ describe('a remote broker', () => {
       if (packet.type === 'connect') send(connackIn(5))
       if (packet.type === 'pingreq') send(pingresp)
     }
-    const world = new Bridged({ bridge: `${outward}, keepalive = 20s`, crafted: crafted(handlePacket).remote })
+    const world = new Bridged({ bridge: `${outward}, keepalive = 20s`, crafted: crafted(handlePacket).accept })
     for (let round = 0; round < 5; round++) {
       sendBytes?.(Buffer.concat(Array.from({ length: 600 }, () => ack('puback', 7))))
       world.passSeconds(60)
@@ -130,7 +132,7 @@ describe('a remote broker', () => {
         send(Buffer.concat([encodePublish({ ...message, dup: true }, 5), ack('pubrel', 1)]))
       if (packet.type === 'pubrec' || packet.type === 'pubcomp') acks.push(packet.type)
     })
-    const world = new Bridged({ bridge: inward, crafted: crafted(handlePacket).remote })
+    const world = new Bridged({ bridge: inward, crafted: crafted(handlePacket).accept })
     assert.equal(world.status.lastError, undefined)
     assert.deepEqual(acks, ['pubrec', 'pubrec', 'pubcomp'])
   })
@@ -149,8 +151,8 @@ describe('a remote broker', () => {
       if (packet.type === 'puback' && packet.packetId === 2) send(aliased('', 3, 0))
     })
     const bridge = `${inward}, conn_properties { topic_alias_maximum = 3 }`
-    const world = new Bridged({ bridge, crafted: crafted(handlePacket).remote, isBroken: () => true })
-    const listener = world.here.subscriber('#')
+    const world = new Bridged({ bridge, crafted: crafted(handlePacket).accept, isBroken: () => true })
+    const listener = world.local.subscriber('#')
     world.isBroken = () => false
     world.passSeconds(1)
     const topics = listener.messages.map(({ topic }) => topic)
@@ -160,16 +162,16 @@ describe('a remote broker', () => {
 })
 
 describe('after a connection that ended because of a message', () => {
-  const isForMessage = Buffer.from([0xe0, 2, reasonCodes.protocolError, 0])
+  const disconnectForProtocolError = Buffer.from([0xe0, 2, reasonCodes.protocolError, 0])
 
   /** The first connection ends because of one of three messages. Returns the number of messages in each connection. */
-  function blaming(
+  function endConnectionAfterMessages(
     bridge: string,
     later: (connection: number, seen: number, packetId: number) => Buffer | 'close' | undefined,
   ) {
     const seen = [0, 0, 0, 0]
-    const there = crafted((packet, send, close) => {
-      const at = there.connections
+    const remote = crafted((packet, send, close) => {
+      const at = remote.connections
       if (packet.type === 'connect') send(connackIn(5, { sessionPresent: at > 1 }))
       if (packet.type !== 'publish') return
       seen[at] = (seen[at] ?? 0) + 1
@@ -177,11 +179,11 @@ describe('after a connection that ended because of a message', () => {
       if (then === 'close') close()
       else if (then !== undefined) send(then)
       if (at !== 1 || seen[at] !== 3) return
-      send(isForMessage)
+      send(disconnectForProtocolError)
       close()
     })
-    const world = new Bridged({ bridge, crafted: there.remote, isBroken: () => true })
-    publishAll(world.here, 'out/a', payloads(3), 1)
+    const world = new Bridged({ bridge, crafted: remote.accept, isBroken: () => true })
+    publishAll(world.local, 'out/a', payloads(3), 1)
     world.isBroken = () => false
     world.passSeconds(5)
     return { world, seen }
@@ -190,13 +192,15 @@ describe('after a connection that ended because of a message', () => {
   const bridge = `${outward}, backoff_max = 1s`
 
   test('messages that were in flight are sent one at a time, and all others together again', () => {
-    const { world, seen } = blaming(bridge, (_, count, packetId) => (count <= 3 ? ack('puback', packetId) : undefined))
-    publishAll(world.here, 'out/a', payloads(5, 'n'), 1)
+    const { world, seen } = endConnectionAfterMessages(bridge, (_, count, packetId) =>
+      count <= 3 ? ack('puback', packetId) : undefined,
+    )
+    publishAll(world.local, 'out/a', payloads(5, 'n'), 1)
     assert.deepEqual(seen, [0, 3, 8, 0])
   })
 
-  test('a connection that ends for another reason does not repeat the attempt', () => {
-    const { seen } = blaming(bridge, (connection) => (connection === 2 ? 'close' : undefined))
+  test('if the next connection ends for another reason, the messages are not sent one at a time again', () => {
+    const { seen } = endConnectionAfterMessages(bridge, (connection) => (connection === 2 ? 'close' : undefined))
     assert.deepEqual(seen, [0, 3, 1, 3])
   })
 })

@@ -56,8 +56,8 @@ class RingScenario {
     )
     this.#members = names.map((name, at) => {
       const world = worlds[at]
-      const there = worlds[(at + 1) % worlds.length]
-      const bridged = new Bridged({ bridge, brokerId: name, name, world, there, network })
+      const remote = worlds[(at + 1) % worlds.length]
+      const bridged = new Bridged({ bridge, brokerId: name, name, world, remote, network })
       const [author, listener] = [world.client(`author-${name}`, durable), world.client(`listener-${name}`, durable)]
       return { name, world, bridged, author, listener, publications: [] }
     })
@@ -144,8 +144,8 @@ class RingScenario {
     const { bridged, world } = random.pick([...this.#members])
     const draw = random.fraction()
     if (draw < 0.5 && world.host.isRunning) {
-      bridged.killHere(random.pick(['kill', 'power-loss'] as const))
-      this.#stage.after(random.between(0, 3_000), () => bridged.startHere())
+      bridged.killLocal(random.pick(['kill', 'power-loss'] as const))
+      this.#stage.after(random.between(0, 3_000), () => bridged.startLocal())
     } else if (draw < 0.75) bridged.stream?.fallIntoBlackHole()
     else bridged.stream?.destroy()
   }
@@ -156,8 +156,8 @@ class RingScenario {
       const { state, spooled, inFlight } = bridged.status
       const own = world.view.client(listener.id)
       const next = this.#members[(at + 1) % this.#members.length].world
-      const there = next.host.isRunning ? next.view.client(bridged.settings.clientId) : undefined
-      const isDone = [own, there].every((client) => client?.waiting === 0 && client.inflight === 0)
+      const remote = next.host.isRunning ? next.view.client(bridged.settings.clientId) : undefined
+      const isDone = [own, remote].every((client) => client?.waiting === 0 && client.inflight === 0)
       return isDone && state === 'connected' && spooled === 0 && inFlight === 0
     })
   }

@@ -12,8 +12,8 @@ describe('rules of a bridge', () => {
       {local_topic = "plant/#", remote_topic = "", qos = 0}
     ]`
     const world = new Bridged({ bridge: forwards })
-    const listener = world.there.subscriber('#', { retainAsPublished: true })
-    world.here.publish('plant/a/b', 'x', { qos: 2 })
+    const listener = world.remote.subscriber('#', { retainAsPublished: true })
+    world.local.publish('plant/a/b', 'x', { qos: 2 })
     assert.deepEqual(
       listener.messages.map(({ topic, qos, retain }) => [topic, qos, retain]),
       [
@@ -29,13 +29,13 @@ describe('rules of a bridge', () => {
     const forwards = `forwards = [
       {local_topic = "a/#", remote_topic = "two", qos = 2}, {local_topic = "#", remote_topic = ""},
       {local_topic = "+/+", remote_topic = "one", qos = 1}]`
-    const world = new Bridged({ bridge: forwards, remote: { starts: false } })
-    for (const qos of [0, 1, 2] as const) world.here.publish('a/b', `q${qos}`, { qos })
-    world.here.publish('c', 'plain', { qos: 0 })
+    const world = new Bridged({ bridge: forwards, remoteOptions: { starts: false } })
+    for (const qos of [0, 1, 2] as const) world.local.publish('a/b', `q${qos}`, { qos })
+    world.local.publish('c', 'plain', { qos: 0 })
     assert.equal(world.status.spooled, 3)
-    world.restartHere('power-loss')
-    world.there.start()
-    const listener = world.there.subscriber('#')
+    world.restartLocal('power-loss')
+    world.remote.start()
+    const listener = world.remote.subscriber('#')
     world.passSeconds(30)
     const received = listener.messages.map(({ topic, payload, qos }) => `${payload} ${topic} ${qos}`)
     const expected = [0, 1, 2].flatMap((qos) => [`q${qos} two 2`, `q${qos} a/b ${qos}`, `q${qos} one 1`])
@@ -45,8 +45,8 @@ describe('rules of a bridge', () => {
 
   test('a retained message is sent with the QoS of a new forward rule', () => {
     const world = new Bridged({ bridge: 'forwards = []' })
-    world.here.publish('a', 'kept', { qos: 0, retain: true })
-    const listener = world.there.subscriber('#')
+    world.local.publish('a', 'kept', { qos: 0, retain: true })
+    const listener = world.remote.subscriber('#')
     world.change('forwards = [{local_topic = "a", remote_topic = "", qos = 2}]')
     world.passSeconds(1)
     assert.deepEqual(
@@ -58,11 +58,11 @@ describe('rules of a bridge', () => {
   test('retry_qos_0: QoS 0 waits for the remote broker, and is sent with QoS 0', () => {
     for (const retries of [false, true]) {
       const bridge = `retry_qos_0 = ${retries}, forwards = [{local_topic = "#", remote_topic = ""}]`
-      const world = new Bridged({ bridge, remote: { starts: false } })
-      world.here.publish('a', 'one', { qos: 0 })
-      world.here.publish('a', 'two', { qos: 1 })
-      world.there.start()
-      const listener = world.there.subscriber('#')
+      const world = new Bridged({ bridge, remoteOptions: { starts: false } })
+      world.local.publish('a', 'one', { qos: 0 })
+      world.local.publish('a', 'two', { qos: 1 })
+      world.remote.start()
+      const listener = world.remote.subscriber('#')
       world.passSeconds(30)
       const received = listener.messages.map(({ payload, qos }) => `${payload} ${qos}`)
       assert.deepEqual(received, retries ? ['one 0', 'two 1'] : ['two 1'])
@@ -76,26 +76,26 @@ describe('rules of a bridge', () => {
         forwards = [{local_topic = "out", remote_topic = ""}], subscription = [{remote_topic = "in", local_topic = "", qos = 2}]`
       const network = { minDelayMs: 10, maxDelayMs: 10, splits: false, capacityBytes: 16_384 }
       const world = new Bridged({ bridge, network })
-      const [here, there] = [world.here.subscriber('in'), world.there.subscriber('out')]
+      const [local, remote] = [world.local.subscriber('in'), world.remote.subscriber('out')]
       world.passSeconds(2)
-      publishAll(world.there, 'in', payloads(20), 2)
-      for (const payload of payloads(20)) world.here.publish('out', payload, { qos: 1 })
+      publishAll(world.remote, 'in', payloads(20), 2)
+      for (const payload of payloads(20)) world.local.publish('out', payload, { qos: 1 })
       let most = 0
       for (let ms = 0; ms < 1_000; ms += 2) {
         most = Math.max(most, world.status.inFlight)
-        world.here.passMs(2)
+        world.local.passMs(2)
       }
       assert.equal(most, 3)
-      assert.deepEqual(there.payloads, payloads(20))
-      assert.deepEqual(here.payloads, payloads(20))
+      assert.deepEqual(remote.payloads, payloads(20))
+      assert.deepEqual(local.payloads, payloads(20))
     }
   })
 
   test('the retain flag of a subscription rule applies to its messages', () => {
     const subscription = 'subscription = [{remote_topic = "in/#", local_topic = "", qos = 1, retain = true}]'
     const world = new Bridged({ bridge: subscription })
-    world.there.publish('in/a', 'one', { qos: 1 })
-    assert.deepEqual(world.here.subscriber('in/#').payloads, ['one'], 'the message is retained')
+    world.remote.publish('in/a', 'one', { qos: 1 })
+    assert.deepEqual(world.local.subscriber('in/#').payloads, ['one'], 'the message is retained')
   })
 
   test('several messages from one are forwarded once each, whenever the bridge fails', () => {
@@ -104,12 +104,12 @@ describe('rules of a bridge', () => {
     const network = { minDelayMs: 10, maxDelayMs: 10, splits: false, capacityBytes: 16_384 }
     for (let step = 0; step < 30; step++) {
       const world = new Bridged({ bridge: forwards, network })
-      const listener = world.there.subscriber('#')
+      const listener = world.remote.subscriber('#')
       world.passSeconds(2)
-      const author = world.here.connect('author', { cleanStart: false, sessionExpirySeconds: 1_000 })
+      const author = world.local.connect('author', { cleanStart: false, sessionExpirySeconds: 1_000 })
       author.publish('a/b', 'x', { qos: 2 })
-      world.here.passMs(step * 5)
-      world.restartHere('power-loss')
+      world.local.passMs(step * 5)
+      world.restartLocal('power-loss')
       author.connect()
       world.passSeconds(60)
       const topics = listener.messages.filter(({ isRepeat }) => !isRepeat).map(({ topic }) => topic)
@@ -121,10 +121,10 @@ describe('rules of a bridge', () => {
   test('of two subscription rules for one filter, the first decides about the message, too', () => {
     const rules = ['{remote_topic = in, local_topic = one, qos = 2}', '{remote_topic = in, local_topic = two, qos = 0}']
     const world = new Bridged({ bridge: `subscription = [${rules.join()}]` })
-    const listener = world.here.subscriber('#', { qos: 2 })
-    world.there.publish('in', 'x', { qos: 2 })
+    const listener = world.local.subscriber('#', { qos: 2 })
+    world.remote.publish('in', 'x', { qos: 2 })
     world.change(`subscription = [${rules.toReversed().join()}]`)
-    world.there.publish('in', 'y', { qos: 2 })
+    world.remote.publish('in', 'y', { qos: 2 })
     assert.deepEqual(
       listener.messages.map(({ topic, qos }) => [topic, qos]),
       [
@@ -139,10 +139,10 @@ describe('rules of a bridge', () => {
       {remote_topic = "in/a/#", local_topic = "first", qos = 2}, {remote_topic = "in/#", local_topic = "second", qos = 2},
       {remote_topic = "wild/#", local_topic = "#", qos = 1}]`
     const world = new Bridged({ bridge: subscription })
-    const listener = world.here.subscriber('#')
-    world.there.publish('in/a/b', 'x', { qos: 1 })
-    world.there.publish('in/c', 'y', { qos: 1 })
-    world.there.publish('wild/$SYS/broker/version', 'z', { qos: 1 })
+    const listener = world.local.subscriber('#')
+    world.remote.publish('in/a/b', 'x', { qos: 1 })
+    world.remote.publish('in/c', 'y', { qos: 1 })
+    world.remote.publish('wild/$SYS/broker/version', 'z', { qos: 1 })
     const topics = listener.messages.map(({ topic }) => topic)
     assert.deepEqual([...new Set(topics)], ['first', 'second'])
     assert.equal(world.status.counters.dropped.unmappable, 1)
@@ -152,9 +152,12 @@ describe('rules of a bridge', () => {
     const forwards = `forwards = [
       {local_topic = "#", remote_topic = "one"}, {local_topic = "a", remote_topic = "two"},
       {local_topic = "+", remote_topic = "three"}]`
-    const world = new Bridged({ bridge: forwards, remote: { settings: { receiveMaximum: 2, maxAwaitingRelease: 2 } } })
-    const listener = world.there.subscriber('#')
-    publishAll(world.here, 'a', payloads(20), 2)
+    const world = new Bridged({
+      bridge: forwards,
+      remoteOptions: { settings: { receiveMaximum: 2, maxAwaitingRelease: 2 } },
+    })
+    const listener = world.remote.subscriber('#')
+    publishAll(world.local, 'a', payloads(20), 2)
     world.passSeconds(5)
     const payloadsOf = (name: string): readonly string[] =>
       listener.messages.filter(({ topic }) => topic === name).map(({ payload }) => payload)
@@ -164,18 +167,18 @@ describe('rules of a bridge', () => {
 
   test('a message above the Maximum QoS of the remote broker is sent with that, and is complete here', () => {
     const bridge = 'forwards = [{local_topic = "#", remote_topic = ""}]'
-    const world = new Bridged({ bridge, remote: { settings: { maximumQoS: 1 } } })
-    const listener = world.there.subscriber('#')
-    publishAll(world.here, 'a', payloads(5), 2)
+    const world = new Bridged({ bridge, remoteOptions: { settings: { maximumQoS: 1 } } })
+    const listener = world.remote.subscriber('#')
+    publishAll(world.local, 'a', payloads(5), 2)
     assert.deepEqual(listener.payloads, payloads(5))
     assert.equal(world.status.spooled, 0)
   })
 
   test('a message that is too large for the remote broker does not block the next ones', () => {
     const bridge = 'forwards = [{local_topic = "#", remote_topic = "longer/topic/than/it/was"}]'
-    const world = new Bridged({ bridge, remote: { settings: { maxPacketBytes: 300 } } })
-    const listener = world.there.subscriber('#')
-    publishAll(world.here, 'a', ['x'.repeat(290), 'small'], 2)
+    const world = new Bridged({ bridge, remoteOptions: { settings: { maxPacketBytes: 300 } } })
+    const listener = world.remote.subscriber('#')
+    publishAll(world.local, 'a', ['x'.repeat(290), 'small'], 2)
     assert.deepEqual(listener.payloads, ['small'])
     assert.equal(world.status.counters.dropped['too-large'], 1)
     assert.equal(world.status.spooled, 0)
@@ -192,19 +195,19 @@ describe('other settings', () => {
 
   test('rules change without a new connection', () => {
     const world = new Bridged({ bridge: first })
-    const listener = world.there.subscriber('#')
-    const here = world.here.subscriber('in/#')
+    const listener = world.remote.subscriber('#')
+    const local = world.local.subscriber('in/#')
     world.change(
       'forwards = [{local_topic = "b/#", remote_topic = ""}], subscription = [{remote_topic = "in/#", local_topic = "", qos = 1}]',
     )
-    world.here.publish('a/x', 'no', { qos: 1 })
-    world.here.publish('b/x', 'yes', { qos: 1 })
-    world.there.publish('in/x', 'back', { qos: 1 })
+    world.local.publish('a/x', 'no', { qos: 1 })
+    world.local.publish('b/x', 'yes', { qos: 1 })
+    world.remote.publish('in/x', 'back', { qos: 1 })
     assert.deepEqual(listener.payloads, ['yes', 'back'])
-    assert.deepEqual(here.payloads, ['back'])
+    assert.deepEqual(local.payloads, ['back'])
     world.change(first)
-    world.there.publish('in/x', 'gone', { qos: 1 })
-    assert.deepEqual(here.payloads, ['back'])
+    world.remote.publish('in/x', 'gone', { qos: 1 })
+    assert.deepEqual(local.payloads, ['back'])
     assert.equal(world.dialed.length, 1)
   })
 
@@ -212,28 +215,28 @@ describe('other settings', () => {
     test(`granted subscriptions are requested once, and removed when the remote broker is available again, MQTT ${version}`, () => {
       const connection = `proto_ver = ${version}, clientid = c`
       const world = new Bridged({ bridge: `${connection}, ${subscriptionTo(['one/#', 'two/#'])}` })
-      const here = world.here.subscriber('#')
-      world.there.publish('one/a', 'kept', { qos: 1, retain: true })
+      const local = world.local.subscriber('#')
+      world.remote.publish('one/a', 'kept', { qos: 1, retain: true })
       for (const death of ['kill', 'power-loss'] as const) {
-        world.restartHere(death)
-        world.there.restart(death)
+        world.restartLocal(death)
+        world.remote.restart(death)
         world.passSeconds(30)
       }
-      here.connect()
+      local.connect()
       assert.equal(world.status.state, 'connected')
-      assert.deepEqual(here.payloads, ['kept'], 'retained messages do not arrive with every connection')
-      world.there.crash('kill')
+      assert.deepEqual(local.payloads, ['kept'], 'retained messages do not arrive with every connection')
+      world.remote.crash('kill')
       world.change(`${connection}, ${subscriptionTo(['one/#', 'three/#'])}`)
-      world.there.start()
+      world.remote.start()
       world.passSeconds(30)
-      const listener = world.here.subscriber('#')
-      for (const topic of ['one/b', 'two/b', 'three/b']) world.there.publish(topic, topic, { qos: 1 })
+      const listener = world.local.subscriber('#')
+      for (const topic of ['one/b', 'two/b', 'three/b']) world.remote.publish(topic, topic, { qos: 1 })
       const received = (): string[] => listener.payloads.filter((payload) => payload !== 'kept')
       assert.deepEqual(received(), ['one/b', 'three/b'])
       assert.equal(world.status.counters.dropped['no-rule'], 0)
-      world.replaceThere()
+      world.replaceRemote()
       world.passSeconds(30)
-      for (const topic of ['one/c', 'three/c']) world.there.publish(topic, topic, { qos: 1 })
+      for (const topic of ['one/c', 'three/c']) world.remote.publish(topic, topic, { qos: 1 })
       assert.deepEqual(received(), ['one/b', 'three/b', 'one/c', 'three/c'])
     })
   }
@@ -242,12 +245,12 @@ describe('other settings', () => {
     const network = { minDelayMs: 10, maxDelayMs: 10, splits: false, capacityBytes: 16_384 }
     for (let step = 0; step < 12; step++) {
       const world = new Bridged({ bridge: first, network })
-      const listener = world.there.subscriber('#')
+      const listener = world.remote.subscriber('#')
       world.passSeconds(2)
-      publishAll(world.here, 'a/x', payloads(10), 2)
-      world.here.passMs(step * 5)
+      publishAll(world.local, 'a/x', payloads(10), 2)
+      world.local.passMs(step * 5)
       world.change(`${first}, keepalive = 30s`)
-      publishAll(world.here, 'a/x', payloads(10, 'n'), 2)
+      publishAll(world.local, 'a/x', payloads(10, 'n'), 2)
       world.passSeconds(30)
       assert.deepEqual(listener.payloads, [...payloads(10), ...payloads(10, 'n')])
       assert.equal(world.status.counters.connects, 2)
@@ -256,17 +259,17 @@ describe('other settings', () => {
   })
 
   test('a disabled bridge stores no new messages, and keeps the stored ones until it is enabled', () => {
-    const world = new Bridged({ bridge: first, remote: { starts: false } })
-    world.here.publish('a/x', 'before', { qos: 1 })
+    const world = new Bridged({ bridge: first, remoteOptions: { starts: false } })
+    world.local.publish('a/x', 'before', { qos: 1 })
     world.change(`${first}, enable = false`)
     assert.equal(world.status.state, 'off')
-    world.here.publish('a/x', 'meanwhile', { qos: 1 })
-    world.there.start()
-    const listener = world.there.subscriber('#')
+    world.local.publish('a/x', 'meanwhile', { qos: 1 })
+    world.remote.start()
+    const listener = world.remote.subscriber('#')
     world.passSeconds(60)
     assert.equal(world.status.state, 'off')
     world.change(first)
-    world.here.publish('a/x', 'after', { qos: 1 })
+    world.local.publish('a/x', 'after', { qos: 1 })
     assert.deepEqual(listener.payloads, ['before', 'after'])
   })
 
@@ -284,17 +287,17 @@ describe('other settings', () => {
     const world = new Bridged({ bridge: first })
     world.bridge.remove()
     world.settle()
-    assert.equal(world.here.view.sessions, 0)
-    assert.equal(world.there.view.sessions, 0)
-    world.restartHere('kill')
+    assert.equal(world.local.view.sessions, 0)
+    assert.equal(world.remote.view.sessions, 0)
+    world.restartLocal('kill')
   })
 
   test('rules that change while the remote broker is unavailable apply to messages that are published from then on', () => {
-    const world = new Bridged({ bridge: first, remote: { starts: false } })
+    const world = new Bridged({ bridge: first, remoteOptions: { starts: false } })
     world.change('forwards = [{local_topic = "b/#", remote_topic = ""}]')
-    world.here.publish('b/x', 'yes', { qos: 1 })
-    world.there.start()
-    const listener = world.there.subscriber('#')
+    world.local.publish('b/x', 'yes', { qos: 1 })
+    world.remote.start()
+    const listener = world.remote.subscriber('#')
     world.passSeconds(30)
     assert.deepEqual(listener.payloads, ['yes'])
   })
@@ -307,25 +310,25 @@ describe('messages in a loop', () => {
   for (const version of [4, 5] as const) {
     test(`over one bridge in both directions are dropped by No Local with MQTT ${version}`, () => {
       const world = new Bridged({ bridge: `${both}, proto_ver = ${version}` })
-      const [here, there] = [world.here.subscriber('#'), world.there.subscriber('#')]
-      world.here.publish('a', 'one', { qos: 1 })
-      world.there.publish('b', 'two', { qos: 1 })
-      assert.deepEqual(here.payloads, ['one', 'two'])
-      assert.deepEqual(there.payloads, ['one', 'two'])
+      const [local, remote] = [world.local.subscriber('#'), world.remote.subscriber('#')]
+      world.local.publish('a', 'one', { qos: 1 })
+      world.remote.publish('b', 'two', { qos: 1 })
+      assert.deepEqual(local.payloads, ['one', 'two'])
+      assert.deepEqual(remote.payloads, ['one', 'two'])
     })
   }
 
   test('over two bridges are dropped when they return to a broker', () => {
     const world = new Bridged({ bridge: both })
-    const back = new Bridged({ bridge: both, brokerId: 'there', world: world.there, there: world.here })
-    const [here, there] = [world.here.subscriber('#'), world.there.subscriber('#')]
+    const back = new Bridged({ bridge: both, brokerId: 'there', world: world.remote, remote: world.local })
+    const [local, remote] = [world.local.subscriber('#'), world.remote.subscriber('#')]
     back.settle()
-    world.here.publish('a', 'one', { qos: 1 })
+    world.local.publish('a', 'one', { qos: 1 })
     world.passSeconds(10)
     // Both bridges have the same rules, so each message arrives over each of them, and once as an echo.
     assert.ok(
-      here.payloads.length <= 3 && there.payloads.length <= 3,
-      `${here.payloads.length}, ${there.payloads.length}`,
+      local.payloads.length <= 3 && remote.payloads.length <= 3,
+      `${local.payloads.length}, ${remote.payloads.length}`,
     )
     assert.ok(world.status.counters.dropped.loop + back.status.counters.dropped.loop > 0)
   })
@@ -339,7 +342,7 @@ describe('messages in a loop', () => {
         const names = ['A', 'B', 'C'].slice(0, count)
         const worlds = names.map((name) => new World({ shards: 1, stage, host: { brokerName: name } }))
         const bridges = names.map((brokerId, at) => {
-          return new Bridged({ bridge, brokerId, name: brokerId, world: worlds[at], there: worlds[(at + 1) % count] })
+          return new Bridged({ bridge, brokerId, name: brokerId, world: worlds[at], remote: worlds[(at + 1) % count] })
         })
         const listeners = worlds.map((world) => world.subscriber('#'))
         for (const [at, world] of worlds.entries()) {
@@ -362,13 +365,13 @@ describe('messages in a loop', () => {
   test('through one broker to another are forwarded', () => {
     const outward = 'forwards = [{local_topic = "#", remote_topic = ""}]'
     const first = new Bridged({ bridge: 'subscription = [{remote_topic = "#", local_topic = "", qos = 2}]' })
-    const second = new Bridged({ bridge: outward, world: first.here, name: 'c' })
-    const listener = second.there.subscriber('#')
-    first.there.publish('a', 'one', { qos: 2 })
+    const second = new Bridged({ bridge: outward, world: first.local, name: 'c' })
+    const listener = second.remote.subscriber('#')
+    first.remote.publish('a', 'one', { qos: 2 })
     assert.deepEqual(listener.payloads, ['one'])
   })
 })
 
-function sessionsThere({ there }: Bridged, clientIds: readonly string[]): readonly boolean[] {
-  return clientIds.map((clientId) => there.coreOf('').view.bridgeSession(clientId) !== undefined)
+function sessionsThere({ remote }: Bridged, clientIds: readonly string[]): readonly boolean[] {
+  return clientIds.map((clientId) => remote.coreOf('').view.bridgeSession(clientId) !== undefined)
 }

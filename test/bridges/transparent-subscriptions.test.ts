@@ -18,7 +18,7 @@ const transparent = 'transparent = true, clientid = c, clean_start = false'
 
 /** The subscriptions of the bridge at the remote broker, with their QoS. */
 function subscribed(world: Bridged): Record<string, number> {
-  const found = world.there.coreOf('c').view.subscriptions('c')
+  const found = world.remote.coreOf('c').view.subscriptions('c')
   return Object.fromEntries([...found].map(([filter, { qos }]) => [filter, qos]))
 }
 
@@ -33,19 +33,19 @@ describe('a transparent bridge', () => {
       const forwards = 'forwards = [{local_topic = "out", remote_topic = ""}]'
       const rules = 'subscription = [{remote_topic = "cmd/#", local_topic = "do/#", qos = 1}]'
       const world = new Bridged({ bridge: `proto_ver = ${version}, ${transparent}, ${forwards}, ${rules}` })
-      const client = world.here.subscriber(['plant/+', 'do/#'], { qos: 1 })
-      const other = world.here.subscriber('$share/g/line/#', { qos: 2 })
-      const there = world.there.subscriber('out')
+      const client = world.local.subscriber(['plant/+', 'do/#'], { qos: 1 })
+      const other = world.local.subscriber('$share/g/line/#', { qos: 2 })
+      const remote = world.remote.subscriber('out')
       world.passSeconds(1)
       assert.deepEqual(subscribed(world), { 'cmd/#': 1, 'plant/+': 1, 'do/#': 1, 'line/#': 2 })
-      for (const topic of ['plant/7', 'cmd/stop', 'line/1/2', 'nobody']) world.there.publish(topic, topic, { qos: 2 })
-      world.here.publish('out', 'up', { qos: 1 })
+      for (const topic of ['plant/7', 'cmd/stop', 'line/1/2', 'nobody']) world.remote.publish(topic, topic, { qos: 2 })
+      world.local.publish('out', 'up', { qos: 1 })
       assert.deepEqual(
         client.messages.map(({ topic, payload, qos }) => `${topic} ${payload} ${qos}`),
         ['plant/7 plant/7 1', 'do/stop cmd/stop 1'],
       )
       assert.deepEqual(other.payloads, ['line/1/2'])
-      assert.deepEqual(there.payloads, ['up'])
+      assert.deepEqual(remote.payloads, ['up'])
       client.unsubscribe('plant/+')
       world.passSeconds(aWhile)
       assert.deepEqual(subscribed(world), { 'cmd/#': 1, 'do/#': 1, 'line/#': 2 })
@@ -56,15 +56,15 @@ describe('a transparent bridge', () => {
   test('subscribes once if one filter covers others, with the highest QoS, and to the others when that one is removed', () => {
     const world = new Bridged({ bridge: `${transparent}, subscription = [{remote_topic = "in/#", local_topic = ""}]` })
     const many = ['a/b', 'a/+', 'b', 'in/x', 'in/#'].map((filter, index) =>
-      world.here.subscriber(filter, { qos: (index % 3) as QoS }),
+      world.local.subscriber(filter, { qos: (index % 3) as QoS }),
     )
     world.passSeconds(1)
     assert.deepEqual(subscribed(world), { 'in/#': 1, 'a/+': 1, b: 2 })
-    const all = world.here.subscriber('#', { qos: 0 })
+    const all = world.local.subscriber('#', { qos: 0 })
     world.passSeconds(1)
     assert.deepEqual(subscribed(world), { '#': 2 })
-    world.there.publish('a/b', 'once', { qos: 2 })
-    world.there.publish('in/x', 'by the rule', { qos: 2 })
+    world.remote.publish('a/b', 'once', { qos: 2 })
+    world.remote.publish('in/x', 'by the rule', { qos: 2 })
     assert.deepEqual(all.payloads, ['once', 'by the rule'])
     all.disconnect()
     world.passSeconds(aWhile)
@@ -76,15 +76,15 @@ describe('a transparent bridge', () => {
 
   test('does not react to a client that disconnects and reconnects', () => {
     let packets = 0
-    const there = crafted(
+    const remote = crafted(
       polite((packet, send) => {
         const response = granted(packet)
         if (response !== undefined) packets++
         if (response !== undefined) send(response)
       }),
     )
-    const world = new Bridged({ bridge: transparent, crafted: there.remote })
-    const client = world.here.connect('flaps')
+    const world = new Bridged({ bridge: transparent, crafted: remote.accept })
+    const client = world.local.connect('flaps')
     for (let round = 0; round < 20; round++) {
       client.subscribe('a', { qos: 1 })
       world.passSeconds(1)
@@ -100,7 +100,7 @@ describe('a transparent bridge', () => {
     const sizes: number[] = []
     const waiting: Buffer[] = []
     let respond = nothing
-    const there = crafted(
+    const remote = crafted(
       polite((packet, send) => {
         if (packet.type === 'subscribe') sizes.push(packet.subscriptions.length)
         const reply = granted(packet)
@@ -110,8 +110,8 @@ describe('a transparent bridge', () => {
         }
       }),
     )
-    const world = new Bridged({ bridge: transparent, crafted: there.remote })
-    for (let index = 0; index < 1_000; index++) world.here.connect(`c${index}`).subscribe(`own/${index}`, { qos: 1 })
+    const world = new Bridged({ bridge: transparent, crafted: remote.accept })
+    for (let index = 0; index < 1_000; index++) world.local.connect(`c${index}`).subscribe(`own/${index}`, { qos: 1 })
     world.passSeconds(2)
     assert.deepEqual(sizes, [64, 64, 64, 64])
     for (let round = 0; round < 10; round++) {
@@ -128,16 +128,16 @@ describe('a transparent bridge', () => {
   for (const version of [4, 5] as const) {
     test(`subscribes to all filters again at a remote broker that lost the session, and to the difference otherwise (MQTT ${version})`, () => {
       const world = new Bridged({ bridge: `proto_ver = ${version}, ${transparent}` })
-      const client = world.here.subscriber(['a', 'b'], { qos: 1 })
+      const client = world.local.subscriber(['a', 'b'], { qos: 1 })
       world.passSeconds(1)
-      world.replaceThere()
+      world.replaceRemote()
       world.passSeconds(30)
       assert.deepEqual(subscribed(world), { a: 1, b: 1 })
-      world.there.publish('a', 'kept', { qos: 1, retain: true })
-      world.there.crash('kill')
+      world.remote.publish('a', 'kept', { qos: 1, retain: true })
+      world.remote.crash('kill')
       client.unsubscribe('b')
       client.subscribe('c', { qos: 2 })
-      world.there.start()
+      world.remote.start()
       world.passSeconds(40)
       assert.deepEqual(subscribed(world), { a: 1, c: 2 })
       // A repeated subscription of 3.1.1 would have sent the retained message again.
@@ -148,16 +148,16 @@ describe('a transparent bridge', () => {
   test('resumes its subscriptions after a restart, and removes those without subscribers', () => {
     const world = new Bridged({ bridge: transparent })
     const durable = { cleanStart: false, sessionExpirySeconds: 1_000 }
-    const client = world.here.connect('durable', durable)
+    const client = world.local.connect('durable', durable)
     client.subscribe(
       Array.from({ length: 200 }, (_, index) => `own/${index}`),
       { qos: 1 },
     )
-    world.here.subscriber('gone', { qos: 1 })
+    world.local.subscriber('gone', { qos: 1 })
     world.passSeconds(2)
     assert.equal(Object.keys(subscribed(world)).length, 201)
-    world.there.publish('own/7', 'kept', { qos: 1, retain: true })
-    world.restartHere('power-loss')
+    world.remote.publish('own/7', 'kept', { qos: 1, retain: true })
+    world.restartLocal('power-loss')
     client.connect()
     world.passSeconds(2)
     assert.ok('gone' in subscribed(world), 'the client may reconnect')
@@ -171,17 +171,17 @@ describe('a transparent bridge', () => {
   test('stores its state also with a small maximum of subscriptions per client', () => {
     const forwards = 'forwards = [{local_topic = "x", remote_topic = ""}, {local_topic = "y", remote_topic = ""}]'
     const world = new Bridged({ bridge: `${transparent}, ${forwards}`, world: { settings: { maxSubscriptions: 1 } } })
-    for (const filter of ['a', 'b', 'c']) world.here.subscriber(filter, { qos: 1 })
+    for (const filter of ['a', 'b', 'c']) world.local.subscriber(filter, { qos: 1 })
     world.passSeconds(1)
     assert.deepEqual(subscribed(world), { a: 1, b: 1, c: 1 })
-    world.restartHere('power-loss')
+    world.restartLocal('power-loss')
     world.passSeconds(aWhile)
     assert.deepEqual(subscribed(world), {})
     assert.equal(world.status.lastError, undefined)
   })
 
   test('subscribes to the covered filters if the remote broker refuses the covering one', () => {
-    const there = crafted(
+    const remote = crafted(
       polite((packet, send) => {
         if (packet.type !== 'subscribe') return
         const codes = packet.subscriptions.map(({ filter, qos }) => (filter === '#' ? 0x87 : qos))
@@ -191,13 +191,13 @@ describe('a transparent bridge', () => {
       }),
     )
     const seen: string[] = []
-    const world = new Bridged({ bridge: transparent, crafted: there.remote })
-    world.here.subscriber(['#', 'a/b', 'c'])
+    const world = new Bridged({ bridge: transparent, crafted: remote.accept })
+    world.local.subscriber(['#', 'a/b', 'c'])
     world.passSeconds(2)
     assert.deepEqual(seen, ['#', 'a/b', 'c'])
     assert.deepEqual([world.status.passedOn, world.status.notPassedOn], [2, 1])
     assert.match(world.status.lastError ?? '', /refused/)
-    world.here.subscriber('d')
+    world.local.subscriber('d')
     world.passSeconds(30)
     assert.deepEqual(seen, ['#', 'a/b', 'c', 'd'])
   })
@@ -205,21 +205,21 @@ describe('a transparent bridge', () => {
   test('can be enabled and disabled while it is connected', () => {
     const rules = 'clientid = c, subscription = [{remote_topic = "in/#", local_topic = ""}]'
     const world = new Bridged({ bridge: rules })
-    const client = world.here.subscriber('a', { qos: 1 })
+    const client = world.local.subscriber('a', { qos: 1 })
     world.passSeconds(1)
     assert.deepEqual(subscribed(world), { 'in/#': 0 })
     world.change(`${rules}, transparent = true`)
     world.passSeconds(1)
     assert.deepEqual(subscribed(world), { 'in/#': 0, a: 1 })
-    world.there.publish('a', 'one', { qos: 1 })
+    world.remote.publish('a', 'one', { qos: 1 })
     world.change('clientid = c, transparent = true, subscription = [{remote_topic = "a", local_topic = "x"}]')
     world.passSeconds(1)
     assert.deepEqual(subscribed(world), { a: 1 })
-    world.there.publish('a', 'not as it is', { qos: 1 })
+    world.remote.publish('a', 'not as it is', { qos: 1 })
     world.change('clientid = c, transparent = true')
     world.passSeconds(1)
     assert.deepEqual(subscribed(world), { a: 1 })
-    world.there.publish('a', 'two', { qos: 1 })
+    world.remote.publish('a', 'two', { qos: 1 })
     world.change('clientid = c')
     world.passSeconds(1)
     assert.deepEqual(subscribed(world), {})
@@ -232,8 +232,14 @@ describe('a transparent bridge', () => {
     const [left, right] = ['A', 'B'].map((name) => new World({ shards: 1, stage, host: { brokerName: name } }))
     assert.ok(left !== undefined && right !== undefined)
     const both = 'transparent = true, forwards = [{local_topic = "up/#", remote_topic = ""}]'
-    const first = new Bridged({ bridge: `${both}, clientid = c`, brokerId: 'A', name: 'A', world: left, there: right })
-    const second = new Bridged({ bridge: `${both}, clientid = d`, brokerId: 'B', name: 'B', world: right, there: left })
+    const first = new Bridged({ bridge: `${both}, clientid = c`, brokerId: 'A', name: 'A', world: left, remote: right })
+    const second = new Bridged({
+      bridge: `${both}, clientid = d`,
+      brokerId: 'B',
+      name: 'B',
+      world: right,
+      remote: left,
+    })
     const listeners = [left, right].map((world) => world.subscriber(['x/#', 'up/#'], { qos: 2 }))
     first.passSeconds(2)
     for (const world of [left, right]) for (const topic of ['x/1', 'up/1']) world.publish(topic, 'm', { qos: 2 })
@@ -277,19 +283,19 @@ function runScenario(seed: number): void {
   const stage = new Stage(seed, false)
   const { random } = stage
   const network = { minDelayMs: 0, maxDelayMs: random.pick([2, 100]), splits: true, capacityBytes: 4_096 }
-  const here = new World({ shards: 1, stage })
-  const there = new World({ shards: 1, stage })
+  const local = new World({ shards: 1, stage })
+  const remote = new World({ shards: 1, stage })
   const bridge = `proto_ver = ${random.pick([4, 5])}, keepalive = 10s, ${transparent},
     subscription = [{remote_topic = "r/#", local_topic = "own/#"}]`
-  const world = new Bridged({ world: here, there, network, bridge })
+  const world = new Bridged({ world: local, remote, network, bridge })
   const filters = ['#', 'a/#', 'a/b', 'a/+', '+/b', 'a', 'r/a', '+', '$share/g/a/b', 'c/d/e', 'r/#']
   const people = Array.from({ length: 6 }, (_, index) =>
-    here.client(`p${index}`, index < 3 ? {} : { cleanStart: false, sessionExpirySeconds: 10_000 }),
+    local.client(`p${index}`, index < 3 ? {} : { cleanStart: false, sessionExpirySeconds: 10_000 }),
   )
   for (let act = 0; act < 60; act++) {
     stage.after(random.between(0, 60_000), () => {
       const who = random.pick(people)
-      if (!here.host.isRunning) return
+      if (!local.host.isRunning) return
       const filter = random.pick(filters)
       if (!who.hasOpenConnection) who.connect()
       else if (random.chance(0.5)) who.subscribe(filter, { qos: random.pick([0, 1, 2] as QoS[]) })
@@ -300,17 +306,17 @@ function runScenario(seed: number): void {
   for (let fault = random.between(0, 5); fault > 0; fault--) {
     stage.after(random.between(1_000, 60_000), () => {
       const draw = random.fraction()
-      if (draw < 0.3 && here.host.isRunning) world.restartHere(random.pick(['kill', 'power-loss'] as const))
-      else if (draw < 0.5 && there.host.isRunning) there.restart('kill')
+      if (draw < 0.3 && local.host.isRunning) world.restartLocal(random.pick(['kill', 'power-loss'] as const))
+      else if (draw < 0.5 && remote.host.isRunning) remote.restart('kill')
       else if (draw < 0.7) world.stream?.fallIntoBlackHole()
       else world.stream?.destroy()
     })
   }
-  here.passMs(60_000)
+  local.passMs(60_000)
   for (const who of people) if (!who.hasOpenConnection) who.connect()
-  here.passMs(120_000)
+  local.passMs(120_000)
   assert.equal(world.status.state, 'connected')
-  const wanted = people.flatMap(({ id }) => [...here.view.subscriptions(id)])
+  const wanted = people.flatMap(({ id }) => [...local.view.subscriptions(id)])
   const present = subscribed(world)
   // No filter is covered by another, none is missing, and none is superfluous.
   const tree = new FilterTree()
@@ -322,13 +328,13 @@ function runScenario(seed: number): void {
     const count = Object.keys(present).filter((filter) => matches(filter, topic)).length
     assert.equal(count > 0, isWanted, `${topic}: ${JSON.stringify(present)} for ${wanted.map(([one]) => one).join()}`)
     const before = new Map(people.map((who) => [who, who.messages.length]))
-    there.publish(topic, `last ${topic}`, { qos: 2 })
-    here.passMs(2_000)
+    remote.publish(topic, `last ${topic}`, { qos: 2 })
+    local.passMs(2_000)
     for (const who of people) {
-      const own = [...here.view.subscriptions(who.id).keys()].filter((filter) => !filter.startsWith('$share/'))
+      const own = [...local.view.subscriptions(who.id).keys()].filter((filter) => !filter.startsWith('$share/'))
       const times = own.some((filter) => matches(filter, topic)) ? 1 : 0
       const received = who.messages.slice(before.get(who)).filter(({ payload }) => payload === `last ${topic}`)
-      const shared = here.view.subscriptions(who.id).has('$share/g/a/b' as TopicFilter) ? 1 : 0
+      const shared = local.view.subscriptions(who.id).has('$share/g/a/b' as TopicFilter) ? 1 : 0
       assert.ok(
         received.length >= times && received.length <= times + shared,
         `${who.id} received ${topic} ${received.length} times`,

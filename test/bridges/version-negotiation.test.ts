@@ -24,21 +24,21 @@ function logged(world: Bridged, kind: 'notice' | 'warning'): string[] {
 describe('a bridge to a Godwit', () => {
   for (const version of [3, 4] as const) {
     test(`that is configured with MQTT ${version} uses 5.0 from the start, so that properties are forwarded`, () => {
-      const world = new Bridged({ bridge: `${before5}, ${inward}, proto_ver = ${version}`, remote: named })
+      const world = new Bridged({ bridge: `${before5}, ${inward}, proto_ver = ${version}`, remoteOptions: named })
       assert.deepEqual([world.status.state, world.status.version], ['connected', 5])
       assert.equal(world.settings.version, version)
       assert.equal(world.dialed.length, 2)
       assert.deepEqual([world.status.counters.connects, world.status.counters.failures], [1, 0])
       assert.match(logged(world, 'notice').join(), /is a Godwit: MQTT 5\.0 is used/)
-      const there = world.there.subscriber('out/#')
-      const here = world.here.subscriber('in/#')
-      world.here.publish('out/a', 'up', {
+      const remote = world.remote.subscriber('out/#')
+      const local = world.local.subscriber('in/#')
+      world.local.publish('out/a', 'up', {
         qos: 1,
         properties: { contentType: 'text', messageExpiryIntervalSeconds: 60 },
       })
-      world.there.publish('in/a', 'down', { qos: 2 })
-      assert.deepEqual([there.payloads, here.payloads], [['up'], ['down']])
-      const [{ properties } = assert.fail()] = there.messages
+      world.remote.publish('in/a', 'down', { qos: 2 })
+      assert.deepEqual([remote.payloads, local.payloads], [['up'], ['down']])
+      const [{ properties } = assert.fail()] = remote.messages
       assert.deepEqual([properties?.contentType, properties?.messageExpiryIntervalSeconds], ['text', 60])
       assert.deepEqual(properties?.userProperties, [[loopMarkerName, 'here']])
     })
@@ -46,25 +46,28 @@ describe('a bridge to a Godwit', () => {
 
   test('with several shards gets its name on any of them', () => {
     for (const clientid of ['a', 'b', 'c', 'd', 'e', 'f']) {
-      const world = new Bridged({ bridge: `${before5}, clientid = ${clientid}`, remote: { ...named, shards: 3 } })
+      const world = new Bridged({
+        bridge: `${before5}, clientid = ${clientid}`,
+        remoteOptions: { ...named, shards: 3 },
+      })
       world.passSeconds(5)
       assert.deepEqual([world.status.state, world.status.version], ['connected', 5])
     }
   })
 
   test('reconnects with 5.0 at once after the connection broke, and stays with it', () => {
-    const world = new Bridged({ bridge: before5, remote: named })
+    const world = new Bridged({ bridge: before5, remoteOptions: named })
     world.passSeconds(60)
     world.stream?.destroy()
     world.passSeconds(5)
-    world.there.restart('kill')
+    world.remote.restart('kill')
     world.passSeconds(60)
     assert.deepEqual([world.status.state, world.status.version], ['connected', 5])
     assert.equal(logged(world, 'notice').length, 1)
   })
 
   test('without the bridge bit (no_local_v4) uses the configured version', () => {
-    const world = new Bridged({ bridge: `${before5}, no_local_v4 = false`, remote: named })
+    const world = new Bridged({ bridge: `${before5}, no_local_v4 = false`, remoteOptions: named })
     assert.deepEqual([world.status.state, world.status.version], ['connected', 4])
   })
 
@@ -73,24 +76,24 @@ describe('a bridge to a Godwit', () => {
       const isNow = becomes === 'a Godwit'
       for (let step = 0; step < 30; step++) {
         const bridge = `${before5}, ${inward}`
-        const world = new Bridged({ bridge, network: slow, ...(isNow ? {} : { remote: named }) })
-        const there = world.there.connect('listener', durable)
-        there.subscribe('out/#')
-        const here = world.here.connect('listener', durable)
-        here.subscribe('in/#')
+        const world = new Bridged({ bridge, network: slow, ...(isNow ? {} : { remoteOptions: named }) })
+        const remote = world.remote.connect('listener', durable)
+        remote.subscribe('out/#')
+        const local = world.local.connect('listener', durable)
+        local.subscribe('in/#')
         world.passSeconds(2)
         assert.equal(world.status.version, isNow ? 4 : 5)
-        world.here.publish('out/a', 'up', { qos: 2 })
-        world.there.publish('in/a', 'down', { qos: 2 })
-        world.here.passMs(step * 5)
-        world.there.crash('kill')
-        if (isNow) world.there.host.traits.brokerName = 'there'
-        else delete world.there.host.traits.brokerName
-        world.there.start()
-        there.connect()
+        world.local.publish('out/a', 'up', { qos: 2 })
+        world.remote.publish('in/a', 'down', { qos: 2 })
+        world.local.passMs(step * 5)
+        world.remote.crash('kill')
+        if (isNow) world.remote.host.traits.brokerName = 'there'
+        else delete world.remote.host.traits.brokerName
+        world.remote.start()
+        remote.connect()
         world.passSeconds(60)
         assert.deepEqual([world.status.state, world.status.version], ['connected', isNow ? 5 : 4])
-        assert.deepEqual([there.payloads, here.payloads], [['up'], ['down']], `after ${step * 5} ms`)
+        assert.deepEqual([remote.payloads, local.payloads], [['up'], ['down']], `after ${step * 5} ms`)
         assert.equal(world.status.spooled, 0)
       }
     })
@@ -98,7 +101,7 @@ describe('a bridge to a Godwit', () => {
 
   test('each of several servers has its own version', () => {
     const bridge = `${before5}, server = "mqtt-quic://there:1", hybrid_bridging = true, hybrid_servers = ["mqtt-tcp://there:2"]`
-    const world = new Bridged({ bridge, remote: named, isBroken: (server) => server.startsWith('mqtt-quic') })
+    const world = new Bridged({ bridge, remoteOptions: named, isBroken: (server) => server.startsWith('mqtt-quic') })
     assert.deepEqual([world.status.state, world.status.version], ['connected', 5])
     world.isBroken = () => false
     world.passSeconds(130)
@@ -146,14 +149,14 @@ const lies: readonly (readonly [what: string, inFive: PacketHandler])[] = [
 describe('a remote broker that pretends to be a Godwit and', () => {
   for (const [what, inFive] of lies) {
     test(`${what} is contacted with the configured protocol version after five attempts`, () => {
-      const there = crafted(liar(nameOf('abc'), inFive))
-      const world = new Bridged({ bridge: before5, crafted: there.remote })
-      const listener = world.here.subscriber(['#', '$godwit/#'])
+      const remote = crafted(liar(nameOf('abc'), inFive))
+      const world = new Bridged({ bridge: before5, crafted: remote.accept })
+      const listener = world.local.subscriber(['#', '$godwit/#'])
       world.passSeconds(300)
       assert.deepEqual([world.status.state, world.status.version], ['connected', 4])
       assert.equal(world.status.counters.connects, 1)
-      assert.ok(there.connections <= 12, `${there.connections} connections`)
-      world.here.publish('out/a', 'goes', { qos: 1 })
+      assert.ok(remote.connections <= 12, `${remote.connections} connections`)
+      world.local.publish('out/a', 'goes', { qos: 1 })
       assert.equal(world.status.spooled, 0)
       assert.deepEqual(listener.payloads, ['goes'], 'its status message reaches no client')
       assert.ok(logged(world, 'notice').length <= 5)
@@ -173,15 +176,15 @@ describe('a remote broker that pretends to be a Godwit and', () => {
     ],
   ] as const) {
     test(`${what} is not contacted with 5.0, and no local client receives the message`, () => {
-      const there = crafted(liar(behind, () => assert.fail('it gets CONNECT of 5.0')))
+      const remote = crafted(liar(behind, () => assert.fail('it gets CONNECT of 5.0')))
       const rules =
         'subscription = [{remote_topic = "in/#", local_topic = ""}, {remote_topic = "$godwit/#", local_topic = ""}]'
-      const world = new Bridged({ bridge: `${before5}, ${rules}`, crafted: there.remote, isBroken: () => true })
-      const listener = world.here.subscriber('$godwit/broker')
+      const world = new Bridged({ bridge: `${before5}, ${rules}`, crafted: remote.accept, isBroken: () => true })
+      const listener = world.local.subscriber('$godwit/broker')
       world.isBroken = () => false
       world.passSeconds(10)
       assert.deepEqual([world.status.state, world.status.version], ['connected', 4])
-      assert.equal(there.connections, 2, 'one with a clean session, one with a persistent session')
+      assert.equal(remote.connections, 2, 'one with a clean session, one with a persistent session')
       assert.deepEqual(listener.payloads, [])
     })
   }
@@ -189,9 +192,9 @@ describe('a remote broker that pretends to be a Godwit and', () => {
 
 test('messages that a remote broker of 3.1.1 sends after CONNACK are received in order', () => {
   const messages = ['1', '2', '3'].map((payload) => encodePublish({ topic: 'in/a', payload }, 4))
-  const there = crafted(liar(Buffer.concat(messages), () => assert.fail('it gets CONNECT of 5.0')))
-  const world = new Bridged({ bridge: `${before5}, ${inward}`, crafted: there.remote, isBroken: () => true })
-  const listener = world.here.subscriber('in/#')
+  const remote = crafted(liar(Buffer.concat(messages), () => assert.fail('it gets CONNECT of 5.0')))
+  const world = new Bridged({ bridge: `${before5}, ${inward}`, crafted: remote.accept, isBroken: () => true })
+  const listener = world.local.subscriber('in/#')
   world.isBroken = () => false
   world.passSeconds(10)
   assert.equal(world.status.state, 'connected')
@@ -206,11 +209,11 @@ test('a remote broker that does not respond to PINGREQ is connected after two se
     published.push(packet)
     send(ack('puback', packet.packetId))
   }
-  const world = new Bridged({ bridge: before5, crafted: crafted(handlePacket).remote })
+  const world = new Bridged({ bridge: before5, crafted: crafted(handlePacket).accept })
   assert.equal(world.status.state, 'connecting', 'it may be a Godwit with a slow connection')
   world.passSeconds(3)
   assert.deepEqual([world.status.state, world.status.version, world.status.counters.failures], ['connected', 4, 0])
-  world.here.publish('out/a', 'up', { qos: 1 })
+  world.local.publish('out/a', 'up', { qos: 1 })
   assert.equal(published.length, 1)
 })
 
@@ -237,7 +240,7 @@ describe('before 5.0, a bridge sets the bridge bit', () => {
       if (packet.type === 'connect') send(connackIn(4))
       else respond(packet, send)
     }
-    const world = new Bridged({ bridge: before5, crafted: crafted(handlePacket).remote })
+    const world = new Bridged({ bridge: before5, crafted: crafted(handlePacket).accept })
     assert.equal(world.status.state, 'connected')
     world.change(`${before5}, ${inward}`)
     assert.equal(world.status.counters.connects, 1, 'rules change within the open connection')
@@ -257,7 +260,7 @@ describe('before 5.0, a bridge sets the bridge bit', () => {
   ] as const) {
     test(`if a broker ${what}, the bridge connects again at once without the bridge bit`, () => {
       const { handlePacket, bits } = narrow(refuse)
-      const world = new Bridged({ bridge: before5, crafted: crafted(handlePacket).remote })
+      const world = new Bridged({ bridge: before5, crafted: crafted(handlePacket).accept })
       assert.equal(world.status.state, 'connected')
       assert.deepEqual(bits, expected, 'finally one with a clean session, one with a persistent session')
       assert.equal(world.status.counters.failures, 0)
@@ -266,7 +269,7 @@ describe('before 5.0, a bridge sets the bridge bit', () => {
 
     test(`if a broker ${what}, it may send messages back: with rules in both directions, the bridge logs a warning`, () => {
       const { handlePacket, bits } = narrow(refuse)
-      const world = new Bridged({ bridge: `${before5}, ${inward}`, crafted: crafted(handlePacket).remote })
+      const world = new Bridged({ bridge: `${before5}, ${inward}`, crafted: crafted(handlePacket).accept })
       assert.match(logged(world, 'warning').join(), /may return messages that the bridge sent/)
       world.passSeconds(100)
       assert.equal(logged(world, 'warning').length, 1)
@@ -285,7 +288,7 @@ describe('before 5.0, a bridge sets the bridge bit', () => {
       if (packet.isBridge && isNarrow) close()
       else send(connackIn(4))
     }
-    const world = new Bridged({ bridge: `keepalive = 0s, ${before5}`, crafted: crafted(handlePacket).remote })
+    const world = new Bridged({ bridge: `keepalive = 0s, ${before5}`, crafted: crafted(handlePacket).accept })
     world.passSeconds(60)
     isNarrow = false
     closes.at(-1)?.()
@@ -300,7 +303,7 @@ describe('before 5.0, a bridge sets the bridge bit', () => {
       if (packet.type === 'connect') bits.push(packet.isBridge)
       close()
     }
-    const world = new Bridged({ bridge: `${before5}, backoff_max = 10s`, crafted: crafted(handlePacket).remote })
+    const world = new Bridged({ bridge: `${before5}, backoff_max = 10s`, crafted: crafted(handlePacket).accept })
     world.passSeconds(600)
     assert.ok(bits.length >= 120 && bits.length <= 260, `${bits.length} connections`)
     assert.deepEqual(bits.slice(0, 4), [true, false, true, false])
@@ -318,7 +321,7 @@ describe('before 5.0, a bridge sets the bridge bit', () => {
       away.isAway = true
       close()
     }
-    const world = new Bridged({ bridge: before5, crafted: crafted(handlePacket).remote, isBroken: () => away.isAway })
+    const world = new Bridged({ bridge: before5, crafted: crafted(handlePacket).accept, isBroken: () => away.isAway })
     assert.equal(world.status.state, 'waiting')
     away.isAway = false
     world.passSeconds(10)

@@ -72,7 +72,7 @@ const typesOf = (packets: readonly Packet[]): string[] => packets.map(({ type })
 test('[MQTT-7.0.0-1] a bridge sends CONNECT first, and nothing else before CONNACK', () => {
   const server = new BareServer()
   const world = new Bridged({ bridge, crafted: server.accept })
-  world.here.publish('out/a', 'x', { qos: 1 })
+  world.local.publish('out/a', 'x', { qos: 1 })
   const [connect, ...more] = server.take()
   assert.ok(connect?.type === 'connect')
   assert.deepEqual([connect.version, connect.clientId], [4, 'c'])
@@ -90,7 +90,7 @@ test('[MQTT-7.0.0-1] a bridge sends unacknowledged messages again with DUP and t
   const server = new BareServer()
   const world = new Bridged({ bridge, crafted: server.accept })
   server.acceptBridge(world)
-  world.here.publish('out/a', 'x', { qos: 1 })
+  world.local.publish('out/a', 'x', { qos: 1 })
   const [first] = server.take()
   assert.ok(first?.type === 'publish' && !first.dup)
   server.breakConnection(world)
@@ -107,7 +107,7 @@ test('[MQTT-7.0.0-1] a bridge sends unacknowledged messages again with DUP and t
 test('[MQTT-7.0.0-1] a bridge acknowledges each step of QoS 2, and delivers a redelivered message once', () => {
   const server = new BareServer()
   const world = new Bridged({ bridge, crafted: server.accept })
-  const listener = world.here.subscriber('in/#', { qos: 2 })
+  const listener = world.local.subscriber('in/#', { qos: 2 })
   const subscribe = server.acceptBridge(world).find(({ type }) => type === 'subscribe')
   server.send(world, Buffer.from([0x90, 3, ...idBytes(idOf(subscribe)), 2]))
   for (const flags of [0x04, 0x0c]) {
