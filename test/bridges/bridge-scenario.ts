@@ -78,7 +78,7 @@ class BridgeScenario {
 
   get end(): BridgeEnd {
     return {
-      carried: this.#sides.reduce((sum, { listener }) => sum + listener.messages.length, 0),
+      carried: this.#sides.reduce((sum, { subscriber }) => sum + subscriber.messages.length, 0),
       reconnects: this.#world.status.counters.connects,
     }
   }
@@ -109,13 +109,13 @@ class BridgeScenario {
 
   #side(name: Side['name'], world: World): Side {
     const author = world.client(`author-${name}`, durable)
-    const listener = world.client(`listener-${name}`, durable)
+    const subscriber = world.client(`listener-${name}`, durable)
     author.connect()
-    listener.connect()
+    subscriber.connect()
     this.#world.passSeconds(2)
-    listener.subscribe(name === 'local' ? 'in/#' : ['out/#', 'twin'])
+    subscriber.subscribe(name === 'local' ? 'in/#' : ['out/#', 'twin'])
     this.#world.passSeconds(2)
-    return { name, world, author, listener, publications: [] }
+    return { name, world, author, subscriber, publications: [] }
   }
 
   #planActs(side: Side): void {
@@ -126,7 +126,7 @@ class BridgeScenario {
       this.#stage.after(random.between(0, 1_000), next)
       if (!side.world.host.isRunning) return
       if (!author.isConnected && !author.hasOpenConnection) author.connect()
-      if (!side.listener.hasOpenConnection) side.listener.connect()
+      if (!side.subscriber.hasOpenConnection) side.subscriber.connect()
       for (let left = random.between(1, 8); left > 0; left--) {
         const topic = `${name === 'local' ? 'out' : 'in'}/${random.pick(topics)}`
         publications.push(author.publish(topic, `${name}-${++this.#count}`, { qos: random.pick([0, 1, 2] as QoS[]) }))
@@ -165,8 +165,8 @@ class BridgeScenario {
   #isQuiet(): boolean {
     const { local, remote, status } = this.#world
     if (!local.host.isRunning || !remote.host.isRunning || status.state !== 'connected') return false
-    const isDone = this.#sides.every(({ author, listener, world }) => {
-      const view = world.view.client(listener.id)
+    const isDone = this.#sides.every(({ author, subscriber, world }) => {
+      const view = world.view.client(subscriber.id)
       return author.unfinished === 0 && view !== undefined && view.waiting === 0 && view.inflight === 0
     })
     const session = remote.view.client('c')
@@ -176,7 +176,7 @@ class BridgeScenario {
   #judge(from: Side, to: Side, root: string): string | undefined {
     const deliveries = new Map<string, number>()
     const lastOf = new Map<string, number>()
-    for (const message of to.listener.messages) {
+    for (const message of to.subscriber.messages) {
       if (message.isRepeat || message.topic === 'twin' || !message.topic.startsWith(`${root}/`)) continue
       const before = deliveries.get(message.payload) ?? 0
       deliveries.set(message.payload, before + 1)

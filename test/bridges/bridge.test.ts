@@ -34,15 +34,15 @@ describe('a bridge', () => {
 describe('while the remote broker is unavailable', () => {
   test('messages are stored in the spool before PUBACK, and sent in order after the reconnect', () => {
     const world = new Bridged({ bridge: outward })
-    const listener = world.remote.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
-    listener.subscribe('out/#')
+    const subscriber = world.remote.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
+    subscriber.subscribe('out/#')
     world.remote.crash('kill')
     publishAll(world.local, 'out/a', payloads(50), 2)
     assert.equal(world.status.spooled, 50)
     world.remote.start()
-    listener.connect()
+    subscriber.connect()
     world.passSeconds(30)
-    assert.deepEqual(listener.payloads, payloads(50))
+    assert.deepEqual(subscriber.payloads, payloads(50))
     assert.equal(world.status.spooled, 0)
   })
 
@@ -51,9 +51,9 @@ describe('while the remote broker is unavailable', () => {
     assert.equal(world.status.state, 'waiting')
     publishAll(world.local, 'out/a', payloads(3), 1)
     world.remote.start()
-    const listener = world.remote.subscriber('out/#')
+    const subscriber = world.remote.subscriber('out/#')
     world.passSeconds(30)
-    assert.deepEqual(listener.payloads, payloads(3))
+    assert.deepEqual(subscriber.payloads, payloads(3))
   })
 
   test('attempts have increasing intervals, up to the maximum, and different ones for two bridges', () => {
@@ -82,20 +82,20 @@ describe('while the remote broker is unavailable', () => {
       assert.deepEqual(world.status.spoolDrops, policy === 'refuse' ? {} : { 'storage-full': 2 })
       assert.equal(world.status.spooled, 3)
       world.remote.start()
-      const listener = world.remote.subscriber('#')
+      const subscriber = world.remote.subscriber('#')
       world.passSeconds(30)
       const kept = policy === 'drop_oldest' ? payloads(5).slice(2) : payloads(3)
-      assert.deepEqual(listener.payloads, kept)
+      assert.deepEqual(subscriber.payloads, kept)
       assert.equal(author.publish('out/a', 'more', { qos: 1 }).reasonCode, 0)
-      assert.deepEqual(listener.payloads, [...kept, 'more'])
+      assert.deepEqual(subscriber.payloads, [...kept, 'more'])
     })
   }
 
   test('of a full spool with drop_oldest, the messages in flight stay, also after a restart', () => {
     const bridge = `${outward}, keepalive = 10s, spool_max_messages = 5, spool_full_policy = drop_oldest`
     const world = new Bridged({ bridge, remoteOptions: { settings: { receiveMaximum: 2 } } })
-    const listener = world.remote.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
-    listener.subscribe('out/#')
+    const subscriber = world.remote.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
+    subscriber.subscribe('out/#')
     world.stream?.fallIntoBlackHole()
     publishAll(world.local, 'out/a', payloads(4), 2)
     assert.equal(world.status.inFlight, 2)
@@ -105,9 +105,9 @@ describe('while the remote broker is unavailable', () => {
     world.passSeconds(20)
     assert.equal(world.status.spooled, 5)
     world.remote.start()
-    listener.connect()
+    subscriber.connect()
     world.passSeconds(60)
-    assert.deepEqual(listener.payloads, ['m0', 'm1', 'n3', 'n4', 'n5'])
+    assert.deepEqual(subscriber.payloads, ['m0', 'm1', 'n3', 'n4', 'n5'])
     assert.equal(world.status.spooled, 0)
   })
 
@@ -135,9 +135,9 @@ describe('while the remote broker is unavailable', () => {
     world.local.publish('out/a', 'lasting', { qos: 1 })
     world.passSeconds(60)
     world.remote.start()
-    const listener = world.remote.subscriber('out/#')
+    const subscriber = world.remote.subscriber('out/#')
     world.passSeconds(30)
-    assert.deepEqual(listener.payloads, ['lasting'])
+    assert.deepEqual(subscriber.payloads, ['lasting'])
   })
 })
 
@@ -146,7 +146,7 @@ describe('a bridge that is interrupted within an exchange', () => {
     test(`reconnects after its own ${death} and forwards QoS 2 once, at every step`, () => {
       for (let step = 0; step < 30; step++) {
         const world = new Bridged({ bridge: outward, network: slow })
-        const listener = world.remote.subscriber('out/#')
+        const subscriber = world.remote.subscriber('out/#')
         world.passSeconds(2)
         const author = world.local.connect('author', { cleanStart: false, sessionExpirySeconds: 1_000 })
         const publication = author.publish('out/a', 'one', { qos: 2 })
@@ -155,22 +155,22 @@ describe('a bridge that is interrupted within an exchange', () => {
         author.connect()
         world.passSeconds(60)
         assert.equal(publication.isComplete, true)
-        assert.deepEqual(listener.payloads, ['one'], `killed after ${step * 5} ms`)
+        assert.deepEqual(subscriber.payloads, ['one'], `killed after ${step * 5} ms`)
       }
     })
 
     test(`reconnects after a ${death} of the remote broker and forwards QoS 2 once, at every step`, () => {
       for (let step = 0; step < 30; step++) {
         const world = new Bridged({ bridge: outward, network: slow })
-        const listener = world.remote.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
-        listener.subscribe('out/#')
+        const subscriber = world.remote.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
+        subscriber.subscribe('out/#')
         world.passSeconds(2)
         world.local.publish('out/a', 'one', { qos: 2 })
         world.local.passMs(step * 5)
         world.remote.restart(death)
-        listener.connect()
+        subscriber.connect()
         world.passSeconds(60)
-        assert.deepEqual(listener.payloads, ['one'], `killed after ${step * 5} ms`)
+        assert.deepEqual(subscriber.payloads, ['one'], `killed after ${step * 5} ms`)
         assert.equal(world.status.spooled, 0)
       }
     })
@@ -179,16 +179,16 @@ describe('a bridge that is interrupted within an exchange', () => {
       for (let step = 0; step < 30; step++) {
         for (const side of ['local', 'remote'] as const) {
           const world = new Bridged({ bridge: inward, network: slow })
-          const listener = world.local.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
-          listener.subscribe('in/#')
+          const subscriber = world.local.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
+          subscriber.subscribe('in/#')
           world.passSeconds(2)
           world.remote.publish('in/a', 'one', { qos: 2 })
           world.local.passMs(step * 5)
           if (side === 'local') world.restartLocal(death)
           else world.remote.restart(death)
-          if (side === 'local') listener.connect()
+          if (side === 'local') subscriber.connect()
           world.passSeconds(60)
-          assert.deepEqual(listener.payloads, ['one'], `${side} broker killed after ${step * 5} ms`)
+          assert.deepEqual(subscriber.payloads, ['one'], `${side} broker killed after ${step * 5} ms`)
         }
       }
     })
@@ -196,23 +196,23 @@ describe('a bridge that is interrupted within an exchange', () => {
 
   test('by a network that drops all packets notices it within 1.5 times the keep alive, and loses no message', () => {
     const world = new Bridged({ bridge: `${outward}, keepalive = 20s` })
-    const listener = world.remote.subscriber('out/#')
+    const subscriber = world.remote.subscriber('out/#')
     world.passSeconds(5)
     world.stream?.fallIntoBlackHole()
     publishAll(world.local, 'out/a', payloads(20), 2)
     world.passSeconds(30)
     assert.match(world.status.lastError ?? '', /silent/)
     world.passSeconds(30)
-    assert.deepEqual(listener.payloads, payloads(20))
+    assert.deepEqual(subscriber.payloads, payloads(20))
   })
 
   test('sets DUP on messages that it sends again', () => {
     const world = new Bridged({ bridge: outward })
-    const listener = world.remote.subscriber('out/#')
+    const subscriber = world.remote.subscriber('out/#')
     world.stream?.fallIntoBlackHole()
     world.local.publish('out/a', 'one', { qos: 1 })
     world.passSeconds(300)
-    assert.deepEqual(listener.payloads, ['one'])
+    assert.deepEqual(subscriber.payloads, ['one'])
     assert.equal(world.status.counters.sentAgain, 1)
   })
 })
@@ -234,17 +234,17 @@ describe('a remote broker that has lost its session', () => {
         world.replaceRemote()
         if (who === 'both') world.startLocal()
         if (who === 'both') local.connect()
-        const listener = world.remote.subscriber('out/#')
+        const subscriber = world.remote.subscriber('out/#')
         world.passSeconds(60)
-        assert.ok(isFinished || listener.payloads.length === 1, `lost after ${step * 5} ms`)
-        assert.ok(listener.payloads.length <= 1, `twice after ${step * 5} ms`)
+        assert.ok(isFinished || subscriber.payloads.length === 1, `lost after ${step * 5} ms`)
+        assert.ok(subscriber.payloads.length <= 1, `twice after ${step * 5} ms`)
         again += world.status.counters.sentAgain
         assert.equal(world.status.spooled, 0)
         publishAll(world.local, 'out/a', payloads(5), 2)
         publishAll(world.remote, 'in/a', payloads(5), 2)
         world.passSeconds(60)
         assert.deepEqual(
-          listener.payloads.filter((payload) => payload !== 'one'),
+          subscriber.payloads.filter((payload) => payload !== 'one'),
           payloads(5),
         )
         assert.deepEqual(
@@ -275,14 +275,14 @@ describe('a remote broker that has lost its session', () => {
 
   test('and a local broker that lost its data: the remote broker discards the old session', () => {
     const world = new Bridged({ bridge: outward, network: slow })
-    const listener = world.remote.subscriber('out/#')
+    const subscriber = world.remote.subscriber('out/#')
     world.passSeconds(2)
     world.local.publish('out/a', 'one', { qos: 2 })
     world.local.passMs(45)
     const again = new Bridged({ bridge: outward, remote: world.remote })
     again.local.publish('out/a', 'two', { qos: 2 })
     again.passSeconds(60)
-    assert.ok(listener.payloads.includes('two'))
+    assert.ok(subscriber.payloads.includes('two'))
   })
 })
 
@@ -292,41 +292,41 @@ describe('a message of the maximum size of this broker', () => {
 
   test('is sent to the remote broker', () => {
     const world = new Bridged({ bridge: outward, world: { settings } })
-    const listener = world.remote.subscriber('out/#')
+    const subscriber = world.remote.subscriber('out/#')
     // Fixed header, length of the topic, topic, packet identifier.
     const largest = 'x'.repeat(1_000 - 3 - 2 - 'out/a'.length - 2)
     world.local.publish('out/a', largest, { qos: 1, version: 4 })
-    assert.deepEqual(listener.payloads, [largest])
+    assert.deepEqual(subscriber.payloads, [largest])
     assert.equal(world.status.counters.failures, 0)
   })
 
   test('is sent to the remote broker with many properties', () => {
     const world = new Bridged({ bridge: outward })
-    const listener = world.remote.subscriber('out/#')
+    const subscriber = world.remote.subscriber('out/#')
     world.local.publish('out/a', 'x', { qos: 1, properties: { userProperties: [['k', 'v'.repeat(32_700)]] } })
     assert.equal(world.status.counters.failures, 0)
-    assert.deepEqual([listener.payloads, world.status.spooled], [['x'], 0])
+    assert.deepEqual([subscriber.payloads, world.status.spooled], [['x'], 0])
   })
 
   test('is received from the remote broker', () => {
     const rules = 'subscription = [{remote_topic = "in/#", local_topic = "", prefix = "from/there/", qos = 2}]'
     const world = new Bridged({ bridge: rules, world: { settings } })
-    const listener = world.local.subscriber('#')
+    const subscriber = world.local.subscriber('#')
     for (const bytes of [900, 980, 985, 986, 987, 988]) world.remote.publish('in/a', 'x'.repeat(bytes), { qos: 1 })
     const properties = { userProperties: [['k', 'v'.repeat(600)]] } as const
     world.remote.publish('in/a', 'x', { qos: 2, properties })
     world.remote.publish('in/a', 'last', { qos: 1 })
     assert.equal(world.status.counters.failures, 0)
-    assert.equal(listener.payloads.at(-1), 'last')
-    assert.ok(listener.payloads.length >= 7)
+    assert.equal(subscriber.payloads.at(-1), 'last')
+    assert.ok(subscriber.payloads.length >= 7)
   })
 
   test('is received from the remote broker with all its properties', () => {
     const world = new Bridged({ bridge: inward })
-    const listener = world.local.subscriber('#')
+    const subscriber = world.local.subscriber('#')
     world.remote.publish('in/a', 'x', { qos: 2, properties: { userProperties: [['k', 'v'.repeat(32_762)]] } })
     assert.equal(world.status.counters.failures, 0)
-    assert.deepEqual(listener.payloads, ['x'])
+    assert.deepEqual(subscriber.payloads, ['x'])
   })
 })
 
@@ -350,14 +350,14 @@ describe('a message that the remote broker refuses', () => {
     for (const qos of [1, 2] as const) {
       test(`is dropped, and all others arrive once, in order (QoS ${qos}, ${how})`, () => {
         const world = new Bridged({ bridge: `${bridge}, backoff_max = 2s`, network: slow })
-        const listener = world.remote.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
-        listener.subscribe('out/#')
+        const subscriber = world.remote.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
+        subscriber.subscribe('out/#')
         const author = world.local.connect('author')
         for (const payload of payloads(10)) author.publish('out/a', payload, { qos })
         author.publish('out/a', 'too much', { qos, properties: tooMany })
         for (const payload of payloads(10, 'n')) author.publish('out/a', payload, { qos })
         world.passSeconds(60)
-        const received = qos === 2 ? listener.payloads : [...new Set(listener.payloads)]
+        const received = qos === 2 ? subscriber.payloads : [...new Set(subscriber.payloads)]
         assert.deepEqual(received, [...payloads(10), ...payloads(10, 'n')])
         assert.equal(world.status.counters.dropped['refused-there'], 1)
         assert.deepEqual([world.status.state, world.status.spooled], ['connected', 0])
@@ -367,8 +367,8 @@ describe('a message that the remote broker refuses', () => {
 
   test('is dropped at QoS 0, and no other message', () => {
     const world = new Bridged({ bridge: `${asPublished}, backoff_max = 2s`, network: slow })
-    const listener = world.remote.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
-    listener.subscribe('out/#')
+    const subscriber = world.remote.connect('listener', { cleanStart: false, sessionExpirySeconds: 1_000 })
+    subscriber.subscribe('out/#')
     const author = world.local.connect('author')
     for (const payload of payloads(20)) {
       author.publish('out/a', 'too much', { qos: 0, properties: tooMany })
@@ -376,7 +376,7 @@ describe('a message that the remote broker refuses', () => {
       world.passSeconds(3)
     }
     world.passSeconds(60)
-    assert.deepEqual([...new Set(listener.payloads)], payloads(20))
+    assert.deepEqual([...new Set(subscriber.payloads)], payloads(20))
     assert.equal(world.status.spooled, 0)
   })
 
@@ -399,11 +399,11 @@ test('a message of the remote broker with more properties than this broker accep
       send(encodePublish({ topic: 'in/a', payload: `${index}`, qos: 1, packetId: index + 1, properties }, 5))
   }
   const world = new Bridged({ bridge: inward, crafted: crafted(handlePacket).accept, isBroken: () => true })
-  const listener = world.local.subscriber('in/#')
+  const subscriber = world.local.subscriber('in/#')
   world.isBroken = () => false
   world.passSeconds(10)
   assert.deepEqual(
-    [listener.payloads, acknowledged.toSorted((one, other) => one - other)],
+    [subscriber.payloads, acknowledged.toSorted((one, other) => one - other)],
     [
       ['0', '2'],
       [1, 2, 3],

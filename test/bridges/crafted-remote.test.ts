@@ -68,9 +68,9 @@ describe('a remote broker that sends', () => {
       assert.match(world.status.lastError ?? '', error)
       assert.ok(remote.connections >= 20 && remote.connections <= 130, `${remote.connections} connections`)
       assert.equal(world.status.spooled, 1)
-      const listener = world.local.subscriber('#')
+      const subscriber = world.local.subscriber('#')
       world.local.publish('other', 'still here', { qos: 2 })
-      assert.deepEqual(listener.payloads, ['still here'])
+      assert.deepEqual(subscriber.payloads, ['still here'])
     })
   }
 

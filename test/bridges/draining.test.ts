@@ -45,11 +45,11 @@ function draining() {
 describe('a bridge that drains', () => {
   test('sends no new message, whatever arrives meanwhile: new messages are sent over the next connection', () => {
     const { world, remote } = draining()
-    const listener = world.local.subscriber('in/#')
+    const subscriber = world.local.subscriber('in/#')
     remote.sendBytes(encodePublish({ topic: 'in/a', payload: 'in', qos: 1, packetId: 1 }, 5))
     world.settle()
     world.local.publish('out/a', 'two', { qos: 1 })
-    assert.deepEqual([listener.payloads, remote.published], [['in'], [1]])
+    assert.deepEqual([subscriber.payloads, remote.published], [['in'], [1]])
     remote.acknowledges = true
     remote.sendBytes(ack('puback', 1))
     world.passSeconds(1)
@@ -67,7 +67,7 @@ describe('a bridge that drains', () => {
   test('reconnects as soon as QoS 2 and received messages are complete', () => {
     const world = new Bridged({ bridge: `${bothWays}, server = "${first}"`, network })
     world.passSeconds(1)
-    const listener = world.remote.subscriber('out/#', { qos: 2 })
+    const subscriber = world.remote.subscriber('out/#', { qos: 2 })
     for (const payload of payloads(10)) world.local.publish('out/a', payload, { qos: 2 })
     world.remote.publish('in/a', 'in', { qos: 1 })
     world.local.passMs(15)
@@ -75,7 +75,7 @@ describe('a bridge that drains', () => {
     assert.equal(world.status.state, 'draining')
     world.passSeconds(1)
     assert.deepEqual([world.status.state, world.status.server], ['connected', other])
-    assert.deepEqual(listener.payloads, payloads(10))
+    assert.deepEqual(subscriber.payloads, payloads(10))
     assert.equal(world.status.counters.sentAgain, 0)
   })
 

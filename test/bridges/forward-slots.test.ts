@@ -27,7 +27,7 @@ describe('QoS 2 that is in flight when the connection breaks and the rules chang
       test(`from ${before.join()} to ${after.join()}${then} arrives once by the rule that stays, at every step`, () => {
         for (let step = 0; step < 20; step++) {
           const world = new Bridged({ bridge: forwardsTo(before), network })
-          const listener = world.remote.subscriber(stays)
+          const subscriber = world.remote.subscriber(stays)
           world.passSeconds(2)
           world.local.publish('a', 'one', { qos: 2 })
           world.local.passMs(step * 5)
@@ -36,7 +36,7 @@ describe('QoS 2 that is in flight when the connection breaks and the rules chang
           if (death !== undefined) world.restartLocal(death)
           world.passSeconds(30)
           const unreleased = world.remote.coreOf('').view.bridgeSession('godwit-here-b')?.unreleased
-          assert.deepEqual(listener.payloads, ['one'], `broken after ${step * 5} ms`)
+          assert.deepEqual(subscriber.payloads, ['one'], `broken after ${step * 5} ms`)
           assert.deepEqual(unreleased, [], 'the message of the remote broker is complete')
         }
       })

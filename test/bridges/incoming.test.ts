@@ -32,10 +32,10 @@ test('the packet identifier of a QoS 2 message whose rule was removed is free fo
   }
   const remote = crafted(handlePacket)
   const world = new Bridged({ bridge: inward('before/#'), crafted: remote.accept })
-  const listener = world.local.subscriber('#')
+  const subscriber = world.local.subscriber('#')
   world.change(inward('now/#'))
   world.passSeconds(30)
-  assert.deepEqual(listener.payloads, ['new'])
+  assert.deepEqual(subscriber.payloads, ['new'])
   assert.deepEqual(received, ['pubcomp', 'pubcomp'], 'one for each message')
   assert.equal(world.local.coreOf('').view.bridgeSession('$bridge/b')?.unreleased.length, 0)
 })
@@ -71,11 +71,11 @@ const strange: readonly (readonly [
 for (const [what, settings, act, received] of strange) {
   test(`a message of the remote broker ${what}, does not end the connection and is not redelivered endlessly`, () => {
     const world = new Bridged({ bridge: inward('in/#'), world: { settings } })
-    const listener = world.local.subscriber('#', { qos: 2 })
+    const subscriber = world.local.subscriber('#', { qos: 2 })
     act(world.remote)
     world.remote.publish('in/a', 'next', { qos: 1 })
-    assert.deepEqual(listener.payloads, [...received, 'next'])
-    assert.ok(listener.messages.every(({ retain, qos }) => !retain && qos <= (settings.maximumQoS ?? 2)))
+    assert.deepEqual(subscriber.payloads, [...received, 'next'])
+    assert.ok(subscriber.messages.every(({ retain, qos }) => !retain && qos <= (settings.maximumQoS ?? 2)))
     assert.equal(world.status.counters.failures, 0)
   })
 }

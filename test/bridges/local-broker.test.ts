@@ -41,7 +41,7 @@ function slowBroker(): { isSlow: boolean; release: () => void; holdWrites: (stre
 describe('while the local disk fails', () => {
   test('a refused rule is requested again in the same connection, and reported once', () => {
     const world = new Bridged({ bridge: first })
-    const listener = world.remote.subscriber('#')
+    const subscriber = world.remote.subscriber('#')
     breakLocalDisk(world)
     world.change(forwardsOf('a', 'b'))
     world.local.disk.mend()
@@ -50,7 +50,7 @@ describe('while the local disk fails', () => {
     world.passSeconds(5)
     assert.equal(world.events.filter(({ event }) => event === 'warning').length, 1)
     world.local.publish('b/x', 'after', { qos: 1 })
-    assert.deepEqual(listener.payloads, ['after'])
+    assert.deepEqual(subscriber.payloads, ['after'])
     assert.equal(world.status.counters.connects, 1)
   })
 
@@ -108,7 +108,7 @@ test('a remote broker is not read while the local one is full, and then all mess
   const broker = slowBroker()
   const bridge = 'subscription = [{remote_topic = "in", local_topic = ""}]'
   const world = new Bridged({ bridge, localStream: broker.holdWrites, crafted: remote.accept })
-  const listener = world.local.subscriber('in')
+  const subscriber = world.local.subscriber('in')
   broker.isSlow = true
   assert.ok(floodNow !== undefined)
   floodNow()
@@ -117,7 +117,7 @@ test('a remote broker is not read while the local one is full, and then all mess
   assert.ok(received > 100 && received < count / 2, `${received} were read`)
   broker.release()
   world.passSeconds(1)
-  assert.deepEqual(listener.payloads, texts)
+  assert.deepEqual(subscriber.payloads, texts)
 })
 
 describe('a bridge that was removed from the configuration', () => {
@@ -149,9 +149,9 @@ describe('a bridge that was removed from the configuration', () => {
     assert.equal(world.status.spooled, 0)
     publishAll(world.local, 'b/x', payloads(3, 'new'), 1)
     world.remote.start()
-    const listener = world.remote.subscriber('#')
+    const subscriber = world.remote.subscriber('#')
     world.passSeconds(30)
-    assert.deepEqual(listener.payloads, payloads(3, 'new'))
+    assert.deepEqual(subscriber.payloads, payloads(3, 'new'))
   })
 
   test('leaves no messages to a later one with its name that is disabled, either', () => {

@@ -43,8 +43,8 @@ describe('a bridge to a near remote broker', () => {
     assert.equal(world.status.spooled, 1)
     world.remote.disk.release()
     world.passSeconds(30)
-    const listener = world.remote.subscriber('nothing')
-    assert.equal(listener.isConnected, true)
+    const subscriber = world.remote.subscriber('nothing')
+    assert.equal(subscriber.isConnected, true)
     assert.equal(world.status.spooled, 0)
   })
 
@@ -110,13 +110,13 @@ describe('a bridge to a near remote broker', () => {
 test('if the remote broker of a bridge is slow, a message is stored and does not wait for PUBACK', () => {
   const network = { minDelayMs: 10, maxDelayMs: 10, splits: false, capacityBytes: 16_384 }
   const world = new Bridged({ bridge: outward, network })
-  const listener = world.remote.subscriber('out/#')
+  const subscriber = world.remote.subscriber('out/#')
   world.passSeconds(1)
   const author = world.local.connect('author')
   for (const payload of payloads(3)) {
     assert.equal(author.publish('out/a', payload, { qos: 1 }).isAcknowledged, true)
-    assert.equal(listener.payloads.includes(payload), false)
+    assert.equal(subscriber.payloads.includes(payload), false)
     world.local.passMs(100)
   }
-  assert.deepEqual(listener.payloads, payloads(3))
+  assert.deepEqual(subscriber.payloads, payloads(3))
 })

@@ -22,16 +22,16 @@ test('a hybrid bridge uses TCP at once if QUIC fails, and QUIC again when that w
   assert.deepEqual(world.dialed, [quic, tcp, quic, quic])
   assert.equal(world.status.server, quic)
   assert.equal(world.status.counters.failures, 1)
-  const listener = world.remote.subscriber('#')
+  const subscriber = world.remote.subscriber('#')
   world.local.publish('a', 'one', { qos: 2 })
-  assert.deepEqual(listener.payloads, ['one'])
+  assert.deepEqual(subscriber.payloads, ['one'])
 })
 
 test('a change between QUIC and TCP of one broker forwards QoS 2 once', () => {
   const network = { minDelayMs: 10, maxDelayMs: 10, splits: false, capacityBytes: 16_384 }
   for (let step = 0; step < 20; step++) {
     const world = new Bridged({ bridge: hybrid, network })
-    const listener = world.remote.subscriber('#')
+    const subscriber = world.remote.subscriber('#')
     world.passSeconds(2)
     world.local.publish('a', 'one', { qos: 2 })
     world.local.passMs(step * 5)
@@ -39,7 +39,7 @@ test('a change between QUIC and TCP of one broker forwards QoS 2 once', () => {
     world.stream?.fallIntoBlackHole()
     world.passSeconds(200)
     assert.equal(world.status.server, tcp)
-    assert.deepEqual(listener.payloads, ['one'], `lost QUIC after ${step * 5} ms`)
+    assert.deepEqual(subscriber.payloads, ['one'], `lost QUIC after ${step * 5} ms`)
   }
 })
 
@@ -68,9 +68,9 @@ test('a draining bridge takes its new settings though QUIC works again', () => {
   world.isBroken = () => false
   world.change(`server = "${other}", ${forwards}`)
   assert.equal(world.status.state, 'draining')
-  const listener = world.remote.subscriber('#')
+  const subscriber = world.remote.subscriber('#')
   world.passSeconds(30)
   assert.deepEqual([world.status.state, world.status.server], ['connected', other])
   assert.deepEqual(world.dialed, [quic, tcp, other])
-  assert.deepEqual(listener.payloads, ['one'])
+  assert.deepEqual(subscriber.payloads, ['one'])
 })

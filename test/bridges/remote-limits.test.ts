@@ -152,10 +152,10 @@ describe('a remote broker', () => {
     })
     const bridge = `${inward}, conn_properties { topic_alias_maximum = 3 }`
     const world = new Bridged({ bridge, crafted: crafted(handlePacket).accept, isBroken: () => true })
-    const listener = world.local.subscriber('#')
+    const subscriber = world.local.subscriber('#')
     world.isBroken = () => false
     world.passSeconds(1)
-    const topics = listener.messages.map(({ topic }) => topic)
+    const topics = subscriber.messages.map(({ topic }) => topic)
     assert.deepEqual(topics.slice(0, 5), ['in/a', 'in/a', 'in/b', 'in/a', 'in/b'])
     assert.match(world.status.lastError ?? '', /topic alias 3, which is not defined/)
   })

@@ -58,24 +58,24 @@ class RingScenario {
       const world = worlds[at]
       const remote = worlds[(at + 1) % worlds.length]
       const bridged = new Bridged({ bridge, brokerId: name, name, world, remote, network })
-      const [author, listener] = [world.client(`author-${name}`, durable), world.client(`listener-${name}`, durable)]
-      return { name, world, bridged, author, listener, publications: [] }
+      const [author, subscriber] = [world.client(`author-${name}`, durable), world.client(`listener-${name}`, durable)]
+      return { name, world, bridged, author, subscriber, publications: [] }
     })
   }
 
   get end(): RingEnd {
     const sum = (of: (member: Member) => number): number => this.#members.reduce((total, one) => total + of(one), 0)
     return {
-      carried: sum(({ listener }) => listener.messages.length),
+      carried: sum(({ subscriber }) => subscriber.messages.length),
       loops: sum(({ bridged }) => bridged.status.counters.dropped.loop),
     }
   }
 
   run(): void {
     const { random } = this.#stage
-    for (const { author, listener } of this.#members) for (const client of [author, listener]) client.connect()
+    for (const { author, subscriber } of this.#members) for (const client of [author, subscriber]) client.connect()
     this.#pass(2)
-    for (const { listener } of this.#members) listener.subscribe('#')
+    for (const { subscriber } of this.#members) subscriber.subscribe('#')
     this.#pass(8)
     for (const member of this.#members) this.#planActs(member)
     const activeMs = random.between(5_000, 15_000)
@@ -112,7 +112,7 @@ class RingScenario {
 
   #judge(from: Member, to: Member): string | undefined {
     const deliveries = new Map<string, number>()
-    for (const { payload, isRepeat } of to.listener.messages)
+    for (const { payload, isRepeat } of to.subscriber.messages)
       if (!isRepeat) deliveries.set(payload, (deliveries.get(payload) ?? 0) + 1)
     const ways = from !== to && this.#goesBothWays ? 2 : 1
     for (const { qos, payload, isAcknowledged } of from.publications) {
@@ -124,13 +124,13 @@ class RingScenario {
     return undefined
   }
 
-  #planActs({ world, author, listener, name, publications }: Member): void {
+  #planActs({ world, author, subscriber, name, publications }: Member): void {
     const { random } = this.#stage
     const next = (): void => {
       if (this.#isCalm) return
       this.#stage.after(random.between(0, 1_000), next)
       if (!world.host.isRunning) return
-      for (const client of [author, listener]) if (!client.hasOpenConnection) client.connect()
+      for (const client of [author, subscriber]) if (!client.hasOpenConnection) client.connect()
       for (let left = random.between(1, 4); left > 0; left--) {
         const qos = random.pick([0, 1, 2] as QoS[])
         publications.push(author.publish(random.pick(['a', 'b/c']), `${name}-${++this.#count}`, { qos }))
@@ -151,10 +151,10 @@ class RingScenario {
   }
 
   #isQuiet(): boolean {
-    return this.#members.every(({ world, author, listener, bridged }, at) => {
+    return this.#members.every(({ world, author, subscriber, bridged }, at) => {
       if (!world.host.isRunning || author.unfinished > 0) return false
       const { state, spooled, inFlight } = bridged.status
-      const own = world.view.client(listener.id)
+      const own = world.view.client(subscriber.id)
       const next = this.#members[(at + 1) % this.#members.length].world
       const remote = next.host.isRunning ? next.view.client(bridged.settings.clientId) : undefined
       const isDone = [own, remote].every((client) => client?.waiting === 0 && client.inflight === 0)

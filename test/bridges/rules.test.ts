@@ -12,10 +12,10 @@ describe('rules of a bridge', () => {
       {local_topic = "plant/#", remote_topic = "", qos = 0}
     ]`
     const world = new Bridged({ bridge: forwards })
-    const listener = world.remote.subscriber('#', { retainAsPublished: true })
+    const subscriber = world.remote.subscriber('#', { retainAsPublished: true })
     world.local.publish('plant/a/b', 'x', { qos: 2 })
     assert.deepEqual(
-      listener.messages.map(({ topic, qos, retain }) => [topic, qos, retain]),
+      subscriber.messages.map(({ topic, qos, retain }) => [topic, qos, retain]),
       [
         ['p/all/a/b/s', 2, false],
         ['one', 1, true],
@@ -35,9 +35,9 @@ describe('rules of a bridge', () => {
     assert.equal(world.status.spooled, 3)
     world.restartLocal('power-loss')
     world.remote.start()
-    const listener = world.remote.subscriber('#')
+    const subscriber = world.remote.subscriber('#')
     world.passSeconds(30)
-    const received = listener.messages.map(({ topic, payload, qos }) => `${payload} ${topic} ${qos}`)
+    const received = subscriber.messages.map(({ topic, payload, qos }) => `${payload} ${topic} ${qos}`)
     const expected = [0, 1, 2].flatMap((qos) => [`q${qos} two 2`, `q${qos} a/b ${qos}`, `q${qos} one 1`])
     assert.deepEqual(received, expected)
     assert.equal(world.status.spooled, 0)
@@ -46,11 +46,11 @@ describe('rules of a bridge', () => {
   test('a retained message is sent with the QoS of a new forward rule', () => {
     const world = new Bridged({ bridge: 'forwards = []' })
     world.local.publish('a', 'kept', { qos: 0, retain: true })
-    const listener = world.remote.subscriber('#')
+    const subscriber = world.remote.subscriber('#')
     world.change('forwards = [{local_topic = "a", remote_topic = "", qos = 2}]')
     world.passSeconds(1)
     assert.deepEqual(
-      listener.messages.map(({ payload, qos }) => `${payload} ${qos}`),
+      subscriber.messages.map(({ payload, qos }) => `${payload} ${qos}`),
       ['kept 2'],
     )
   })
@@ -62,9 +62,9 @@ describe('rules of a bridge', () => {
       world.local.publish('a', 'one', { qos: 0 })
       world.local.publish('a', 'two', { qos: 1 })
       world.remote.start()
-      const listener = world.remote.subscriber('#')
+      const subscriber = world.remote.subscriber('#')
       world.passSeconds(30)
-      const received = listener.messages.map(({ payload, qos }) => `${payload} ${qos}`)
+      const received = subscriber.messages.map(({ payload, qos }) => `${payload} ${qos}`)
       assert.deepEqual(received, retries ? ['one 0', 'two 1'] : ['two 1'])
       assert.equal(world.status.spooled, 0)
     }
@@ -104,7 +104,7 @@ describe('rules of a bridge', () => {
     const network = { minDelayMs: 10, maxDelayMs: 10, splits: false, capacityBytes: 16_384 }
     for (let step = 0; step < 30; step++) {
       const world = new Bridged({ bridge: forwards, network })
-      const listener = world.remote.subscriber('#')
+      const subscriber = world.remote.subscriber('#')
       world.passSeconds(2)
       const author = world.local.connect('author', { cleanStart: false, sessionExpirySeconds: 1_000 })
       author.publish('a/b', 'x', { qos: 2 })
@@ -112,7 +112,7 @@ describe('rules of a bridge', () => {
       world.restartLocal('power-loss')
       author.connect()
       world.passSeconds(60)
-      const topics = listener.messages.filter(({ isRepeat }) => !isRepeat).map(({ topic }) => topic)
+      const topics = subscriber.messages.filter(({ isRepeat }) => !isRepeat).map(({ topic }) => topic)
       assert.deepEqual(topics.toSorted(), ['one', 'two'], `killed after ${step * 5} ms`)
       assert.equal(world.status.spooled, 0)
     }
@@ -121,12 +121,12 @@ describe('rules of a bridge', () => {
   test('of two subscription rules for one filter, the first decides about the message, too', () => {
     const rules = ['{remote_topic = in, local_topic = one, qos = 2}', '{remote_topic = in, local_topic = two, qos = 0}']
     const world = new Bridged({ bridge: `subscription = [${rules.join()}]` })
-    const listener = world.local.subscriber('#', { qos: 2 })
+    const subscriber = world.local.subscriber('#', { qos: 2 })
     world.remote.publish('in', 'x', { qos: 2 })
     world.change(`subscription = [${rules.toReversed().join()}]`)
     world.remote.publish('in', 'y', { qos: 2 })
     assert.deepEqual(
-      listener.messages.map(({ topic, qos }) => [topic, qos]),
+      subscriber.messages.map(({ topic, qos }) => [topic, qos]),
       [
         ['one', 2],
         ['two', 0],
@@ -139,11 +139,11 @@ describe('rules of a bridge', () => {
       {remote_topic = "in/a/#", local_topic = "first", qos = 2}, {remote_topic = "in/#", local_topic = "second", qos = 2},
       {remote_topic = "wild/#", local_topic = "#", qos = 1}]`
     const world = new Bridged({ bridge: subscription })
-    const listener = world.local.subscriber('#')
+    const subscriber = world.local.subscriber('#')
     world.remote.publish('in/a/b', 'x', { qos: 1 })
     world.remote.publish('in/c', 'y', { qos: 1 })
     world.remote.publish('wild/$SYS/broker/version', 'z', { qos: 1 })
-    const topics = listener.messages.map(({ topic }) => topic)
+    const topics = subscriber.messages.map(({ topic }) => topic)
     assert.deepEqual([...new Set(topics)], ['first', 'second'])
     assert.equal(world.status.counters.dropped.unmappable, 1)
   })
@@ -156,11 +156,11 @@ describe('rules of a bridge', () => {
       bridge: forwards,
       remoteOptions: { settings: { receiveMaximum: 2, maxAwaitingRelease: 2 } },
     })
-    const listener = world.remote.subscriber('#')
+    const subscriber = world.remote.subscriber('#')
     publishAll(world.local, 'a', payloads(20), 2)
     world.passSeconds(5)
     const payloadsOf = (name: string): readonly string[] =>
-      listener.messages.filter(({ topic }) => topic === name).map(({ payload }) => payload)
+      subscriber.messages.filter(({ topic }) => topic === name).map(({ payload }) => payload)
     for (const topic of ['one', 'two', 'three']) assert.deepEqual(payloadsOf(topic), payloads(20), topic)
     assert.equal(world.status.counters.failures, 0, world.status.lastError)
   })
@@ -168,18 +168,18 @@ describe('rules of a bridge', () => {
   test('a message above the Maximum QoS of the remote broker is sent with that, and is complete here', () => {
     const bridge = 'forwards = [{local_topic = "#", remote_topic = ""}]'
     const world = new Bridged({ bridge, remoteOptions: { settings: { maximumQoS: 1 } } })
-    const listener = world.remote.subscriber('#')
+    const subscriber = world.remote.subscriber('#')
     publishAll(world.local, 'a', payloads(5), 2)
-    assert.deepEqual(listener.payloads, payloads(5))
+    assert.deepEqual(subscriber.payloads, payloads(5))
     assert.equal(world.status.spooled, 0)
   })
 
   test('a message that is too large for the remote broker does not block the next ones', () => {
     const bridge = 'forwards = [{local_topic = "#", remote_topic = "longer/topic/than/it/was"}]'
     const world = new Bridged({ bridge, remoteOptions: { settings: { maxPacketBytes: 300 } } })
-    const listener = world.remote.subscriber('#')
+    const subscriber = world.remote.subscriber('#')
     publishAll(world.local, 'a', ['x'.repeat(290), 'small'], 2)
-    assert.deepEqual(listener.payloads, ['small'])
+    assert.deepEqual(subscriber.payloads, ['small'])
     assert.equal(world.status.counters.dropped['too-large'], 1)
     assert.equal(world.status.spooled, 0)
   })
@@ -195,7 +195,7 @@ describe('other settings', () => {
 
   test('rules change without a new connection', () => {
     const world = new Bridged({ bridge: first })
-    const listener = world.remote.subscriber('#')
+    const subscriber = world.remote.subscriber('#')
     const local = world.local.subscriber('in/#')
     world.change(
       'forwards = [{local_topic = "b/#", remote_topic = ""}], subscription = [{remote_topic = "in/#", local_topic = "", qos = 1}]',
@@ -203,7 +203,7 @@ describe('other settings', () => {
     world.local.publish('a/x', 'no', { qos: 1 })
     world.local.publish('b/x', 'yes', { qos: 1 })
     world.remote.publish('in/x', 'back', { qos: 1 })
-    assert.deepEqual(listener.payloads, ['yes', 'back'])
+    assert.deepEqual(subscriber.payloads, ['yes', 'back'])
     assert.deepEqual(local.payloads, ['back'])
     world.change(first)
     world.remote.publish('in/x', 'gone', { qos: 1 })
@@ -229,9 +229,9 @@ describe('other settings', () => {
       world.change(`${connection}, ${subscriptionTo(['one/#', 'three/#'])}`)
       world.remote.start()
       world.passSeconds(30)
-      const listener = world.local.subscriber('#')
+      const subscriber = world.local.subscriber('#')
       for (const topic of ['one/b', 'two/b', 'three/b']) world.remote.publish(topic, topic, { qos: 1 })
-      const received = (): string[] => listener.payloads.filter((payload) => payload !== 'kept')
+      const received = (): string[] => subscriber.payloads.filter((payload) => payload !== 'kept')
       assert.deepEqual(received(), ['one/b', 'three/b'])
       assert.equal(world.status.counters.dropped['no-rule'], 0)
       world.replaceRemote()
@@ -245,14 +245,14 @@ describe('other settings', () => {
     const network = { minDelayMs: 10, maxDelayMs: 10, splits: false, capacityBytes: 16_384 }
     for (let step = 0; step < 12; step++) {
       const world = new Bridged({ bridge: first, network })
-      const listener = world.remote.subscriber('#')
+      const subscriber = world.remote.subscriber('#')
       world.passSeconds(2)
       publishAll(world.local, 'a/x', payloads(10), 2)
       world.local.passMs(step * 5)
       world.change(`${first}, keepalive = 30s`)
       publishAll(world.local, 'a/x', payloads(10, 'n'), 2)
       world.passSeconds(30)
-      assert.deepEqual(listener.payloads, [...payloads(10), ...payloads(10, 'n')])
+      assert.deepEqual(subscriber.payloads, [...payloads(10), ...payloads(10, 'n')])
       assert.equal(world.status.counters.connects, 2)
       assert.equal(world.status.counters.failures, 0)
     }
@@ -265,12 +265,12 @@ describe('other settings', () => {
     assert.equal(world.status.state, 'off')
     world.local.publish('a/x', 'meanwhile', { qos: 1 })
     world.remote.start()
-    const listener = world.remote.subscriber('#')
+    const subscriber = world.remote.subscriber('#')
     world.passSeconds(60)
     assert.equal(world.status.state, 'off')
     world.change(first)
     world.local.publish('a/x', 'after', { qos: 1 })
-    assert.deepEqual(listener.payloads, ['before', 'after'])
+    assert.deepEqual(subscriber.payloads, ['before', 'after'])
   })
 
   test('a bridge with a new client ID leaves no session with the old one, and other bridges keep theirs', () => {
@@ -297,9 +297,9 @@ describe('other settings', () => {
     world.change('forwards = [{local_topic = "b/#", remote_topic = ""}]')
     world.local.publish('b/x', 'yes', { qos: 1 })
     world.remote.start()
-    const listener = world.remote.subscriber('#')
+    const subscriber = world.remote.subscriber('#')
     world.passSeconds(30)
-    assert.deepEqual(listener.payloads, ['yes'])
+    assert.deepEqual(subscriber.payloads, ['yes'])
   })
 })
 
@@ -344,13 +344,13 @@ describe('messages in a loop', () => {
         const bridges = names.map((brokerId, at) => {
           return new Bridged({ bridge, brokerId, name: brokerId, world: worlds[at], remote: worlds[(at + 1) % count] })
         })
-        const listeners = worlds.map((world) => world.subscriber('#'))
+        const subscribers = worlds.map((world) => world.subscriber('#'))
         for (const [at, world] of worlds.entries()) {
           world.publish('a', `from ${names[at]}`, { qos: 2 })
           world.passSeconds(5)
         }
         const most = rules === both ? 2 : 1
-        for (const [at, { payloads: received }] of listeners.entries()) {
+        for (const [at, { payloads: received }] of subscribers.entries()) {
           for (const name of names) {
             const times = received.filter((payload) => payload === `from ${name}`).length
             const ways = name === names[at] ? 1 : most
@@ -366,9 +366,9 @@ describe('messages in a loop', () => {
     const outward = 'forwards = [{local_topic = "#", remote_topic = ""}]'
     const first = new Bridged({ bridge: 'subscription = [{remote_topic = "#", local_topic = "", qos = 2}]' })
     const second = new Bridged({ bridge: outward, world: first.local, name: 'c' })
-    const listener = second.remote.subscriber('#')
+    const subscriber = second.remote.subscriber('#')
     first.remote.publish('a', 'one', { qos: 2 })
-    assert.deepEqual(listener.payloads, ['one'])
+    assert.deepEqual(subscriber.payloads, ['one'])
   })
 })
 

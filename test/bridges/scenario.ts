@@ -10,15 +10,15 @@ export const durable = { cleanStart: false, sessionExpirySeconds: 100_000 } as c
 export interface ClientPair {
   readonly world: World
   readonly author: Client
-  readonly listener: Client
+  readonly subscriber: Client
   readonly publications: Publication[]
 }
 
 /** Each client without a connection reconnects, if its broker runs. */
 export function reconnectAll(people: readonly ClientPair[]): void {
-  for (const { world, author, listener } of people) {
+  for (const { world, author, subscriber } of people) {
     if (!world.host.isRunning) continue
-    for (const client of [author, listener]) if (!client.hasOpenConnection) client.connect()
+    for (const client of [author, subscriber]) if (!client.hasOpenConnection) client.connect()
   }
 }
 

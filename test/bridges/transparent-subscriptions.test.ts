@@ -240,16 +240,16 @@ describe('a transparent bridge', () => {
       world: right,
       remote: left,
     })
-    const listeners = [left, right].map((world) => world.subscriber(['x/#', 'up/#'], { qos: 2 }))
+    const subscribers = [left, right].map((world) => world.subscriber(['x/#', 'up/#'], { qos: 2 }))
     first.passSeconds(2)
     for (const world of [left, right]) for (const topic of ['x/1', 'up/1']) world.publish(topic, 'm', { qos: 2 })
     first.passSeconds(30)
-    for (const { messages } of listeners) {
+    for (const { messages } of subscribers) {
       const of = (wanted: string): number => messages.filter(({ topic }) => topic === wanted).length
       assert.equal(of('x/1'), 2)
       assert.ok(of('up/1') <= 4, `${of('up/1')} times`)
     }
-    for (const listener of listeners) listener.disconnect()
+    for (const subscriber of subscribers) subscriber.disconnect()
     first.passSeconds(aWhile)
     assert.deepEqual(subscribed(first), {})
     assert.equal(second.status.state, 'connected')

@@ -151,14 +151,14 @@ describe('a remote broker that pretends to be a Godwit and', () => {
     test(`${what} is contacted with the configured protocol version after five attempts`, () => {
       const remote = crafted(liar(nameOf('abc'), inFive))
       const world = new Bridged({ bridge: before5, crafted: remote.accept })
-      const listener = world.local.subscriber(['#', '$godwit/#'])
+      const subscriber = world.local.subscriber(['#', '$godwit/#'])
       world.passSeconds(300)
       assert.deepEqual([world.status.state, world.status.version], ['connected', 4])
       assert.equal(world.status.counters.connects, 1)
       assert.ok(remote.connections <= 12, `${remote.connections} connections`)
       world.local.publish('out/a', 'goes', { qos: 1 })
       assert.equal(world.status.spooled, 0)
-      assert.deepEqual(listener.payloads, ['goes'], 'its status message reaches no client')
+      assert.deepEqual(subscriber.payloads, ['goes'], 'its status message reaches no client')
       assert.ok(logged(world, 'notice').length <= 5)
     })
   }
@@ -180,12 +180,12 @@ describe('a remote broker that pretends to be a Godwit and', () => {
       const rules =
         'subscription = [{remote_topic = "in/#", local_topic = ""}, {remote_topic = "$godwit/#", local_topic = ""}]'
       const world = new Bridged({ bridge: `${before5}, ${rules}`, crafted: remote.accept, isBroken: () => true })
-      const listener = world.local.subscriber('$godwit/broker')
+      const subscriber = world.local.subscriber('$godwit/broker')
       world.isBroken = () => false
       world.passSeconds(10)
       assert.deepEqual([world.status.state, world.status.version], ['connected', 4])
       assert.equal(remote.connections, 2, 'one with a clean session, one with a persistent session')
-      assert.deepEqual(listener.payloads, [])
+      assert.deepEqual(subscriber.payloads, [])
     })
   }
 })
@@ -194,11 +194,11 @@ test('messages that a remote broker of 3.1.1 sends after CONNACK are received in
   const messages = ['1', '2', '3'].map((payload) => encodePublish({ topic: 'in/a', payload }, 4))
   const remote = crafted(liar(Buffer.concat(messages), () => assert.fail('it gets CONNECT of 5.0')))
   const world = new Bridged({ bridge: `${before5}, ${inward}`, crafted: remote.accept, isBroken: () => true })
-  const listener = world.local.subscriber('in/#')
+  const subscriber = world.local.subscriber('in/#')
   world.isBroken = () => false
   world.passSeconds(10)
   assert.equal(world.status.state, 'connected')
-  assert.deepEqual(listener.payloads, ['1', '2', '3'])
+  assert.deepEqual(subscriber.payloads, ['1', '2', '3'])
 })
 
 test('a remote broker that does not respond to PINGREQ is connected after two seconds', () => {

@@ -84,13 +84,13 @@ for (const version of versions) {
   for (const qos of levels) {
     test(`mosquitto_pub reaches mosquitto_sub with ${version} at QoS ${qos}`, async (t) => {
       const { broker } = await startShared()
-      const listener = await subscriber(t, broker, ['-V', version, '-q', qos, '-t', 'a/+/c', '-C', '3'])
+      const subscribing = await subscriber(t, broker, ['-V', version, '-q', qos, '-t', 'a/+/c', '-C', '3'])
       const publisher = client(t, 'mosquitto_pub', broker, ['-V', version, '-q', qos, '-t', 'a/b/c', '-l'])
       publisher.child.stdin?.end('one\ntwo\nthree\n')
       assert.equal(await publisher.ended, 0, publisher.errors)
-      assert.equal(await listener.ended, 0, listener.errors)
+      assert.equal(await subscribing.ended, 0, subscribing.errors)
       assert.deepEqual(
-        receivedLines(listener),
+        receivedLines(subscribing),
         ['one', 'two', 'three'].map((text) => `got a/b/c ${qos} 0 ${text}`),
       )
     })

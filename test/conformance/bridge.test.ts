@@ -107,7 +107,7 @@ test('[MQTT-7.0.0-1] a bridge sends unacknowledged messages again with DUP and t
 test('[MQTT-7.0.0-1] a bridge acknowledges each step of QoS 2, and delivers a redelivered message once', () => {
   const server = new BareServer()
   const world = new Bridged({ bridge, crafted: server.accept })
-  const listener = world.local.subscriber('in/#', { qos: 2 })
+  const subscriber = world.local.subscriber('in/#', { qos: 2 })
   const subscribe = server.acceptBridge(world).find(({ type }) => type === 'subscribe')
   server.send(world, Buffer.from([0x90, 3, ...idBytes(idOf(subscribe)), 2]))
   for (const flags of [0x04, 0x0c]) {
@@ -116,5 +116,5 @@ test('[MQTT-7.0.0-1] a bridge acknowledges each step of QoS 2, and delivers a re
   }
   const released = server.send(world, bytes`62 02 0007`)
   assert.deepEqual([typesOf(released), released.map(idOf)], [['pubcomp'], [7]])
-  assert.deepEqual(listener.payloads, ['x'])
+  assert.deepEqual(subscriber.payloads, ['x'])
 })

@@ -36,11 +36,11 @@ describe('topics beyond mqtt.max_topic_levels and mqtt.max_topic_length', () => 
   for (const version of versions) {
     test(`[MQTT-4.8.0-1] [MQTT5-4.13.1-1] end the connection in a PUBLISH of QoS 0 only (version ${version})`, () => {
       const world = new World({ settings })
-      const listener = world.subscriber('#')
+      const subscriber = world.subscriber('#')
       assertBytesEnd(version, publishBytes(version, 'a/b/c/d'), 'topicNameInvalid', world)
       assertBytesEnd(version, publishBytes(version, long), 'topicNameInvalid', world)
       world.publish('a/b/c', 'x')
-      assert.deepEqual(listener.payloads, ['x'])
+      assert.deepEqual(subscriber.payloads, ['x'])
     })
 
     test(`[MQTT5-3.9.3-2] are refused in SUBACK, and the connection stays open (version ${version})`, () => {
@@ -56,7 +56,7 @@ describe('topics beyond mqtt.max_topic_levels and mqtt.max_topic_length', () => 
 
   test('[MQTT5-4.13.1-1] are refused in PUBACK and PUBREC, and the connection stays open', () => {
     const world = new World({ settings })
-    const listener = world.subscriber('#')
+    const subscriber = world.subscriber('#')
     const wire = world.wire({ version: 5 })
     wire.send(plainConnect(5, 'me'))
     for (const topic of ['a/b/c/d', long]) {
@@ -70,7 +70,7 @@ describe('topics beyond mqtt.max_topic_levels and mqtt.max_topic_length', () => 
       ['puback', 'pubrec', 'puback', 'pubrec'].map((type) => [type, reasonCodes.topicNameInvalid]),
     )
     assert.equal(wire.isOpen, true)
-    assert.deepEqual(listener.payloads, [])
+    assert.deepEqual(subscriber.payloads, [])
   })
 })
 

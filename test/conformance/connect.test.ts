@@ -218,14 +218,14 @@ for (const version of versions) {
           }),
         },
       })
-      const listener = world.subscriber('#')
+      const subscriber = world.subscriber('#')
       const end = new RawEnd(world)
       end.send(connectBytes(version), publishBytes(version, 'a', { payload: 'first', flags: 0x01 }), pingreq)
       world.passSeconds(1)
       assert.equal(withoutReasons(end.take()).toString('hex'), version === 5 ? '2003008700' : '20020005')
       assert.equal(end.isOpen, false)
       end.send(publishBytes(version, 'a', { payload: 'first' }))
-      assert.deepEqual(listener.payloads, [])
+      assert.deepEqual(subscriber.payloads, [])
       assert.equal(world.view.retainedMessages, 0)
     })
   })
@@ -297,7 +297,7 @@ for (const version of versions) {
       world.settle()
       world.publish('a', 'two', { qos: 2 })
 
-      const listener = world.subscriber('elsewhere')
+      const subscriber = world.subscriber('elsewhere')
       const again = connectedWireDurable(world, version)
       const publishes = again.of('publish')
       assert.deepEqual(
@@ -310,7 +310,7 @@ for (const version of versions) {
       again.sendPublish({ topic: 'elsewhere', payload: 'x', qos: 2, packetId: 7, dup: true })
       again.sendBytes(publishBytes(version, 'a', { payload: 'three' }))
       world.settle()
-      assert.deepEqual(listener.payloads, [], 'QoS 2 with packet identifier 7 had been delivered already')
+      assert.deepEqual(subscriber.payloads, [], 'QoS 2 with packet identifier 7 had been delivered already')
       assert.equal(again.of('publish').length, 3, 'its subscription is in force')
     })
 
@@ -393,14 +393,14 @@ for (const version of versions) {
 
     test('[MQTT-3.1.2-24] [MQTT5-3.1.2-22] a client that is still sending a large packet is not idle', () => {
       const world = new World()
-      const listener = world.subscriber('a')
+      const subscriber = world.subscriber('a')
       const client = world.connect('me', { version, keepAliveSeconds: 10 })
       const packet = publishBytes(version, 'a', { payload: 'takes its time' })
       for (const byte of packet) {
         world.passSeconds(14)
         sendBytes(world, client, Buffer.from([byte]))
       }
-      assert.deepEqual(listener.payloads, ['takes its time'])
+      assert.deepEqual(subscriber.payloads, ['takes its time'])
       sendBytes(world, client, packet.subarray(0, -1))
       world.passMs(14_999)
       assert.equal(client.hasOpenConnection, true)

@@ -180,32 +180,32 @@ for (const version of versions) {
   describe(`the receiver's side in MQTT ${version}`, () => {
     test('[MQTT-4.3.2-2] [MQTT5-4.3.2-4] [MQTT5-4.3.2-5] QoS 1: after PUBACK, a PUBLISH with the same packet identifier is a new message, with or without DUP', () => {
       const world = new World()
-      const listener = world.subscriber('a')
+      const subscriber = world.subscriber('a')
       const end = connectedRaw(world, version)
       assert.equal(end.send(publishBytes(version, 'a', { flags: 0x02, packetId: 5, payload: '1' })), '40020005')
       assert.equal(end.send(publishBytes(version, 'a', { flags: 0x0a, packetId: 5, payload: '2' })), '40020005')
-      assert.deepEqual(listener.payloads, ['1', '2'])
+      assert.deepEqual(subscriber.payloads, ['1', '2'])
     })
 
     test('[MQTT-4.3.3-2] [MQTT5-4.3.3-8] [MQTT5-4.3.3-10] [MQTT5-4.3.3-11] [MQTT5-4.3.3-12] QoS 2: each PUBLISH gets PUBREC, one is delivered, and PUBCOMP frees the packet identifier', () => {
       const world = new World()
-      const listener = world.subscriber('a')
+      const subscriber = world.subscriber('a')
       const end = connectedRaw(world, version)
       const publish = (payload: string, flags = 0x04): string =>
         end.send(publishBytes(version, 'a', { flags, packetId: 5, payload }))
       assert.equal(publish('once'), '50020005')
       assert.equal(publish('once', 0x0c), '50020005')
       assert.equal(publish('once'), '50020005')
-      assert.deepEqual(listener.payloads, ['once'])
+      assert.deepEqual(subscriber.payloads, ['once'])
       assert.equal(end.send(ackBytes(0x62, 5)), '70020005')
       assert.equal(publish('anew'), '50020005')
-      assert.deepEqual(listener.payloads, ['once', 'anew'])
+      assert.deepEqual(subscriber.payloads, ['once', 'anew'])
     })
 
     test('[MQTT-4.3.3-2] [MQTT5-4.3.3-10] [MQTT5-4.3.3-11] a duplicate QoS 2 PUBLISH on another connection of the session, also after a power loss, is not delivered again', () => {
       const world = new World()
-      const listener = world.connect('listener', { ...durable })
-      listener.subscribe('a')
+      const subscriber = world.connect('listener', { ...durable })
+      subscriber.subscribe('a')
       const publish = (wire: Wire): void => {
         wire.sendPublish({ topic: 'a', payload: 'once', qos: 2, packetId: 5, dup: true })
         world.settle()
@@ -215,10 +215,10 @@ for (const version of versions) {
       breakConnection(world, first)
       publish(persistentWire(world, version))
       world.restart('power-loss')
-      listener.connect()
+      subscriber.connect()
       const last = persistentWire(world, version)
       publish(last)
-      assert.deepEqual(listener.payloads, ['once'])
+      assert.deepEqual(subscriber.payloads, ['once'])
       acknowledge(world, last, 'pubrel', 5)
       assert.deepEqual(
         acksOf(last, 'pubcomp').map((packet) => [packet.packetId, packet.reasonCode]),
@@ -302,11 +302,11 @@ describe('delivery in MQTT 5.0', () => {
 
   test('[MQTT5-4.3.3-9] after a PUBREC with an error, the same packet identifier is a new message', () => {
     const world = new World()
-    const listener = world.subscriber('a')
+    const subscriber = world.subscriber('a')
     const end = connectedRaw(world, 5)
     assert.equal(end.send(publishBytes(5, '$SYS/x', { flags: 0x04, packetId: 5 })), '5003000587')
     assert.equal(end.send(publishBytes(5, 'a', { flags: 0x0c, packetId: 5, payload: 'new' })), '50020005')
-    assert.deepEqual(listener.payloads, ['new'])
+    assert.deepEqual(subscriber.payloads, ['new'])
   })
 
   test('[MQTT5-4.3.3-7] a message that was sent once does not expire', () => {

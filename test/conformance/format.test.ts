@@ -133,11 +133,11 @@ for (const version of versions) {
 
     test('[MQTT-2.3.1-1] [MQTT-2.3.1-4] [MQTT5-2.2.1-4] messages in flight have different packet identifiers, none of them 0', () => {
       const world = new World({ settings: { maxInflightMessages: 5_000 } })
-      const listener = silentClient(world, 'listener', { version, receiveMaximum: 5_000 })
-      listener.subscribe('a')
+      const subscriber = silentClient(world, 'listener', { version, receiveMaximum: 5_000 })
+      subscriber.subscribe('a')
       const author = world.connect('author')
       author.publishAll(Array.from({ length: 3_000 }, (_, at) => ({ topic: 'a', payload: `${at}`, qos: qosOf(at) })))
-      const ids = listener.messages.map(({ packetId }) => packetId)
+      const ids = subscriber.messages.map(({ packetId }) => packetId)
       assert.equal(ids.length, 3_000)
       assert.equal(new Set(ids).size, 3_000)
       assert.ok(!ids.includes(0))
@@ -150,15 +150,15 @@ for (const version of versions) {
         Array.from({ length: 1_000 }, (_, index) => publishBytes(version, 'a', { flags: 0x02, packetId: index + 1 })),
       )
       const ids: number[] = []
-      let listener: RawEnd | undefined
+      let subscriber: RawEnd | undefined
       for (let batches = 0; batches < 66; batches++) {
         // The client reconnects from time to time: the packet identifiers belong to its session.
-        if (batches % 2 === 0) listener = reconnected(world, version)
+        if (batches % 2 === 0) subscriber = reconnected(world, version)
         author.send(batch)
-        const arrived = framesOf(listener!.take()).map((packet) => packet.readUInt16BE(5))
+        const arrived = framesOf(subscriber!.take()).map((packet) => packet.readUInt16BE(5))
         ids.push(...arrived)
         // The first message stays in flight.
-        listener!.send(...arrived.filter((id) => id !== ids[0]).map((id) => ackBytes(0x40, id)))
+        subscriber!.send(...arrived.filter((id) => id !== ids[0]).map((id) => ackBytes(0x40, id)))
       }
       const first = ids[0] ?? 0
       const times = (wanted: number): number => ids.filter((id) => id === wanted).length

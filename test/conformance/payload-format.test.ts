@@ -15,7 +15,7 @@ const isText = { properties: { payloadFormatIndicator: 1 } } as const
 
 test('[MQTT5-4.13.1-1] a payload with the UTF-8 indicator that is not UTF-8 is rejected with 0x99, and reaches no subscriber', () => {
   const world = new World({ settings: { validatesPayloadFormat: true } })
-  const listener = world.subscriber('#', { qos: 2 })
+  const subscriber = world.subscriber('#', { qos: 2 })
   const client = world.connect('author')
   for (const payload of broken) {
     for (const qos of [1, 2] as const) {
@@ -24,10 +24,10 @@ test('[MQTT5-4.13.1-1] a payload with the UTF-8 indicator that is not UTF-8 is r
   }
   for (const payload of ['plain', 'größer 🐦', 'with a \0', '']) client.publish('a', payload, { qos: 1, ...isText })
   client.publish('a', Buffer.from([0xff]), { qos: 1 })
-  assert.equal(listener.messages.length, 5)
+  assert.equal(subscriber.messages.length, 5)
   client.publish('a', Buffer.from([0xff]), { qos: 0, ...isText })
   assert.equal(client.disconnected?.reasonCode, reasonCodes.payloadFormatInvalid)
-  assert.equal(listener.messages.length, 5)
+  assert.equal(subscriber.messages.length, 5)
 })
 
 test('[MQTT5-4.13.1-1] a will with the UTF-8 indicator whose payload is not UTF-8 is refused', () => {
@@ -39,7 +39,7 @@ test('[MQTT5-4.13.1-1] a will with the UTF-8 indicator whose payload is not UTF-
 
 test('[MQTT5-3.3.2-4] without the setting, payload and indicator are forwarded unchanged', () => {
   const world = new World()
-  const listener = world.subscriber('#')
+  const subscriber = world.subscriber('#')
   world.connect('author').publish('a', Buffer.from([0xff]), isText)
-  assert.equal(listener.messages[0]?.properties?.payloadFormatIndicator, 1)
+  assert.equal(subscriber.messages[0]?.properties?.payloadFormatIndicator, 1)
 })

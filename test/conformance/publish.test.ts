@@ -29,12 +29,12 @@ for (const version of versions) {
 
     test('[MQTT-3.3.1-3] [MQTT5-3.3.1-3] DUP of the publisher is not forwarded to subscribers', () => {
       const world = new World()
-      const listener = world.subscriber('a', { version })
+      const subscriber = world.subscriber('a', { version })
       const end = connectedRaw(world, version)
       end.send(publishBytes(version, 'a', { flags: 0x0a, packetId: 1, payload: 'once' }))
       end.send(publishBytes(version, 'a', { flags: 0x0c, packetId: 2, payload: 'twice' }))
       assert.deepEqual(
-        listener.messages.map(({ payload, dup }) => [payload, dup]),
+        subscriber.messages.map(({ payload, dup }) => [payload, dup]),
         [
           ['once', false],
           ['twice', false],
@@ -60,10 +60,10 @@ for (const version of versions) {
 
     test('[MQTT-3.3.2-3] [MQTT5-3.3.2-3] a subscriber gets the messages whose topic its filter matches, with the published topic', () => {
       const world = new World()
-      const listener = world.subscriber(['a/+/c', 'd/#'], { version })
+      const subscriber = world.subscriber(['a/+/c', 'd/#'], { version })
       for (const topic of ['a/b/c', 'a/b', 'a/b/c/d', 'd', 'd/e/f', 'e']) world.publish(topic, 'x')
       assert.deepEqual(
-        listener.messages.map(({ topic }) => topic),
+        subscriber.messages.map(({ topic }) => topic),
         ['a/b/c', 'd', 'd/e/f'],
       )
     })
@@ -85,13 +85,13 @@ for (const version of versions) {
 
     test('[MQTT-3.3.5-1] [MQTT5-3.3.4-2] with overlapping subscriptions, the highest QoS applies', () => {
       const world = new World()
-      const listener = world.connect('listener', { version })
-      listener.subscribe('a/#', { qos: 0 })
-      listener.subscribe('a/b', { qos: 2 })
-      listener.subscribe('+/b', { qos: 1 })
+      const subscriber = world.connect('listener', { version })
+      subscriber.subscribe('a/#', { qos: 0 })
+      subscriber.subscribe('a/b', { qos: 2 })
+      subscriber.subscribe('+/b', { qos: 1 })
       world.publish('a/b', 'x', { qos: 2 })
-      assert.equal(Math.max(...listener.messages.map(({ qos }) => qos)), 2)
-      assert.equal(listener.messages.length, 1, 'one copy is sent')
+      assert.equal(Math.max(...subscriber.messages.map(({ qos }) => qos)), 2)
+      assert.equal(subscriber.messages.length, 1, 'one copy is sent')
     })
   })
 
@@ -128,21 +128,21 @@ for (const version of versions) {
 
     test('[MQTT-3.3.1-9] [MQTT5-3.3.1-12] an existing subscription gets messages without the retain flag', () => {
       const world = new World()
-      const listener = world.subscriber('a', { version })
+      const subscriber = world.subscriber('a', { version })
       world.publish('a', 'x', { qos: 1, retain: true })
       assert.deepEqual(
-        listener.messages.map(({ retain }) => retain),
+        subscriber.messages.map(({ retain }) => retain),
         [false],
       )
     })
 
     test('[MQTT-3.3.1-10] [MQTT-3.3.1-11] [MQTT5-3.3.1-6] [MQTT5-3.3.1-7] a retained message with an empty payload is delivered, deletes the stored one, and is not stored', () => {
       const world = new World()
-      const listener = world.subscriber('a', { version })
+      const subscriber = world.subscriber('a', { version })
       world.publish('a', 'x', { retain: true })
       world.publish('a', '', { qos: 1, retain: true })
       world.publish('b', '', { retain: true })
-      assert.deepEqual(listener.payloads, ['x', ''])
+      assert.deepEqual(subscriber.payloads, ['x', ''])
       assert.equal(world.view.retainedMessages, 0)
       assert.deepEqual(world.subscriber(['a', 'b'], { version }).payloads, [])
       world.restart()
@@ -162,27 +162,27 @@ for (const version of versions) {
 
 test('[MQTT-3.3.5-2] the PUBLISH of a 3.1.1 client without permission is acknowledged, and reaches no subscriber', () => {
   const world = new World()
-  const listener = world.subscriber('$SYS/#')
+  const subscriber = world.subscriber('$SYS/#')
   const end = connectedRaw(world, 4)
   assert.equal(end.send(publishBytes(4, '$SYS/x', { flags: 0x03, packetId: 1 })), '40020001')
   assert.equal(end.send(publishBytes(4, '$SYS/x', { flags: 0x04, packetId: 2 })), '50020002')
   assert.equal(end.send(bytes`62 02 0002`), '70020002')
   assert.equal(end.send(publishBytes(4, '$SYS', { flags: 0x03, packetId: 3 })), '40020003')
-  assert.deepEqual(listener.payloads, [])
+  assert.deepEqual(subscriber.payloads, [])
   assert.equal(world.view.retainedMessages, 0)
 })
 
 for (const topic of ['$share/group/a', '$exclusive/a']) {
   test(`[MQTT5-4.8.2-1] [bad-input 14] a PUBLISH to ${topic} is not authorized and reaches no subscriber: the prefix is reserved for subscriptions`, () => {
     const world = new World()
-    const listener = world.connect('listener')
-    listener.subscribe(topic.startsWith('$share') ? topic : 'a')
+    const subscriber = world.connect('listener')
+    subscriber.subscribe(topic.startsWith('$share') ? topic : 'a')
     const [raw4, raw5] = [connectedRaw(world, 4, 'raw4'), connectedRaw(world, 5, 'raw5')]
     assert.equal(raw4.send(publishBytes(4, topic, { flags: 0x03, packetId: 1 })), '40020001')
     assert.equal(raw5.send(publishBytes(5, topic, { flags: 0x03, packetId: 1 })), '4003000187')
     assert.equal(raw5.send(publishBytes(5, topic, { flags: 0x04, packetId: 2 })), '5003000287')
     assert.equal(world.client('dying', { will: { topic, payload: 'x' } }).connect()?.reasonCode, 0x87)
-    assert.deepEqual(listener.payloads, [])
+    assert.deepEqual(subscriber.payloads, [])
     assert.equal(world.view.retainedMessages, 0)
     // The prefix is reserved only at the beginning of a topic.
     assert.equal(raw5.send(publishBytes(5, `a/${topic}`, { flags: 0x02, packetId: 3 })), '4003000310')
@@ -280,14 +280,14 @@ describe('message properties of MQTT 5.0', () => {
   for (const qos of [0, 1, 2] as const) {
     test(`[MQTT5-3.3.2-4] [MQTT5-3.3.2-15] [MQTT5-3.3.2-16] [MQTT5-3.3.2-17] [MQTT5-3.3.2-18] [MQTT5-3.3.2-20] at QoS ${qos} they are forwarded unchanged`, () => {
       const world = new World()
-      const listeners = [
+      const subscribers = [
         world.subscriber('a'),
         world.subscriber('a', { identifier: 7 }),
         world.subscriber('a', { topicAliasMaximum: 5 }),
       ]
       world.publish('a', 'x', { qos, properties: allProperties })
-      for (const listener of listeners) {
-        const { subscriptionIdentifiers, topicAlias, ...properties } = listener.messages[0]?.properties ?? {}
+      for (const subscriber of subscribers) {
+        const { subscriptionIdentifiers, topicAlias, ...properties } = subscriber.messages[0]?.properties ?? {}
         void [subscriptionIdentifiers, topicAlias]
         assert.deepEqual(properties, allProperties)
       }

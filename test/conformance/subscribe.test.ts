@@ -126,10 +126,10 @@ for (const version of versions) {
 
     test('[MQTT-3.8.4-6] [MQTT5-3.8.4-8] a message is sent with the lower of its QoS and the granted one', () => {
       const world = new World()
-      const listeners = ([0, 1, 2] as const).map((qos) => world.subscriber('a', { version, qos }))
+      const subscribers = ([0, 1, 2] as const).map((qos) => world.subscriber('a', { version, qos }))
       for (const qos of [0, 1, 2] as const) world.publish('a', `${qos}`, { qos })
       assert.deepEqual(
-        listeners.map((client) => client.messages.map(({ qos }) => qos)),
+        subscribers.map((client) => client.messages.map(({ qos }) => qos)),
         [
           [0, 0, 0],
           [0, 1, 1],
@@ -141,8 +141,8 @@ for (const version of versions) {
     test('[MQTT-3.8.4-6] [MQTT5-3.8.4-8] a retained message is sent with the lower of its QoS and the granted one', () => {
       const world = new World()
       for (const qos of [0, 1, 2] as const) world.publish(`a/${qos}`, 'x', { qos, retain: true })
-      const listener = world.subscriber('a/+', { version, qos: 1 })
-      assert.deepEqual(Object.fromEntries(listener.messages.map(({ topic, qos }) => [topic, qos])), {
+      const subscriber = world.subscriber('a/+', { version, qos: 1 })
+      assert.deepEqual(Object.fromEntries(subscriber.messages.map(({ topic, qos }) => [topic, qos])), {
         'a/0': 0,
         'a/1': 1,
         'a/2': 1,

@@ -19,9 +19,9 @@ import {
 /** The topics, of a fixed list, that a subscriber to the filter receives. */
 function receivedTopics(version: Version, filter: string): string {
   const world = new World()
-  const listener = world.subscriber(filter, { version })
+  const subscriber = world.subscriber(filter, { version })
   for (const topic of ['a', 'a/', 'a/b', 'a/b/c', '/', '/a', 'b']) world.publish(topic, 'x')
-  return listener.messages.map(({ topic }) => topic).join(' ')
+  return subscriber.messages.map(({ topic }) => topic).join(' ')
 }
 
 for (const version of versions) {
@@ -68,10 +68,10 @@ for (const version of versions) {
     test('[MQTT-4.7.3-3] [MQTT5-4.7.3-3] a topic of 65,535 bytes is valid', () => {
       const world = new World()
       const topic = 'ä'.repeat(32_767) + 'x'
-      const listener = world.subscriber(topic, { version })
+      const subscriber = world.subscriber(topic, { version })
       world.connect('author', { version }).publish(topic, 'far', { qos: 1 })
       assert.deepEqual(
-        listener.messages.map((message) => [message.topic === topic, message.payload]),
+        subscriber.messages.map((message) => [message.topic === topic, message.payload]),
         [[true, 'far']],
       )
     })
@@ -79,10 +79,10 @@ for (const version of versions) {
     test('[MQTT-4.7.3-4] [MQTT5-4.7.3-4] topics differ in case, composed characters, slashes and spaces', () => {
       const world = new World()
       const names = ['Å/a', 'A\u030A/a', 'å/a', 'Å/A', 'Å//a', '/Å/a', 'Å/a/', ' Å/a', 'Å/a ', 'Å/\u200Ba', 'Å/.']
-      const listeners = names.map((name) => world.subscriber(name, { version }))
+      const subscribers = names.map((name) => world.subscriber(name, { version }))
       names.forEach((name, index) => world.publish(name, String(index)))
       assert.deepEqual(
-        listeners.map(({ payloads }) => payloads),
+        subscribers.map(({ payloads }) => payloads),
         names.map((_, index) => [String(index)]),
       )
     })
@@ -124,11 +124,11 @@ for (const version of versions) {
 
     test('[MQTT-3.14.4-1] [MQTT-3.14.4-2] [MQTT5-3.14.4-1] packets after DISCONNECT are not processed, and the broker closes the connection if the client does not', () => {
       const world = new World()
-      const listener = world.subscriber('#')
+      const subscriber = world.subscriber('#')
       const end = connectedRaw(world, version)
       assert.equal(end.send(Buffer.from('e000', 'hex'), publishBytes(version, 'late', { payload: 'x' })), '')
       assert.equal(end.isOpen, false)
-      assert.deepEqual(listener.payloads, [])
+      assert.deepEqual(subscriber.payloads, [])
     })
   })
 }

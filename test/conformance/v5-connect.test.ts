@@ -261,11 +261,11 @@ describe('CONNACK of MQTT 5.0', () => {
 
   test('[MQTT5-3.1.2-30] after a CONNECT with a method, only AUTH is accepted', () => {
     const world = new World()
-    const listener = world.subscriber('#')
+    const subscriber = world.subscriber('#')
     const end = new RawEnd(world)
     const connect = connectBytes(5, { properties: [bytes`15 ${text('RUNES')}`] })
     end.send(connect, publishBytes(5, 'a', { payload: 'x' }))
-    assert.deepEqual(listener.payloads, [])
+    assert.deepEqual(subscriber.payloads, [])
   })
 
   test('[MQTT5-3.15.1-1] AUTH with flags is malformed', () => {
@@ -287,7 +287,7 @@ describe('DISCONNECT of MQTT 5.0', () => {
       publishBytes(5, 'a/+'),
       publishBytes(5, '', { properties: [bytes`23 ffff`] }),
     ]
-    const listener = world.subscriber('#')
+    const subscriber = world.subscriber('#')
     for (const offence of offences) {
       const end = connectedRaw(world, 5)
       const second = publishBytes(5, 'late', { flags: 0x04, packetId: 2 })
@@ -296,7 +296,7 @@ describe('DISCONNECT of MQTT 5.0', () => {
       assert.equal(end.isOpen, false)
     }
     assert.deepEqual(
-      listener.messages.filter(({ topic }) => topic === 'late'),
+      subscriber.messages.filter(({ topic }) => topic === 'late'),
       [],
     )
   })
@@ -307,11 +307,11 @@ describe('DISCONNECT of MQTT 5.0', () => {
 
   test('[MQTT5-3.14.4-1] [MQTT5-3.14.4-2] packets after DISCONNECT are not processed, and the broker closes the connection', () => {
     const world = new World()
-    const listener = world.subscriber('#')
+    const subscriber = world.subscriber('#')
     const end = connectedRaw(world, 5)
     assert.equal(end.send(bytes`e0 00`, publishBytes(5, 'late', { payload: 'x' }), bytes`c0 00`), '')
     assert.equal(end.isOpen, false)
-    assert.deepEqual(listener.payloads, [])
+    assert.deepEqual(subscriber.payloads, [])
   })
 
   test('[MQTT5-3.14.2-1] [MQTT5-4.13.2-1] a broker that stops sends DISCONNECT with 0x8B', () => {

@@ -11,7 +11,7 @@ const alias = (value: number): Buffer => Buffer.from([0x23, value >> 8, value & 
 describe('topic aliases', () => {
   test('[MQTT5-3.3.2-12] every alias up to the maximum of the broker is accepted, and may be assigned to another topic', () => {
     const world = new World({ settings: { maxTopicAlias: 3 } })
-    const listener = world.subscriber('#')
+    const subscriber = world.subscriber('#')
     const author = world.connect('author')
     assert.equal(author.connack?.properties?.topicAliasMaximum, 3)
     for (const value of [1, 2, 3])
@@ -20,7 +20,7 @@ describe('topic aliases', () => {
     sendBytes(world, author, publishBytes(5, 'new', { properties: [alias(1)] }))
     sendBytes(world, author, publishBytes(5, '', { properties: [alias(1)] }))
     assert.deepEqual(
-      listener.messages.map(({ topic }) => topic),
+      subscriber.messages.map(({ topic }) => topic),
       ['t1', 't2', 't3', 't3', 't2', 't1', 'new', 'new'],
     )
   })

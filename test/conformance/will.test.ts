@@ -70,9 +70,9 @@ for (const version of versions) {
 
     test('[MQTT-3.1.2-12] [MQTT5-3.1.2-8] nothing is published for a client without a will', () => {
       const world = new World()
-      const listener = world.subscriber('#')
+      const subscriber = world.subscriber('#')
       world.connect('plain', { version }).drop()
-      assert.deepEqual(listener.payloads, [])
+      assert.deepEqual(subscriber.payloads, [])
     })
 
     test('[MQTT-3.1.2-16] [MQTT5-3.1.2-14] without will retain it is published unretained', () => {
@@ -288,11 +288,11 @@ test('[MQTT5-3.2.2-12] a will above the Maximum QoS is refused', () => {
 for (const version of versions) {
   test(`[MQTT-3.1.4-5] [MQTT5-3.1.4-2] [bad-input 14] a will below $SYS/ is denied like a message to it (version ${version})`, () => {
     const world = new World()
-    const listener = world.subscriber('$SYS/#')
+    const subscriber = world.subscriber('$SYS/#')
     const forger = world.client('forger', { version, will: { topic: '$SYS/brokers', payload: 'forged', retain: true } })
     assert.equal(forger.connect()?.reasonCode, version === 5 ? 0x87 : 5)
     assert.equal(forger.hasOpenConnection, false)
-    assert.deepEqual(listener.payloads, [])
+    assert.deepEqual(subscriber.payloads, [])
     assert.equal(world.view.retainedMessages, 0)
     // These topics are not below $SYS/.
     for (const topic of ['$SYSTEM', '$CONTROL/x', 'a/$SYS/b']) {
@@ -304,13 +304,13 @@ for (const version of versions) {
 for (const version of versions) {
   test(`[MQTT-3.1.4-4] [MQTT5-3.1.4-5] the status message of a mosquitto bridge takes over no session, and reaches no subscriber (version ${version})`, () => {
     const world = new World()
-    const listener = world.subscriber('$SYS/#')
+    const subscriber = world.subscriber('$SYS/#')
     const notice = { topic: '$SYS/broker/connection/far.up/state', payload: '0', retain: true }
     const bridge = world.client('far.up', { version, will: notice })
     assert.equal(bridge.connect()?.reasonCode, 0)
     bridge.vanish()
     world.passSeconds(200)
-    assert.deepEqual(listener.payloads, [])
+    assert.deepEqual(subscriber.payloads, [])
     assert.equal(world.view.retainedMessages, 0)
   })
 }

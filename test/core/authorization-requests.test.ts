@@ -50,14 +50,14 @@ describe('a PUBLISH without an immediate decision', () => {
   for (const version of [4, 5] as const) {
     test(`waits, and later packets wait with it, in order (version ${version})`, () => {
       const { world, requests } = authorizationStage()
-      const listener = world.subscriber('#', { qos: 2 })
+      const subscriber = world.subscriber('#', { qos: 2 })
       const client = world.connect('author', { version })
       publishAll(client)
-      assert.deepEqual(listener.payloads, ['1'])
+      assert.deepEqual(subscriber.payloads, ['1'])
       world.passMs(2_500)
-      assert.deepEqual(listener.payloads, ['1', '2', '3'])
+      assert.deepEqual(subscriber.payloads, ['1', '2', '3'])
       world.passMs(2_000)
-      assert.deepEqual(listener.payloads, ['1', '2', '3', '4', '5'])
+      assert.deepEqual(subscriber.payloads, ['1', '2', '3', '4', '5'])
       assert.deepEqual(requests, ['publish slow/a', 'publish slow/b'])
       assert.equal(world.view.counts.publishesReceived, 5)
     })
@@ -87,12 +87,12 @@ describe('a PUBLISH without an immediate decision', () => {
 
   test('ends with its client, and a later response has no effect', () => {
     const { world } = authorizationStage()
-    const listener = world.subscriber('#')
+    const subscriber = world.subscriber('#')
     const client = world.connect('author')
     client.publish('slow/a', 'x', { qos: 1 })
     client.drop()
     world.passSeconds(3)
-    assert.deepEqual(listener.payloads, [])
+    assert.deepEqual(subscriber.payloads, [])
     assert.equal(client.connect()?.reasonCode, 0)
   })
 
@@ -107,13 +107,13 @@ describe('a PUBLISH without an immediate decision', () => {
 
   test('its client is not read: more than mqtt.max_parked_packets packets have no effect', () => {
     const { world } = authorizationStage('allow', { settings: { maxParkedPackets: 4 } })
-    const listener = world.subscriber('#')
+    const subscriber = world.subscriber('#')
     const client = world.connect('author')
     for (let count = 0; count < 100; count++) client.publish(count === 0 ? 'slow/a' : 'open', String(count))
-    assert.deepEqual(listener.payloads, [])
+    assert.deepEqual(subscriber.payloads, [])
     world.passSeconds(3)
     assert.equal(client.isConnected, true)
-    assert.equal(listener.payloads.length, 100)
+    assert.equal(subscriber.payloads.length, 100)
   })
 })
 

@@ -50,7 +50,7 @@ describe('the name of a broker', () => {
 
   test('is sent before the queued messages of the bridge, and is not one of them', () => {
     const world = new World({ host: named })
-    const listener = world.subscriber(['#', '$godwit/#'])
+    const subscriber = world.subscriber(['#', '$godwit/#'])
     const first = comes(world, { version: 4, isBridge: true, cleanStart: false })
     first.send({ type: 'subscribe', packetId: 1, subscriptions: [subscription], properties: undefined })
     world.settle()
@@ -62,7 +62,7 @@ describe('the name of a broker', () => {
     assert.deepEqual(again.received.slice(1).map(announcement), ['$godwit/broker 0 false a1b2', 'a 1 false waited'])
     assert.equal(world.view.counts.publishesSent - sent, 1)
     assert.equal(world.view.client('me')?.sentMessages, 1)
-    assert.deepEqual(listener.payloads, ['waited'])
+    assert.deepEqual(subscriber.payloads, ['waited'])
   })
 
   test('is sent without the mount point', () => {

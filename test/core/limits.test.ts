@@ -264,27 +264,27 @@ describe('mqtt.max_parked_packets', () => {
 
   test('a client that sends more before CONNACK is not read until then, and all packets are handled in order', () => {
     const world = eagerWorld({ allowed: true })
-    const listener = world.subscriber('a')
+    const subscriber = world.subscriber('a')
     const client = world.client('eager')
     client.connect()
     const all = Array.from({ length: 400 }, (_, number) => `${number}`)
     for (const payload of all) client.wire?.sendPublish({ topic: 'a', payload })
     world.passMs(900)
-    assert.deepEqual(listener.payloads, [])
+    assert.deepEqual(subscriber.payloads, [])
     world.passSeconds(2)
     assert.equal(client.hasOpenConnection, true)
-    assert.deepEqual(listener.payloads, all)
+    assert.deepEqual(subscriber.payloads, all)
   })
 
   test('packets of a refused client are ignored', () => {
     const world = eagerWorld({ allowed: false, reason: reasonCodes.notAuthorized })
-    const listener = world.subscriber('a')
+    const subscriber = world.subscriber('a')
     const client = world.client('eager')
     client.connect()
     for (let count = 0; count < 20; count++) client.wire?.sendPublish({ topic: 'a', payload: 'x' })
     world.passSeconds(2)
     assert.equal(client.hasOpenConnection, false)
-    assert.deepEqual(listener.payloads, [])
+    assert.deepEqual(subscriber.payloads, [])
   })
 
   test('packets of a client up to the limit are handled in order', () => {
@@ -312,10 +312,10 @@ describe('mqtt.max_parked_packets', () => {
 describe('mqtt.max_awaiting_rel', () => {
   test('refuses a further QoS 2 packet of a 5.0 client that has the maximum, until it releases one', () => {
     const world = new World({ settings: { maxAwaitingRelease: 3, receiveMaximum: 10 } })
-    const listener = world.subscriber('a')
+    const subscriber = world.subscriber('a')
     const wire = unreleased(world, 5, 4)
     assert.deepEqual(acknowledgements(wire), [0, 0, 0, reasonCodes.quotaExceeded])
-    assert.equal(listener.payloads.length, 3)
+    assert.equal(subscriber.payloads.length, 3)
     wire.sendBytes(Buffer.from('62020001', 'hex'))
     wire.sendPublish({ topic: 'a', payload: 'x', qos: 2, packetId: 4 })
     world.settle()

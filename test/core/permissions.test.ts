@@ -21,31 +21,31 @@ function forgetRules(rulebook: Rulebook): number {
 describe('PUBLISH without permission', () => {
   test('5.0: gets reason code 0x87, and reaches no subscriber', () => {
     const { world } = worldWith([{ action: 'publish', topic: 'secret/#' }])
-    const listener = world.subscriber('#')
+    const subscriber = world.subscriber('#')
     const client = world.connect('author')
     assert.equal(reasonOf(client, 'secret/a', 1), reasonCodes.notAuthorized)
     assert.equal(reasonOf(client, 'secret/a', 2), reasonCodes.notAuthorized)
     assert.equal(reasonOf(client, 'open', 1), 0)
-    assert.deepEqual(listener.payloads, ['x'])
+    assert.deepEqual(subscriber.payloads, ['x'])
     assert.equal(client.isConnected, true)
   })
 
   for (const version of [3, 4] as const) {
     test(`3.x (${version}): is acknowledged as if it had been accepted, and reaches no subscriber`, () => {
       const { world } = worldWith([{ action: 'publish', topic: 'secret/#' }])
-      const listener = world.subscriber('#')
+      const subscriber = world.subscriber('#')
       const client = world.connect('author', { version })
       for (const qos of [1, 2] as const) assert.equal(client.publish('secret/a', 'x', { qos }).isComplete, true)
       assert.equal(client.publish('open', 'y', { qos: 2 }).isComplete, true)
-      assert.deepEqual(listener.payloads, ['y'])
+      assert.deepEqual(subscriber.payloads, ['y'])
     })
   }
 
   test('QoS 0: is dropped and counted', () => {
     const { world } = worldWith([{ action: 'publish', topic: 'secret/#' }])
-    const listener = world.subscriber('#')
+    const subscriber = world.subscriber('#')
     world.connect('author').publish('secret/a', 'x')
-    assert.deepEqual(listener.payloads, [])
+    assert.deepEqual(subscriber.payloads, [])
     assert.equal(world.view.counts.dropped['not-allowed'], 1)
   })
 
@@ -64,7 +64,7 @@ describe('PUBLISH without permission', () => {
   for (const is of ['deny', 'unknown', 'disconnect'] as const) {
     test(`[MQTT-4.3.3-2] [MQTT5-4.3.3-10] an accepted QoS 2 message that is sent again gets PUBREC, though the rules now say ${is}`, () => {
       const { world, rulebook } = worldWith([])
-      const listener = world.subscriber('#')
+      const subscriber = world.subscriber('#')
       const wire = connectedWire(world, 5)
       const publication = { topic: 'a', payload: 'x', qos: 2, packetId: 7 } as const
       wire.sendPublish(publication)
@@ -76,7 +76,7 @@ describe('PUBLISH without permission', () => {
         acksOf(wire, 'pubrec').map(({ reasonCode }) => reasonCode),
         [reasonCodes.success, reasonCodes.success],
       )
-      assert.deepEqual([wire.isOpen, listener.payloads], [true, ['x']])
+      assert.deepEqual([wire.isOpen, subscriber.payloads], [true, ['x']])
     })
   }
 

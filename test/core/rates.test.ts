@@ -11,47 +11,47 @@ describe('listeners.*.messages_rate', () => {
   for (const qos of [0, 1, 2] as const) {
     test(`QoS ${qos}: a burst of one second arrives at once, the rest at a constant rate, and all in order`, () => {
       const world = limitedWorld({ messagesPerSecond: 10 })
-      const listener = world.subscriber('a', { qos })
+      const subscriber = world.subscriber('a', { qos })
       const client = world.connect('author', { version: 4 })
       const sent = Array.from({ length: 45 }, (_, index) => String(index))
       for (const payload of sent) client.publish('a', payload, { qos })
-      const atOnce = listener.payloads.length
+      const atOnce = subscriber.payloads.length
       assert.ok(atOnce >= 10 && atOnce <= 12, `${atOnce} came at once`)
       world.passSeconds(1)
-      const afterOne = listener.payloads.length
+      const afterOne = subscriber.payloads.length
       assert.ok(afterOne >= 17 && afterOne <= 23, `${afterOne} came within a second`)
       world.passSeconds(5)
-      assert.deepEqual(listener.payloads, sent)
+      assert.deepEqual(subscriber.payloads, sent)
     })
   }
 
   test('a client that was silent for long may not publish more at once than others', () => {
     const world = limitedWorld({ messagesPerSecond: 10 })
-    const listener = world.subscriber('a')
+    const subscriber = world.subscriber('a')
     const client = world.connect('author', { keepAliveSeconds: 0 })
     world.passSeconds(3_600)
     for (let count = 0; count < 45; count++) client.publish('a', String(count))
-    assert.ok(listener.payloads.length <= 12, `${listener.payloads.length} came at once`)
+    assert.ok(subscriber.payloads.length <= 12, `${subscriber.payloads.length} came at once`)
   })
 
   test('a client below the limit is never delayed', () => {
     const world = limitedWorld({ messagesPerSecond: 10 })
-    const listener = world.subscriber('a')
+    const subscriber = world.subscriber('a')
     const client = world.connect('author')
     for (let count = 0; count < 100; count++) {
       client.publish('a', String(count))
-      assert.equal(listener.payloads.length, count + 1)
+      assert.equal(subscriber.payloads.length, count + 1)
       world.passMs(100)
     }
   })
 
   test('other clients are not delayed meanwhile', () => {
     const world = limitedWorld({ messagesPerSecond: 5 })
-    const listener = world.subscriber('fast')
+    const subscriber = world.subscriber('fast')
     const greedy = world.connect('greedy')
     for (let count = 0; count < 1_000; count++) greedy.publish('a', 'x')
     world.publish('fast', 'y', { qos: 1 })
-    assert.deepEqual(listener.payloads, ['y'])
+    assert.deepEqual(subscriber.payloads, ['y'])
   })
 
   test('a throttled client is not considered silent, nor while it catches up', () => {
@@ -76,15 +76,15 @@ describe('listeners.*.messages_rate', () => {
 describe('listeners.*.bytes_rate', () => {
   test('counts whole packets; one larger than the rate of a second is accepted, and delays the next', () => {
     const world = limitedWorld({ bytesPerSecond: 1_000 })
-    const listener = world.subscriber('a')
+    const subscriber = world.subscriber('a')
     const client = world.connect('author')
     client.publish('a', 'x'.repeat(4_000))
     client.publish('a', 'second')
-    assert.equal(listener.payloads.length, 1)
+    assert.equal(subscriber.payloads.length, 1)
     world.passMs(2_900)
-    assert.equal(listener.payloads.length, 1)
+    assert.equal(subscriber.payloads.length, 1)
     world.passMs(300)
-    assert.deepEqual(listener.payloads.slice(1), ['second'])
+    assert.deepEqual(subscriber.payloads.slice(1), ['second'])
   })
 })
 

@@ -254,21 +254,21 @@ describe('the limits of a namespace', () => {
 
   test('on messages per second apply to all its clients together, and no message is lost', () => {
     const { world } = limited({ messagesPerSecond: 10 })
-    const listener = join(world, 'plant/listener')
-    listener.subscribe('#', { qos: 1 })
+    const subscriber = join(world, 'plant/listener')
+    subscriber.subscribe('#', { qos: 1 })
     const clients = ['plant/a', 'plant/b'].map((name) => join(world, name))
     const other = join(world, 'shop/a')
     const reader = join(world, 'shop/b')
     reader.subscribe('#', { qos: 1 })
     for (let count = 0; count < 15; count++) for (const client of clients) client.publish('x', 'y', { qos: 1 })
     for (let count = 0; count < 10; count++) other.publish('x', 'y', { qos: 1 })
-    const atOnce = listener.payloads.length
+    const atOnce = subscriber.payloads.length
     assert.ok(atOnce >= 10 && atOnce <= 14, `${atOnce} came at once`)
     assert.equal(reader.payloads.length, 10, 'another namespace has its own limit')
     world.passSeconds(1)
-    assert.ok(listener.payloads.length <= 26, `${listener.payloads.length} came within a second`)
+    assert.ok(subscriber.payloads.length <= 26, `${subscriber.payloads.length} came within a second`)
     world.passSeconds(10)
-    assert.equal(listener.payloads.length, 30)
+    assert.equal(subscriber.payloads.length, 30)
   })
 })
 
@@ -324,8 +324,8 @@ describe('the namespace of a client', () => {
 describe('a namespace that is deleted', () => {
   test('deletes large wills that are being read from disk, and no client waits for them', () => {
     const world = worldOf({}, { settings: { maxWillBytesInMemory: 10 } })
-    const [listener, other] = [join(world, 'plant/listener'), join(world, 'shop/listener')]
-    for (const client of [listener, other]) client.subscribe('wills/#')
+    const [subscriber, other] = [join(world, 'plant/listener'), join(world, 'shop/listener')]
+    for (const client of [subscriber, other]) client.subscribe('wills/#')
     for (const name of ['plant/a', 'shop/a']) {
       const will = { topic: 'wills/a', payload: 'gone, with many words', qos: 1 } as const
       join(world, name, { will, cleanStart: false, sessionExpirySeconds: 100 })
@@ -339,7 +339,7 @@ describe('a namespace that is deleted', () => {
     })
     world.disk.releaseReads()
     world.settle()
-    assert.deepEqual(listener.payloads, [])
+    assert.deepEqual(subscriber.payloads, [])
     assert.deepEqual(other.payloads, ['gone, with many words'])
     assert.equal(world.heldBytes('wills'), 0)
     assert.deepEqual(

@@ -16,7 +16,7 @@ const kept: ConnectOptions = { cleanStart: false, sessionExpirySeconds: 3_600, w
 interface Held {
   world: World
   rulebook: Rulebook
-  listener: Client
+  subscriber: Client
   mourner: Client
   /** Has published 'one', whose authorization is pending, and 'two' after it: neither is delivered yet. */
   author: Client
@@ -35,20 +35,20 @@ function heldBack(options: ConnectOptions = {}, { shards = 1, afterMs = authenti
       },
     },
   })
-  const listener = world.subscriber(['slow', 'news'])
+  const subscriber = world.subscriber(['slow', 'news'])
   const mourner = world.subscriber('wills/#')
   const author = world.connect('author', { ...kept, ...options })
   author.publish('slow', 'one')
   author.publish('news', 'two')
-  assert.deepEqual(listener.payloads, [])
-  return { world, rulebook, listener, mourner, author }
+  assert.deepEqual(subscriber.payloads, [])
+  return { world, rulebook, subscriber, mourner, author }
 }
 
 describe('a client that sends DISCONNECT while its packets are delayed, and reconnects at once', () => {
   for (const version of [3, 4, 5] as const) {
     for (const shards of [1, 3]) {
       test(`[MQTT-3.14.4-3] [MQTT5-3.14.4-3] loses no packet, and its will is not published (version ${version}, ${shards} shards, seed 401247)`, () => {
-        const { world, listener, mourner, author } = heldBack({ version }, { shards })
+        const { world, subscriber, mourner, author } = heldBack({ version }, { shards })
         author.disconnect()
         author.connect()
         assert.equal(author.isConnected, false, 'its earlier packets are processed first')
@@ -57,7 +57,7 @@ describe('a client that sends DISCONNECT while its packets are delayed, and reco
         world.passMs(authenticationMs)
         assert.equal(author.connack?.reasonCode, reasonCodes.success)
         world.settle()
-        assert.deepEqual(listener.payloads, ['one', 'two', 'three'])
+        assert.deepEqual(subscriber.payloads, ['one', 'two', 'three'])
         assert.deepEqual(mourner.payloads, [])
         assert.equal(world.events('session-taken-over').length, 0)
       })
@@ -65,25 +65,25 @@ describe('a client that sends DISCONNECT while its packets are delayed, and reco
   }
 
   test('[MQTT-4.3.3-2] has its QoS 2 message published once, although it sends the message again', () => {
-    const { world, listener, author } = heldBack()
+    const { world, subscriber, author } = heldBack()
     author.publish('news', 'three', { qos: 2 })
     author.disconnect()
     author.connect()
     world.passMs(authenticationMs)
-    assert.deepEqual(listener.payloads, ['one', 'two', 'three'])
+    assert.deepEqual(subscriber.payloads, ['one', 'two', 'three'])
     assert.equal(author.unfinished, 0)
   })
 
   test('[MQTT-3.1.4-5] may send further packets before CONNACK: they are processed after the delayed ones', () => {
-    const { world, listener, author } = heldBack()
+    const { world, subscriber, author } = heldBack()
     author.disconnect()
     const eager = world.wire({ name: 'author' })
     eager.send(greeting)
     eager.sendPublish({ topic: 'news', payload: 'three' })
     world.settle()
-    assert.deepEqual(listener.payloads, [])
+    assert.deepEqual(subscriber.payloads, [])
     world.passMs(authenticationMs)
-    assert.deepEqual(listener.payloads, ['one', 'two', 'three'])
+    assert.deepEqual(subscriber.payloads, ['one', 'two', 'three'])
   })
 
   test('is accepted when its older connection breaks', () => {
@@ -108,11 +108,11 @@ describe('a client that connects again and leaves its older connection open', ()
   })
 
   test('[MQTT-3.1.4-2] [MQTT5-3.1.4-3] takes over after a limited time if packets are delayed, and is not considered silent until then', () => {
-    const { world, listener, mourner, author } = heldBack()
+    const { world, subscriber, mourner, author } = heldBack()
     world.changeSettings({ idleTimeoutMs: 1_000 })
     author.connect()
     world.passMs(takeoverWaitMs - 1)
-    assert.deepEqual(listener.payloads, ['one', 'two'], 'its delayed packets were processed meanwhile')
+    assert.deepEqual(subscriber.payloads, ['one', 'two'], 'its delayed packets were processed meanwhile')
     assert.equal(author.isConnected, false)
     world.passMs(1)
     assert.equal(author.connack?.sessionPresent, true)
@@ -121,19 +121,19 @@ describe('a client that connects again and leaves its older connection open', ()
   })
 
   test('is accepted after a limited time if the response never arrives, and delayed packets are discarded', () => {
-    const { world, listener, author } = heldBack({}, { afterMs: 1_000_000 })
+    const { world, subscriber, author } = heldBack({}, { afterMs: 1_000_000 })
     author.publish('news', 'three', { qos: 1 })
     author.disconnect()
     author.connect()
     world.passMs(takeoverWaitMs)
     assert.equal(author.connack?.sessionPresent, true)
-    assert.deepEqual(listener.payloads, ['three'], 'it sends that message again')
+    assert.deepEqual(subscriber.payloads, ['three'], 'it sends that message again')
   })
 })
 
 describe('several connections with one client ID while packets are delayed', () => {
   test('are accepted one after the other, and the last one stays', () => {
-    const { world, listener, author } = heldBack()
+    const { world, subscriber, author } = heldBack()
     author.disconnect()
     const wires = ['three', 'four', 'five'].map((payload) => {
       const wire = world.wire({ name: 'author' })
@@ -142,9 +142,9 @@ describe('several connections with one client ID while packets are delayed', () 
       return wire
     })
     world.settle()
-    assert.deepEqual(listener.payloads, [])
+    assert.deepEqual(subscriber.payloads, [])
     world.passMs(authenticationMs)
-    assert.deepEqual(listener.payloads, ['one', 'two', 'three', 'four', 'five'])
+    assert.deepEqual(subscriber.payloads, ['one', 'two', 'three', 'four', 'five'])
     assert.deepEqual(
       wires.map((wire) => wire.of('connack').length),
       [1, 1, 1],
@@ -156,7 +156,7 @@ describe('several connections with one client ID while packets are delayed', () 
   })
 
   test('do not wait for one of them that has disconnected', () => {
-    const { world, listener, author } = heldBack()
+    const { world, subscriber, author } = heldBack()
     author.disconnect()
     const impatient = world.wire({ name: 'author' })
     impatient.send(greeting)
@@ -166,7 +166,7 @@ describe('several connections with one client ID while packets are delayed', () 
     world.passMs(authenticationMs)
     assert.equal(author.connack?.sessionPresent, true)
     assert.deepEqual(impatient.received, [])
-    assert.deepEqual(listener.payloads, ['one', 'two'])
+    assert.deepEqual(subscriber.payloads, ['one', 'two'])
   })
 })
 
@@ -188,7 +188,7 @@ describe('a client that waits for its older connection', () => {
   })
 
   test('has its will authorized again if the decision is not cached any more', () => {
-    const { world, rulebook, listener, author } = heldBack()
+    const { world, rulebook, subscriber, author } = heldBack()
     author.disconnect()
     author.connect({ will: { topic: 'slow', payload: 'gone' } })
     world.passMs(authenticationMs - 1)
@@ -197,7 +197,7 @@ describe('a client that waits for its older connection', () => {
     assert.equal(author.isConnected, false)
     world.passMs(authenticationMs)
     assert.equal(author.connack?.reasonCode, reasonCodes.success)
-    assert.deepEqual(listener.payloads, ['two'], 'a message whose second request is undecided is denied')
+    assert.deepEqual(subscriber.payloads, ['two'], 'a message whose second request is undecided is denied')
   })
 })
 

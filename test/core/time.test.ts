@@ -162,7 +162,7 @@ describe('mqtt.await_rel_timeout', () => {
   test('[MQTT-4.3.3-2] [MQTT5-4.3.3-10] the same PUBLISH is delivered once, however much later it is sent again', () => {
     for (const version of [4, 5] as const) {
       const world = new World({ settings })
-      const listener = world.subscriber('a')
+      const subscriber = world.subscriber('a')
       const connect = (): Wire => {
         const wire = world.wire({ version })
         wire.send(
@@ -175,7 +175,7 @@ describe('mqtt.await_rel_timeout', () => {
       connect().break(0)
       world.passSeconds(3_600)
       const wire = connect()
-      assert.deepEqual(listener.payloads, ['x'])
+      assert.deepEqual(subscriber.payloads, ['x'])
       assert.equal(acksOf(wire).length, 1)
       assert.equal(world.view.client('me')?.unreleased, 1)
     }

@@ -20,9 +20,9 @@ function idAwayFrom(world: World, { id }: Client): string {
   return ids.find((other) => world.coreOf(other) !== world.coreOf(id)) ?? 'one'
 }
 
-function onDifferentShards(world: World, version: 4 | 5): { listener: Client; author: Client } {
-  const listener = subscribedTo(world, 'a')
-  return { listener, author: world.connect(idAwayFrom(world, listener), { version }) }
+function onDifferentShards(world: World, version: 4 | 5): { subscriber: Client; author: Client } {
+  const subscriber = subscribedTo(world, 'a')
+  return { subscriber, author: world.connect(idAwayFrom(world, subscriber), { version }) }
 }
 
 function releaseDisk(world: World): void {
@@ -32,13 +32,13 @@ function releaseDisk(world: World): void {
 
 test('QoS 0 and 1 are sent to a connected persistent session before they are durable, and PUBACK is sent after', () => {
   const world = new World()
-  const listener = subscribedTo(world, 'a')
-  listener.acknowledges = false
+  const subscriber = subscribedTo(world, 'a')
+  subscriber.acknowledges = false
   const author = world.connect('author')
   world.disk.hold()
   author.publish('a', 'QoS 0')
   const publication = author.publish('a', 'QoS 1', { qos: 1 })
-  assert.deepEqual(listener.payloads, ['QoS 0', 'QoS 1'])
+  assert.deepEqual(subscriber.payloads, ['QoS 0', 'QoS 1'])
   assert.equal(publication.isAcknowledged, false)
   releaseDisk(world)
   assert.equal(publication.isAcknowledged, true)
@@ -46,22 +46,22 @@ test('QoS 0 and 1 are sent to a connected persistent session before they are dur
 
 test('QoS 2 waits: its packet identifier is stored first, or a crash could assign it to another message', () => {
   const world = new World()
-  const listener = subscribedTo(world, 'a')
+  const subscriber = subscribedTo(world, 'a')
   const author = world.connect('author')
   world.disk.hold()
   author.publish('a', 'QoS 2', { qos: 2 })
-  assert.deepEqual(listener.payloads, [])
+  assert.deepEqual(subscriber.payloads, [])
   releaseDisk(world)
-  assert.deepEqual(listener.payloads, ['QoS 2'])
+  assert.deepEqual(subscriber.payloads, ['QoS 2'])
 })
 
 test('to sessions without stored data, every message is sent at once', () => {
   const world = new World()
-  const listener = world.subscriber('a')
+  const subscriber = world.subscriber('a')
   const author = world.connect('author')
   world.disk.hold()
   for (const qos of [0, 1, 2] as const) assert.equal(author.publish('a', `${qos}`, { qos }).isComplete, true)
-  assert.deepEqual(listener.payloads, ['0', '1', '2'])
+  assert.deepEqual(subscriber.payloads, ['0', '1', '2'])
 })
 
 test('a session, a subscription and a retained message are acknowledged when they are durable', () => {
@@ -99,14 +99,14 @@ for (const shards of [1, 3]) {
       [5, 'pubrec'],
     ] as const) {
       const world = new World({ shards })
-      const { listener, author } = onDifferentShards(world, version)
+      const { subscriber, author } = onDifferentShards(world, version)
       world.disk.hold()
       author.publish('a', 'x', { qos: expected === 'puback' ? 1 : 2 })
       sendBytes(world, author, bytes`e0 00`)
       assert.deepEqual([author.hasOpenConnection, author.received(expected).length], [true, 0])
       releaseDisk(world)
       assert.deepEqual([author.hasOpenConnection, author.received(expected).length], [false, 1])
-      assert.deepEqual(listener.payloads, ['x'])
+      assert.deepEqual(subscriber.payloads, ['x'])
     }
   })
 
@@ -126,8 +126,8 @@ for (const shards of [1, 3]) {
 
 test('a client that violates the protocol is disconnected at once, also while responses of other shards are awaited', () => {
   const world = new World({ shards: 3 })
-  const listener = subscribedTo(world, 'a')
-  const author = world.connect(idAwayFrom(world, listener))
+  const subscriber = subscribedTo(world, 'a')
+  const author = world.connect(idAwayFrom(world, subscriber))
   world.disk.hold()
   const publication = author.publish('a', 'x', { qos: 1 })
   sendBytes(world, author, bytes`00 00`)

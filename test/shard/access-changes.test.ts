@@ -16,7 +16,7 @@ function withRules(acl: string): AccessSettings {
 
 test('a rule applies to existing subscriptions from its addition to its removal', async (context) => {
   const stage = new ShardStage(context)
-  const listener = await stage.subscriber('listener', '#')
+  const subscriber = await stage.subscriber('listener', '#')
   const author = await stage.client('author')
   const publishText = async (payload: string): Promise<void> => {
     author.publish({ topic: 'secret/a', payload })
@@ -33,7 +33,7 @@ test('a rule applies to existing subscriptions from its addition to its removal'
   await publishText('meanwhile')
   stage.shard.changeSettings({ ...unchanged, access: defaultAccessSettings })
   await publishText('after')
-  assert.deepEqual(listener.payloads, ['before', 'after'])
+  assert.deepEqual(subscriber.payloads, ['before', 'after'])
 })
 
 test('a client that disconnects too often is banned', async (context) => {

@@ -107,7 +107,7 @@ test('after a pause of the process, received packets are handled before the elap
 
 test('a client whose packet arrives more slowly than its keep alive is served, and one that stops within a packet is not', async (context) => {
   const stage = new ShardStage(context)
-  const listener = await stage.subscriber('listener', 'a')
+  const subscriber = await stage.subscriber('listener', 'a')
   const slow = await stage.client('slow', { keepAliveSeconds: 10 })
   const packet = Buffer.from([0x30, 0x05, 0x00, 0x01, 0x61, 0x68, 0x69])
   for (const byte of packet) {
@@ -115,7 +115,7 @@ test('a client whose packet arrives more slowly than its keep alive is served, a
     slow.stream.arrive(Buffer.from([byte]))
   }
   await stage.turns()
-  assert.deepEqual(listener.payloads, ['hi'])
+  assert.deepEqual(subscriber.payloads, ['hi'])
   slow.stream.arrive(packet.subarray(0, 3))
   await stage.passMs(14_000)
   assert.equal(slow.stream.isClosed, false)

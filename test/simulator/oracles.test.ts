@@ -91,15 +91,15 @@ function revived(): { world: World; offlineClient: Client; author: Client } {
 
 describe('a QoS 2 message that was refused while the disk failed, and sent again', () => {
   test('may arrive after later messages if the refusal was lost (seeds 20162 and 28280)', () => {
-    const { world, author, listener } = refusedAndSentAgain()
-    assert.deepEqual(listener.payloads, ['two', 'one', 'two'])
-    judge(world, [author, listener])
+    const { world, author, subscriber } = refusedAndSentAgain()
+    assert.deepEqual(subscriber.payloads, ['two', 'one', 'two'])
+    judge(world, [author, subscriber])
   })
 
   test('arrives in order if no shard had refused it', () => {
-    const { world, author, listener } = refusedAndSentAgain()
+    const { world, author, subscriber } = refusedAndSentAgain()
     world.host.watch.refused.clear()
-    assert.throws(() => judge(world, [author, listener]), /"one" on t\/a after a later one of the same publisher/)
+    assert.throws(() => judge(world, [author, subscriber]), /"one" on t\/a after a later one of the same publisher/)
   })
 })
 
@@ -156,54 +156,54 @@ function droppedAndSentAgain(): { world: World; author: Client; offlineClient: C
 
 describe('a QoS 0 message that the broker had not handled when the connection of its publisher ended', () => {
   test('may be lost with a broken connection; a handled message must arrive (seed 700254)', () => {
-    const { world, author, listener } = heldBack()
+    const { world, author, subscriber } = heldBack()
     author.drop()
     world.passSeconds(2)
     author.connect()
-    assert.deepEqual(listener.payloads, ['one'])
-    judge(world, [author, listener], 'calm')
-    forget(listener)
-    assert.throws(() => judge(world, [author, listener], 'calm'), /listener never received "one"/)
+    assert.deepEqual(subscriber.payloads, ['one'])
+    judge(world, [author, subscriber], 'calm')
+    forget(subscriber)
+    assert.throws(() => judge(world, [author, subscriber], 'calm'), /listener never received "one"/)
   })
 
   test('must arrive if its client sent DISCONNECT and reconnected', () => {
-    const { world, author, listener } = heldBack()
+    const { world, author, subscriber } = heldBack()
     author.disconnect()
     author.connect()
     world.passSeconds(2)
-    assert.deepEqual(listener.payloads, ['one', 'two', 'three'])
-    judge(world, [author, listener], 'calm')
-    ;(listener.messages as unknown[]).length = 2
-    assert.throws(() => judge(world, [author, listener], 'calm'), /listener never received "three"/)
+    assert.deepEqual(subscriber.payloads, ['one', 'two', 'three'])
+    judge(world, [author, subscriber], 'calm')
+    ;(subscriber.messages as unknown[]).length = 2
+    assert.throws(() => judge(world, [author, subscriber], 'calm'), /listener never received "three"/)
   })
 
   test('need not arrive if the broker stopped waiting for the end of the connection', () => {
-    const { world, author, listener } = heldBack(100_000)
+    const { world, author, subscriber } = heldBack(100_000)
     author.disconnect()
     author.connect()
     world.passMs(takeoverWaitMs)
     assert.equal(author.isConnected, true)
-    assert.deepEqual(listener.payloads, ['one'])
-    judge(world, [author, listener], 'calm')
+    assert.deepEqual(subscriber.payloads, ['one'])
+    judge(world, [author, subscriber], 'calm')
   })
 })
 
 /** The second message of the publisher has a pending authorization, which succeeds after this time. */
-function heldBack(afterMs = 1_000): { world: World; author: Client; listener: Client } {
+function heldBack(afterMs = 1_000): { world: World; author: Client; subscriber: Client } {
   const world = new World({ seed: 1, starts: false })
   const rules = new ScenarioRules(world)
   rules.authorizationMs = () => 0
   world.host.traits.permissions = rules
   world.host.traits.mayDo = (request) => rules.learn(request)
   world.start()
-  const listener = world.connect('listener')
-  listener.subscribe('t/#')
+  const subscriber = world.connect('listener')
+  subscriber.subscribe('t/#')
   const author = world.connect('author', { cleanStart: false, sessionExpirySeconds: longSeconds })
   author.publish('t/a', 'one')
   rules.authorizationMs = () => afterMs
   author.publish('t/b', 'two')
   author.publish('t/a', 'three')
-  return { world, author, listener }
+  return { world, author, subscriber }
 }
 
 describe('an expiring retained message that is sent again after a known QoS 2 message', () => {
@@ -263,10 +263,10 @@ function begunTwice(world: World): Client {
   return offlineClient
 }
 
-function refusedAndSentAgain(): { world: World; author: Client; listener: Client } {
+function refusedAndSentAgain(): { world: World; author: Client; subscriber: Client } {
   const world = new World({ seed: 1 })
-  const listener = world.connect('listener')
-  listener.subscribe('t/a')
+  const subscriber = world.connect('listener')
+  subscriber.subscribe('t/a')
   const author = world.connect('author', { cleanStart: false, sessionExpirySeconds: longSeconds })
   world.disk.fail()
   author.publish('state/author', 'kept', { qos: 1, retain: true })
@@ -280,7 +280,7 @@ function refusedAndSentAgain(): { world: World; author: Client; listener: Client
   world.passSeconds(1)
   author.connect()
   world.passSeconds(1)
-  return { world, author, listener }
+  return { world, author, subscriber }
 }
 
 function judge(world: World, clients: readonly Client[], profile = 'disk'): void {

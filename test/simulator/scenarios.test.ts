@@ -11,14 +11,14 @@ describe('a broker without faults', () => {
     for (const qos of [0, 1, 2] as const) {
       test(`MQTT ${version}: a message published at QoS ${qos} arrives once, at QoS ${qos}`, () => {
         const world = new World({ seed: 1 })
-        const listener = world.subscriber('news/+', { version })
+        const subscriber = world.subscriber('news/+', { version })
         const author = world.connect('author', { version })
         const publication = author.publish('news/today', 'rain', { qos })
 
         assert.equal(publication.isComplete, true)
-        assert.deepEqual(listener.payloads, ['rain'])
-        assert.equal(listener.messages[0]?.qos, qos)
-        assert.equal(listener.messages[0]?.topic, 'news/today')
+        assert.deepEqual(subscriber.payloads, ['rain'])
+        assert.equal(subscriber.messages[0]?.qos, qos)
+        assert.equal(subscriber.messages[0]?.topic, 'news/today')
       })
     }
   }
@@ -94,32 +94,32 @@ describe('a disk that fails', () => {
 describe('a late response to an authentication request', () => {
   test('delays a client, and packets sent meanwhile are handled in order', () => {
     const world = new World({ seed: 1, host: { decision: () => ({ decision: { allowed: true }, afterMs: 2_000 }) } })
-    const listener = world.client('listener')
-    listener.connect()
+    const subscriber = world.client('listener')
+    subscriber.connect()
     world.passSeconds(3)
-    listener.subscribe('news/#')
+    subscriber.subscribe('news/#')
 
     const eager = world.wire({ name: 'eager' })
     eager.send(plainConnect(5, 'eager'))
     eager.sendPublish({ topic: 'news/a', payload: 'one' })
     eager.sendPublish({ topic: 'news/a', payload: 'two' })
     world.passSeconds(1)
-    assert.deepEqual(listener.payloads, [])
+    assert.deepEqual(subscriber.payloads, [])
     world.passSeconds(2)
-    assert.deepEqual(listener.payloads, ['one', 'two'])
+    assert.deepEqual(subscriber.payloads, ['one', 'two'])
   })
 })
 
 describe('the simulated world', () => {
   test('redelivers unacknowledged messages with DUP after a broken connection', () => {
     const world = new World({ seed: 1 })
-    const listener = world.subscriber('news/#', { cleanStart: false, sessionExpirySeconds: 60 })
-    listener.acknowledges = false
+    const subscriber = world.subscriber('news/#', { cleanStart: false, sessionExpirySeconds: 60 })
+    subscriber.acknowledges = false
     world.publish('news/a', 'one', { qos: 1 })
-    listener.drop()
-    listener.connect()
+    subscriber.drop()
+    subscriber.connect()
     assert.deepEqual(
-      listener.messages.map(({ payload, dup }) => [payload, dup]),
+      subscriber.messages.map(({ payload, dup }) => [payload, dup]),
       [
         ['one', false],
         ['one', true],

@@ -93,26 +93,26 @@ describe('a publication on one of three shards', () => {
 describe('a message that a shard has not confirmed when it fails', () => {
   test('is sent again, with DUP to clients that may have received it', () => {
     const cores = new SeveralCores()
-    const listener = cores.client(1, 'listener', stored)
+    const subscriber = cores.client(1, 'listener', stored)
     const author = cores.client(0, 'author')
     cores.settle()
-    listener.subscribe('a')
+    subscriber.subscribe('a')
     cores.settle()
     cores.holdLink(1, 0)
     author.publish('a', 'x', { qos: 1 })
     cores.settle()
     assert.deepEqual(
-      listener.received.map(({ payload, dup }) => [payload, dup]),
+      subscriber.received.map(({ payload, dup }) => [payload, dup]),
       [['x', false]],
     )
     cores.kill(1)
     cores.releaseLink(1, 0)
     cores.start(1)
     cores.settle()
-    cores.connect(listener)
+    cores.connect(subscriber)
     cores.settle()
     assert.deepEqual(
-      listener.received.map(({ payload, dup }) => [payload, dup]),
+      subscriber.received.map(({ payload, dup }) => [payload, dup]),
       [
         ['x', false],
         ['x', true],
@@ -247,12 +247,12 @@ describe('an acknowledgement', () => {
 
   test('of a QoS 2 message that is sent again waits for the commit of the first copy', () => {
     const cores = new SeveralCores()
-    const listener = cores.client(1, 'listener', stored)
+    const subscriber = cores.client(1, 'listener', stored)
     const author = cores.client(0, 'author', stored)
     cores.settle()
-    listener.subscribe('a')
+    subscriber.subscribe('a')
     cores.settle()
-    cores.breakConnection(listener)
+    cores.breakConnection(subscriber)
     cores.settle()
     author.publish('a', 'x', { qos: 2 })
     const allButTheDiskThere = (): void => {

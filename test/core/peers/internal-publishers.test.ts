@@ -11,20 +11,20 @@ const stored = { expirySeconds: 3_600 } as const
 interface Setup {
   readonly cores: SeveralCores
   /** On shard 1, with a persistent session. */
-  readonly listener: PacketClient
+  readonly subscriber: PacketClient
   /** On shard 0, with a will that is published when it is disconnected. */
   readonly author: PacketClient
 }
 
 function createSetup(filter = 'a'): Setup {
   const cores = new SeveralCores()
-  const listener = cores.client(1, 'listener', stored)
+  const subscriber = cores.client(1, 'listener', stored)
   const will = { topic: 'a', payload: 'x', qos: 2, retain: false } as const
   const author = cores.client(0, 'author', { will })
   cores.settle()
-  listener.subscribe(filter)
+  subscriber.subscribe(filter)
   cores.settle()
-  return { cores, listener, author }
+  return { cores, subscriber, author }
 }
 
 function publishFor({ cores, author }: Setup, payload = 'x'): () => CommandResult | undefined {
@@ -41,12 +41,12 @@ function publishFor({ cores, author }: Setup, payload = 'x'): () => CommandResul
 }
 
 /** Shard 1 fails, loses what it had not written or sent, and restarts; all clients reconnect. */
-function restartShard({ cores, listener }: Setup): void {
+function restartShard({ cores, subscriber }: Setup): void {
   cores.kill(1)
   cores.releaseLink(1, 0)
   cores.start(1)
   cores.settle()
-  cores.connect(listener)
+  cores.connect(subscriber)
   cores.settle()
 }
 
@@ -67,23 +67,23 @@ for (const { of, publish } of sources) {
     ] as const) {
       test(`arrives once at ${who} of a shard that fails after its commit and before its confirmation`, () => {
         const setup = createSetup(filter)
-        const { cores, listener } = setup
+        const { cores, subscriber } = setup
         cores.holdLink(1, 0)
         publish(setup)
         cores.settle()
-        assert.deepEqual(listener.payloads, ['x'])
+        assert.deepEqual(subscriber.payloads, ['x'])
         restartShard(setup)
-        assert.deepEqual(listener.payloads, ['x'])
+        assert.deepEqual(subscriber.payloads, ['x'])
       })
     }
 
     test('arrives at the subscribers of a shard that fails before its commit', () => {
       const setup = createSetup()
-      const { cores, listener } = setup
+      const { cores, subscriber } = setup
       publish(setup)
       cores.deliverAll(0, 1)
       restartShard(setup)
-      assert.deepEqual(listener.payloads, ['x'])
+      assert.deepEqual(subscriber.payloads, ['x'])
     })
 
     test('has a record on disk until it cannot arrive again', () => {
@@ -110,21 +110,21 @@ for (const { of, publish } of sources) {
       cores.releaseLink(0, 1)
       restartShard(setup)
       assert.equal(countForwardedRecords(setup), 0)
-      assert.deepEqual(setup.listener.payloads, ['x'])
+      assert.deepEqual(setup.subscriber.payloads, ['x'])
     })
   })
 }
 
 test('two equal publications of an administrator are two messages', () => {
   const setup = createSetup()
-  const { cores, listener } = setup
+  const { cores, subscriber } = setup
   cores.holdLink(1, 0)
   for (let count = 0; count < 2; count++) publishFor(setup)
   cores.settle()
   restartShard(setup)
   publishFor(setup)
   cores.settle()
-  assert.deepEqual(listener.payloads, ['x', 'x', 'x'])
+  assert.deepEqual(subscriber.payloads, ['x', 'x', 'x'])
 })
 
 test('the administrator gets the result when the message is durable on the other shard, also if that fails before its confirmation', () => {
@@ -140,13 +140,13 @@ test('the administrator gets the result when the message is durable on the other
 
 test('a publication of an administrator is refused if a full session of another shard has no space for it, and leaves no record', () => {
   const cores = new SeveralCores({ settings: { maxStoredMessages: 1 } })
-  const listener = cores.client(1, 'listener', stored)
+  const subscriber = cores.client(1, 'listener', stored)
   const author = cores.client(0, 'author')
-  const setup = { cores, listener, author }
+  const setup = { cores, subscriber, author }
   cores.settle()
-  listener.subscribe('a')
+  subscriber.subscribe('a')
   cores.settle()
-  cores.breakConnection(listener)
+  cores.breakConnection(subscriber)
   cores.settle()
   // Before the shard of the full session has reported that.
   cores.holdLink(1, 0)

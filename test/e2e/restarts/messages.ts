@@ -67,15 +67,15 @@ export function willsOfAllShardsSurvive(survives: Survives): void {
     'a broker that stops sends DISCONNECT and publishes wills; after the restart, persistent sessions of all shards get each will once',
     async (scope) => {
       const numbers = Array.from({ length: 12 }, (_, number) => number)
-      const listenerIds = numbers.map((number) => `mourner-${number}`)
+      const subscriberIds = numbers.map((number) => `mourner-${number}`)
       let disconnectPackets: Promise<unknown[][]> | undefined
       return {
         async before(broker) {
           const connect = (clientId: string, options: IClientOptions = persistent) =>
             connected(scope, broker, { ...options, clientId })
-          const listeners = await Promise.all(listenerIds.map((clientId) => connect(clientId)))
-          await Promise.all(listeners.map((listener) => listener.subscribeAsync('wills/+', { qos: 2 })))
-          await Promise.all(listeners.map((listener) => listener.endAsync()))
+          const subscribers = await Promise.all(subscriberIds.map((clientId) => connect(clientId)))
+          await Promise.all(subscribers.map((subscriber) => subscriber.subscribeAsync('wills/+', { qos: 2 })))
+          await Promise.all(subscribers.map((subscriber) => subscriber.endAsync()))
           const clients = await Promise.all(numbers.map((number) => connect(`stored-${number}`)))
           for (const number of numbers) {
             const will = { topic: `wills/${number}`, payload: Buffer.from(`${number}`), qos: 2 as const }
@@ -101,7 +101,7 @@ export function willsOfAllShardsSurvive(survives: Survives): void {
           }
           for (const number of numbers) await reconnect(`stored-${number}`)
           const expected = numbers.map((number) => `${number}`).toSorted()
-          for (const clientId of listenerIds) {
+          for (const clientId of subscriberIds) {
             const { client, received, end } = await reconnect(clientId)
             await client.publishAsync(`wills/end of ${clientId}`, '', { qos: 2 })
             await end
