@@ -9,7 +9,7 @@
 import { Backoff } from './backoff.ts'
 import type { Sink, SpoolEntry, WriteOutcome } from './sink.ts'
 import { WaitingEntries } from './waiting-entries.ts'
-import { SpoolClient, type SpoolClientOptions, type SpooledEntry } from './spool-client.ts'
+import { SpoolClient, type SpoolClientOptions, type SpooledEntry } from './action-queue-client.ts'
 
 export interface DeliverySettings {
   readonly batchSize: number

@@ -1,6 +1,6 @@
 // Entries that a service has finally refused. They are stored in a separate spool until an administrator sends or deletes them.
 
-import { SpoolClient, type SpoolClientOptions, type SpooledEntry } from './spool-client.ts'
+import { SpoolClient, type SpoolClientOptions, type SpooledEntry } from './action-queue-client.ts'
 import type { SpoolEntry } from './sink.ts'
 
 /** Maximum number of visible dead letters: the oldest ones. */
