@@ -1,15 +1,15 @@
-// Sends entries from the spool of an action to its service, in batches, with retries. Entries with the same key keep their order.
+// Sends entries from an action queue to the service, in batches, with retries. Entries with the same key stay in order.
 //
-//   spool ──► waiting ──► batch ──► Sink.write ──► done: acknowledged, removed from the spool
-//                ▲                        ├─────► retry: all entries wait, longer after each attempt
-//                └────── delayed ◄────────┴─────► refused: retried alone, then a dead letter
+//   action queue ──► waiting ──► batch ──► Sink.write ──► done: acknowledged, and so removed from the action queue
+//                       ▲                        ├─────► retry: all entries wait, longer after each attempt
+//                       └────── delayed ◄────────┴─────► refused: retried alone, then a dead letter
 //
-// This module stores nothing: after a crash the spool delivers unacknowledged entries again.
+// This class stores nothing: after a crash, the action queue delivers unacknowledged entries again.
 
 import { Backoff } from './backoff.ts'
-import type { Sink, SpoolEntry, WriteOutcome } from './sink.ts'
+import type { Sink, ActionEntry, WriteOutcome } from './sink.ts'
 import { WaitingEntries } from './waiting-entries.ts'
-import { SpoolClient, type SpoolClientOptions, type SpooledEntry } from './action-queue-client.ts'
+import { ActionQueueClient, type ActionQueueClientOptions, type DeliveredEntry } from './action-queue-client.ts'
 
 export interface DeliverySettings {
   readonly batchSize: number
@@ -37,39 +37,39 @@ export interface ActionDeliveryDependencies {
   random(): number
   after(delayMs: number, work: () => void): { cancel(): void }
   /** Entries with the same key are sent one after the other; undefined: an entry waits for no other. */
-  keyOf(entry: SpoolEntry): string | undefined
-  readonly spool: Pick<SpoolClientOptions, 'clientId' | 'userProperties' | 'open' | 'later'>
+  keyOf(entry: ActionEntry): string | undefined
+  readonly queue: Pick<ActionQueueClientOptions, 'clientId' | 'userProperties' | 'open' | 'later'>
   /** Stores a dead letter; false: it could not be stored and must be stored later. */
-  storeDeadLetter(entry: SpoolEntry, why: string): Promise<boolean>
-  /** For the rule that the entry came from. */
-  noteOutcome(entry: SpoolEntry, isDone: boolean, why: string): void
-  /** The state has changed. */
+  storeDeadLetter(entry: ActionEntry, why: string): Promise<boolean>
+  /** Reports the final outcome of an entry, for the statistics of its rule. */
+  noteOutcome(entry: ActionEntry, isDone: boolean, why: string): void
+  /** Called when the state has changed. */
   noteState(state: ActionState, why: string): void
-  /** The spool was opened for the first time. */
+  /** Called when the action queue was opened for the first time. */
   noteReady(): void
 }
 
 interface Attempted {
-  readonly entry: SpooledEntry
+  readonly entry: DeliveredEntry
   readonly sequence: number
   readonly key: string | undefined
   refusals: number
 }
 
-/** Number of entries that the spool delivers beyond those that are with the service, so that the next batch is complete. */
+/** The action queue delivers this many times the entries that the service may have at one time, so that the next batch is complete. */
 const lookaheadFactor = 2
-/** Only a larger configured batch size exceeds it. */
+/** Receive Maximum at the action queue, unless the configured batch size is larger. */
 const usualReceiveMaximum = 2_000
 const maxReceiveMaximum = 65_535
 
-/** A service without a response for this time is not shown as connected. */
+/** If the service has not responded for this time, its state is no longer `connected`. */
 const maxSilenceMs = 2_000
 
 export class ActionDelivery {
   readonly counters: DeliveryCounters = { success: 0, failed: 0, retried: 0 }
   readonly #dependencies: ActionDeliveryDependencies
   readonly #settings: DeliverySettings
-  readonly #client: SpoolClient
+  readonly #client: ActionQueueClient
   readonly #backoff: Backoff
   #sink: Sink | undefined
   #state: ActionState = 'stopped'
@@ -83,9 +83,9 @@ export class ActionDelivery {
   #lastResponseAtMs = 0
   #silenceTimer: { cancel(): void } | undefined
   #sequence = 0
-  /** Number of the connection to the spool. Entries of an earlier connection are delivered again. */
-  #epoch = 0
-  #pause: { cancel(): void } | undefined
+  /** Number of the connection to the action queue. Outcomes for an earlier connection are ignored: its entries are delivered again. */
+  #connectionNumber = 0
+  #retryTimer: { cancel(): void } | undefined
   #batchTimer: { cancel(): void } | undefined
   #healthTimer: { cancel(): void } | undefined
   #isClosed = false
@@ -98,19 +98,19 @@ export class ActionDelivery {
     const wanted = Math.max(settings.inflightWindow, settings.batchSize) * lookaheadFactor
     const receiveMaximum = Math.min(maxReceiveMaximum, Math.max(usualReceiveMaximum, settings.batchSize), wanted)
     const options = {
-      ...dependencies.spool,
+      ...dependencies.queue,
       receiveMaximum,
       after: (delayMs: number, work: () => void) => dependencies.after(delayMs, work),
     }
-    this.#client = new SpoolClient(options, {
-      noteOpened: () => this.#restart(),
-      noteEntry: (entry) => this.#take(entry),
-      noteClosed: () => this.#forget(),
+    this.#client = new ActionQueueClient(options, {
+      noteOpened: () => this.#handleOpened(),
+      noteEntry: (entry) => this.#add(entry),
+      noteClosed: () => this.#clear(),
     })
   }
 
   get clientId(): string {
-    return this.#dependencies.spool.clientId
+    return this.#dependencies.queue.clientId
   }
 
   get state(): ActionState {
@@ -125,12 +125,12 @@ export class ActionDelivery {
     return this.#lastError
   }
 
-  /** Entries that are with the service. */
+  /** Number of entries that were sent and have no outcome yet. */
   get inflight(): number {
     return this.#inflight
   }
 
-  /** Opens the spool, and sends if there is a sink. */
+  /** Opens the action queue, and sends entries if there is a sink. */
   start(sink: Sink | undefined, why: string): void {
     this.#sink = sink
     this.#setState(sink === undefined ? 'stopped' : 'connecting', why)
@@ -138,48 +138,48 @@ export class ActionDelivery {
     this.#checkHealth()
   }
 
-  /** Replaces the sink. Entries that are with the former sink are sent again. `undefined`: there is no sink. */
+  /** Replaces the sink; `undefined`: there is no sink. Entries that the previous sink was sending are sent again. */
   changeSink(sink: Sink | undefined, why: string): void {
-    const before = this.#sink
+    const previous = this.#sink
     this.#sink = sink
     this.#backoff.reset()
-    this.#pause?.cancel()
-    this.#pause = undefined
-    before?.close()
+    this.#retryTimer?.cancel()
+    this.#retryTimer = undefined
+    previous?.close()
     this.#setState(sink === undefined ? 'stopped' : 'connecting', why)
     this.#checkHealth()
-    this.#pump()
+    this.#sendBatches()
   }
 
   stop(): void {
     this.#isClosed = true
-    for (const timer of [this.#pause, this.#batchTimer, this.#healthTimer, this.#silenceTimer]) timer?.cancel()
+    for (const timer of [this.#retryTimer, this.#batchTimer, this.#healthTimer, this.#silenceTimer]) timer?.cancel()
     this.#client.stop()
     this.#sink?.close()
     this.#sink = undefined
   }
 
-  #restart(): void {
-    this.#forget()
+  #handleOpened(): void {
+    this.#clear()
     if (this.#wasReady) return
     this.#wasReady = true
     this.#dependencies.noteReady()
   }
 
-  #forget(): void {
-    this.#epoch++
+  #clear(): void {
+    this.#connectionNumber++
     this.#waiting.clear()
     this.#delayed.clear()
     this.#inflight = 0
   }
 
-  #take(entry: SpooledEntry): void {
+  #add(entry: DeliveredEntry): void {
     this.#waiting.add({ entry, sequence: ++this.#sequence, key: this.#dependencies.keyOf(entry), refusals: 0 })
-    this.#pump()
+    this.#sendBatches()
   }
 
   /** Sends batches until a limit is reached. */
-  #pump(): void {
+  #sendBatches(): void {
     while (this.#canSend()) {
       const { batchSize, onePerKey } = this.#settings
       const batch = this.#waiting.take(Math.min(batchSize, this.#freeWindow()), onePerKey)
@@ -195,8 +195,8 @@ export class ActionDelivery {
   }
 
   /**
-   * A batch is not divided because other batches are in progress: the parts would stay small, as each makes space for only one. With
-   * one entry of each key, batches are small by themselves.
+   * Free window that the next batch needs. A batch is not divided to fit into the window: each completed part would make space for a
+   * part of the same size only, so batches would stay small. With one entry of each key, batches are small anyway.
    */
   get #nextBatchSize(): number {
     const { batchSize, onePerKey } = this.#settings
@@ -204,7 +204,7 @@ export class ActionDelivery {
   }
 
   #canSend(): boolean {
-    if (this.#sink === undefined || this.#pause !== undefined || this.#isClosed) return false
+    if (this.#sink === undefined || this.#retryTimer !== undefined || this.#isClosed) return false
     if (!this.#waiting.hasReady || this.#freeWindow() < this.#nextBatchSize) return false
     // After a failure, one batch at a time is sent until the service works again.
     if (this.#backoff.failures > 0 && this.#inflight > 0) return false
@@ -213,33 +213,33 @@ export class ActionDelivery {
     return this.#isBatchDue(batchTimeMs)
   }
 
-  #batchIsDue = false
+  #isBatchTimeOver = false
 
   #isBatchDue(batchTimeMs: number): boolean {
-    if (this.#batchIsDue) {
-      this.#batchIsDue = false
+    if (this.#isBatchTimeOver) {
+      this.#isBatchTimeOver = false
       return true
     }
     this.#batchTimer ??= this.#dependencies.after(batchTimeMs, () => {
       this.#batchTimer = undefined
-      this.#batchIsDue = true
-      this.#pump()
+      this.#isBatchTimeOver = true
+      this.#sendBatches()
     })
     return false
   }
 
   #send(batch: readonly Attempted[]): void {
     const sink = this.#sink
-    const epoch = this.#epoch
+    const connectionNumber = this.#connectionNumber
     if (sink === undefined) return
     sink.write(batch.map(({ entry }) => entry)).then((outcomes) => {
-      if (epoch !== this.#epoch || this.#isClosed) return
+      if (connectionNumber !== this.#connectionNumber || this.#isClosed) return
       this.#inflight -= batch.length
       this.#waiting.release(batch)
       this.#lastResponseAtMs = this.#dependencies.nowMs()
       // The batch failed because its sink was replaced, not because of the service.
-      this.#note(batch, outcomes, sink === this.#sink)
-      this.#pump()
+      this.#handleOutcomes(batch, outcomes, sink === this.#sink)
+      this.#sendBatches()
     }, this.#rethrow)
   }
 
@@ -250,11 +250,11 @@ export class ActionDelivery {
     })
   }
 
-  #note(batch: readonly Attempted[], outcomes: readonly WriteOutcome[], isPresent: boolean): void {
+  #handleOutcomes(batch: readonly Attempted[], outcomes: readonly WriteOutcome[], isCurrentSink: boolean): void {
     const again: Attempted[] = []
     let failure: string | undefined
     for (const [index, attempted] of batch.entries()) {
-      const outcome = outcomes[index] ?? { outcome: 'retry', why: 'the sink gave no outcome' }
+      const outcome = outcomes[index] ?? { outcome: 'retry', why: 'the sink returned no outcome' }
       if (outcome.outcome === 'done') this.#noteDone(attempted)
       else if (outcome.outcome === 'refused') this.#noteRefused(attempted, outcome.why)
       else {
@@ -266,7 +266,7 @@ export class ActionDelivery {
       this.counters.retried += again.length
       this.#waiting.putBack(again)
     }
-    if (!isPresent) return
+    if (!isCurrentSink) return
     if (failure === undefined) return this.#noteReached()
     this.#noteFailure(failure)
   }
@@ -282,31 +282,31 @@ export class ActionDelivery {
     attempted.refusals++
     if (attempted.refusals > this.#settings.maxRetries) return this.#storeDeadLetter(attempted, why)
     this.counters.retried++
-    this.#tryLater(attempted, this.#settings.retryIntervalMs * 2 ** Math.min(attempted.refusals - 1, 10))
+    this.#retryLater(attempted, this.#settings.retryIntervalMs * 2 ** Math.min(attempted.refusals - 1, 10))
   }
 
-  #tryLater(attempted: Attempted, delayMs: number): void {
-    const epoch = this.#epoch
+  #retryLater(attempted: Attempted, delayMs: number): void {
+    const connectionNumber = this.#connectionNumber
     this.#delayed.add(attempted)
     this.#dependencies.after(delayMs, () => {
-      if (epoch !== this.#epoch || !this.#delayed.delete(attempted)) return
+      if (connectionNumber !== this.#connectionNumber || !this.#delayed.delete(attempted)) return
       this.#waiting.putBack([attempted])
-      this.#pump()
+      this.#sendBatches()
     })
   }
 
   #storeDeadLetter(attempted: Attempted, why: string): void {
-    const epoch = this.#epoch
+    const connectionNumber = this.#connectionNumber
     this.#dependencies.storeDeadLetter(attempted.entry, why).then((isStored) => {
-      if (epoch !== this.#epoch || this.#isClosed) return
-      if (!isStored) return this.#tryLater(attempted, this.#settings.retryIntervalMs)
+      if (connectionNumber !== this.#connectionNumber || this.#isClosed) return
+      if (!isStored) return this.#retryLater(attempted, this.#settings.retryIntervalMs)
       this.counters.failed++
       this.#client.acknowledge(attempted.entry)
       this.#dependencies.noteOutcome(attempted.entry, false, why)
     }, this.#rethrow)
   }
 
-  /** One timer for all batches in progress. */
+  /** Checks whether the service has been silent for too long. All batches in progress share this timer. */
   #noteSilence(): void {
     this.#silenceTimer = undefined
     if (this.#inflight === 0) return
@@ -325,14 +325,14 @@ export class ActionDelivery {
   #noteFailure(why: string): void {
     this.#lastError = why
     this.#setState('disconnected', why)
-    if (this.#pause !== undefined) return
-    this.#pause = this.#dependencies.after(this.#backoff.nextMs(), () => {
-      this.#pause = undefined
-      this.#pump()
+    if (this.#retryTimer !== undefined) return
+    this.#retryTimer = this.#dependencies.after(this.#backoff.nextMs(), () => {
+      this.#retryTimer = undefined
+      this.#sendBatches()
     })
   }
 
-  /** While there is nothing to send, the service is checked at intervals. */
+  /** Checks the service at intervals while there is nothing to send. */
   #checkHealth(): void {
     this.#healthTimer?.cancel()
     this.#healthTimer = undefined

@@ -1,5 +1,5 @@
-// Reads a spool, which is a persistent session of this broker, as an MQTT client over a stream within the process. Unacknowledged
-// entries are delivered again on the next connection.
+// Reads an action queue, which is a persistent session of this broker, as an MQTT client over a stream within the process.
+// Unacknowledged entries are delivered again on the next connection.
 
 import {
   measurePacket,
@@ -15,21 +15,21 @@ import {
   type UserProperties,
 } from '../protocol/index.ts'
 import type { ByteStream } from '../transports/index.ts'
-import type { SpoolEntry } from './sink.ts'
+import type { ActionEntry } from './sink.ts'
 import { hasResult, splitResult } from './stored-result.ts'
 
-/** An entry and how it is acknowledged. */
-export interface SpooledEntry extends SpoolEntry {
+/** An entry, and what its acknowledgement needs. */
+export interface DeliveredEntry extends ActionEntry {
   /** Packet identifier on this connection. */
   readonly packetId: PacketId
   readonly connection: number
 }
 
-export interface SpoolClientOptions {
+export interface ActionQueueClientOptions {
   readonly clientId: string
   /** Maximum number of unacknowledged entries. */
   readonly receiveMaximum: number
-  /** Limits of the session, in the form of user properties. */
+  /** User properties of CONNECT, which set the limits of the session. */
   readonly userProperties: UserProperties
   open(): ByteStream
   /** Runs `work` after the current work. */
@@ -38,42 +38,42 @@ export interface SpoolClientOptions {
   after(delayMs: number, work: () => void): { cancel(): void }
 }
 
-export interface SpoolReader {
-  /** The session is open. Unacknowledged entries are delivered again. */
+export interface ActionQueueCallbacks {
+  /** Called when the session is open. Unacknowledged entries are then delivered again. */
   noteOpened(): void
-  noteEntry(entry: SpooledEntry): void
-  /** The connection was closed; it will be opened again. */
+  noteEntry(entry: DeliveredEntry): void
+  /** Called when the connection was closed. It is opened again. */
   noteClosed(why: string): void
 }
 
 const largest = 268_435_460
 const limits = { maxPacketBytes: largest, maxPropertyBytes: largest, maxTopicLevels: 65_535, maxTopicBytes: 65_535 }
-const topicsRemembered = 16
+const maxCachedTopics = 16
 const neverExpires = 0xffff_ffff
 const reopenMs = 500
 const ackBytes = 4
 /** Acknowledgements are collected for this time, because each turn of the shard costs a commit. */
 const ackDelayMs = 2
-/** This number of acknowledgements, or a quarter of `receiveMaximum`, is sent without delay. */
+/** When this number of acknowledgements, or a quarter of `receiveMaximum`, was collected, they are sent without delay. */
 const maxDelayedAcks = 64
 
-export class SpoolClient {
-  readonly #options: SpoolClientOptions
-  readonly #reader: SpoolReader
+export class ActionQueueClient {
+  readonly #options: ActionQueueClientOptions
+  readonly #callbacks: ActionQueueCallbacks
   #stream: ByteStream | undefined
   #connection = 0
   #isOpen = false
   #isStopped = false
   #acks: PacketId[] = []
-  readonly #urgentAcks: number
+  readonly #maxCollectedAcks: number
   #ackTimer: { cancel(): void } | undefined
   #isWriting = false
   #reopen: { cancel(): void } | undefined
 
-  constructor(options: SpoolClientOptions, reader: SpoolReader) {
+  constructor(options: ActionQueueClientOptions, callbacks: ActionQueueCallbacks) {
     this.#options = options
-    this.#reader = reader
-    this.#urgentAcks = Math.max(1, Math.min(maxDelayedAcks, options.receiveMaximum >> 2))
+    this.#callbacks = callbacks
+    this.#maxCollectedAcks = Math.max(1, Math.min(maxDelayedAcks, options.receiveMaximum >> 2))
   }
 
   get isOpen(): boolean {
@@ -84,11 +84,11 @@ export class SpoolClient {
     const { clientId, receiveMaximum, userProperties } = this.#options
     const stream = this.#options.open()
     const connection = ++this.#connection
-    const topics = new TopicTable(topicsRemembered)
+    const topics = new TopicTable(maxCachedTopics)
     const decoder = new PacketDecoder({ role: 'client', version: 5, topics, sharesProperties: true, ...limits })
     stream.onData = (chunk) => this.#read(decoder, chunk, connection)
     stream.onClose = () => {
-      if (connection === this.#connection) this.#noteGone('the broker closed the connection')
+      if (connection === this.#connection) this.#handleClosed('the broker closed the connection')
     }
     this.#stream = stream
     this.#acks = []
@@ -109,10 +109,10 @@ export class SpoolClient {
   }
 
   /** Acknowledges an entry. Entries of an earlier connection are ignored, because they were delivered again. */
-  acknowledge({ packetId, connection }: SpooledEntry): void {
+  acknowledge({ packetId, connection }: DeliveredEntry): void {
     if (connection !== this.#connection || !this.#isOpen) return
     this.#acks.push(packetId)
-    if (this.#acks.length === this.#urgentAcks) return this.#options.later(() => this.#flush())
+    if (this.#acks.length === this.#maxCollectedAcks) return this.#options.later(() => this.#flush())
     this.#ackTimer ??= this.#options.after(ackDelayMs, () => {
       this.#ackTimer = undefined
       this.#flush()
@@ -136,25 +136,26 @@ export class SpoolClient {
       decoder.push(chunk)
       for (let packet = decoder.next(); packet !== undefined; packet = decoder.next()) {
         if (connection !== this.#connection) return
-        this.#take(packet)
+        this.#handlePacket(packet)
       }
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error
-      this.#noteGone(error.message)
+      this.#handleClosed(error.message)
     }
   }
 
-  #take(packet: Packet): void {
-    if (packet.type === 'publish') return this.#reader.noteEntry(this.#entryOf(packet))
+  #handlePacket(packet: Packet): void {
+    if (packet.type === 'publish') return this.#callbacks.noteEntry(this.#entryOf(packet))
     if (packet.type === 'connack') {
-      if (packet.reasonCode !== 0) return this.#noteGone(`the broker refuses the session with ${packet.reasonCode}`)
+      if (packet.reasonCode !== 0)
+        return this.#handleClosed(`the broker refuses the session: reason code ${packet.reasonCode}`)
       this.#isOpen = true
-      return this.#reader.noteOpened()
+      return this.#callbacks.noteOpened()
     }
-    if (packet.type === 'disconnect') this.#noteGone('the broker ended the connection')
+    if (packet.type === 'disconnect') this.#handleClosed('the broker ended the connection')
   }
 
-  #entryOf({ chunk, payloadStart, frameEnd, packetId, properties }: PublishPacket): SpooledEntry {
+  #entryOf({ chunk, payloadStart, frameEnd, packetId, properties }: PublishPacket): DeliveredEntry {
     // The chunk belongs to the broker.
     const payload = Buffer.allocUnsafe(frameEnd - payloadStart)
     chunk.copy(payload, 0, payloadStart, frameEnd)
@@ -164,13 +165,13 @@ export class SpoolClient {
     return { ...splitResult({ payload, attributes }), packetId, connection }
   }
 
-  #noteGone(why: string): void {
+  #handleClosed(why: string): void {
     if (this.#isStopped) return
     this.#isOpen = false
     this.#connection++
     this.#stream?.destroy()
     this.#stream = undefined
-    this.#reader.noteClosed(why)
+    this.#callbacks.noteClosed(why)
     this.#reopen = this.#options.after(reopenMs, () => {
       if (!this.#isStopped) this.start()
     })

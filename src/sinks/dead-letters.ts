@@ -1,9 +1,9 @@
-// Entries that a service has finally refused. They are stored in a separate spool until an administrator sends or deletes them.
+// Dead letters: entries that a service has refused for good. A separate session stores them until an administrator sends or deletes them.
 
-import { SpoolClient, type SpoolClientOptions, type SpooledEntry } from './action-queue-client.ts'
-import type { SpoolEntry } from './sink.ts'
+import { ActionQueueClient, type ActionQueueClientOptions, type DeliveredEntry } from './action-queue-client.ts'
+import type { ActionEntry } from './sink.ts'
 
-/** Maximum number of visible dead letters: the oldest ones. */
+/** Maximum number of dead letters in lists: the oldest ones. */
 const maxVisible = 1_000
 const maxWhyLength = 300
 
@@ -15,11 +15,11 @@ export interface DeadLetter {
   readonly why: string
   readonly atMs: number
   /** The entry that the service refused, without the reason and time. */
-  readonly entry: SpoolEntry
+  readonly entry: ActionEntry
 }
 
 /** Returns the stored form of an entry that became a dead letter. */
-export function deadLetterOf({ payload, attributes }: SpoolEntry, why: string, atMs: number): SpoolEntry {
+export function deadLetterOf({ payload, attributes }: ActionEntry, why: string, atMs: number): ActionEntry {
   const text = why
     .slice(0, maxWhyLength)
     .toWellFormed()
@@ -28,12 +28,12 @@ export function deadLetterOf({ payload, attributes }: SpoolEntry, why: string, a
 }
 
 export class DeadLetters {
-  readonly #client: SpoolClient
-  readonly #letters = new Map<number, SpooledEntry>()
+  readonly #client: ActionQueueClient
+  readonly #letters = new Map<number, DeliveredEntry>()
   #lastId = 0
 
-  constructor(options: Omit<SpoolClientOptions, 'receiveMaximum'>) {
-    this.#client = new SpoolClient(
+  constructor(options: Omit<ActionQueueClientOptions, 'receiveMaximum'>) {
+    this.#client = new ActionQueueClient(
       { ...options, receiveMaximum: maxVisible },
       {
         noteOpened: () => this.#letters.clear(),
@@ -70,7 +70,7 @@ export class DeadLetters {
    * Sends all visible dead letters again, or the one with this ID: `store` puts them into the action queue, then they are deleted.
    * Returns their number.
    */
-  async retry(id: number | undefined, store: (entry: SpoolEntry) => Promise<boolean>): Promise<number> {
+  async retry(id: number | undefined, store: (entry: ActionEntry) => Promise<boolean>): Promise<number> {
     let count = 0
     for (const letter of this.list()) {
       if ((id !== undefined && id !== letter.id) || !this.#letters.has(letter.id)) continue
@@ -81,7 +81,7 @@ export class DeadLetters {
   }
 }
 
-function letterOf(id: number, { payload, attributes }: SpooledEntry): DeadLetter {
+function letterOf(id: number, { payload, attributes }: DeliveredEntry): DeadLetter {
   const values = new Map(attributes)
   const own = attributes.filter(([name]) => name !== whyAttribute && name !== atAttribute)
   return {

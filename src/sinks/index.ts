@@ -7,7 +7,7 @@ export {
   type DeliveryCounters,
   type DeliverySettings,
 } from './action-delivery.ts'
-export type { CompileTemplate, KeptOrder, Render, RuleData, Sink, SpoolEntry, WriteOutcome } from './sink.ts'
+export type { CompileTemplate, KeptOrder, Render, RuleData, Sink, ActionEntry, WriteOutcome } from './sink.ts'
 export { Backoff } from './backoff.ts'
 export {
   type ReceivedMessage,

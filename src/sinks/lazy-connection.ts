@@ -12,13 +12,13 @@ export class LazyConnection<Connection> {
     this.#close = close
   }
 
-  /** `isUsable`: if it returns false, the open connection is replaced. */
+  /** Returns the open connection, or opens one. `isUsable`: if it returns false, the open connection is replaced. */
   async get(isUsable: (connection: Connection) => boolean = () => true): Promise<Connection> {
     if (this.#isClosed) throw new Error('the action is being stopped')
     const current = this.#connection
     const known = await current
-    // Another request may have replaced it meanwhile.
-    if (known !== undefined && current === this.#connection && !isUsable(known)) this.#giveUp()
+    // Another request may have replaced the connection meanwhile.
+    if (known !== undefined && current === this.#connection && !isUsable(known)) this.#discard()
     this.#connection ??= this.#open().catch((error: unknown) => {
       this.#connection = undefined
       throw error
@@ -29,10 +29,10 @@ export class LazyConnection<Connection> {
   /** Closes the connection permanently. Requests in progress fail. */
   close(): void {
     this.#isClosed = true
-    this.#giveUp()
+    this.#discard()
   }
 
-  #giveUp(): void {
+  #discard(): void {
     const connection = this.#connection
     this.#connection = undefined
     // The connection is not used any more, so its error has no receiver.

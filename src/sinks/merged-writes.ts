@@ -1,25 +1,25 @@
 // Executes writes one after the other, in the order of the calls. Calls that arrive during a write are merged into the next one.
 
-import type { SpoolEntry, WriteOutcome } from './sink.ts'
+import type { ActionEntry, WriteOutcome } from './sink.ts'
 
 interface Call {
-  readonly entries: readonly SpoolEntry[]
+  readonly entries: readonly ActionEntry[]
   resolve(outcomes: readonly WriteOutcome[]): void
 }
 
 export class MergedWrites {
-  readonly #write: (entries: readonly SpoolEntry[]) => Promise<readonly WriteOutcome[]>
+  readonly #write: (entries: readonly ActionEntry[]) => Promise<readonly WriteOutcome[]>
   readonly #maxEntries: number
   #calls: Call[] = []
   #isWriting = false
 
   /** `write` never rejects. A write has more than `maxEntries` entries only if a single call has more. */
-  constructor(maxEntries: number, write: (entries: readonly SpoolEntry[]) => Promise<readonly WriteOutcome[]>) {
+  constructor(maxEntries: number, write: (entries: readonly ActionEntry[]) => Promise<readonly WriteOutcome[]>) {
     this.#maxEntries = maxEntries
     this.#write = write
   }
 
-  write(entries: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+  write(entries: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
     const { promise, resolve } = Promise.withResolvers<readonly WriteOutcome[]>()
     this.#calls.push({ entries, resolve })
     if (!this.#isWriting) {

@@ -1,13 +1,13 @@
 // The parts of an action: a function that renders results as entries, and a sink that sends entries to the service.
 //
-//   rule output ──render──► SpoolEntry ──► spool (a persistent session) ──► Sink.write(batch) ──► service
+//   rule output ──render──► ActionEntry ──► action queue (a persistent session) ──► Sink.write(batch) ──► service
 
 import type { UserProperties } from '../protocol/index.ts'
 
 /** The stored form of one result of a rule. It is complete: later changes of the rule do not affect it. */
-export interface SpoolEntry {
+export interface ActionEntry {
   readonly payload: Buffer
-  /** Values that are not in the payload, such as a path or a key. */
+  /** Values for the service besides the payload, such as a path or a key. */
   readonly attributes: UserProperties
   /** The result for the fallbacks of the action; absent or undefined: the action has no fallbacks, or this is the entry of a fallback. */
   readonly result?: Buffer | undefined
@@ -28,7 +28,7 @@ export interface Template {
 
 export type CompileTemplate = (text: string) => Template
 
-export type Render = (data: RuleData) => SpoolEntry
+export type Render = (data: RuleData) => ActionEntry
 
 /** The outcome of one entry. */
 export type WriteOutcome =
@@ -39,22 +39,22 @@ export type WriteOutcome =
   | { readonly outcome: 'refused'; readonly why: string }
 
 export interface Sink {
-  /** One outcome for each entry. Never rejects. */
-  write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]>
+  /** Sends a batch. Returns one outcome for each entry, in order. Never rejects. */
+  write(batch: readonly ActionEntry[]): Promise<readonly WriteOutcome[]>
   /** Returns why the service is not available; undefined: it is available. Never rejects. */
   check(): Promise<string | undefined>
   /** Closes the connection. Writes in progress fail. */
   close(): void
 }
 
-/** Facts about the action and the node that sinks use. */
+/** Properties of the action and the node, for sinks. */
 export interface SinkContext {
   readonly requestTimeoutMs: number
   /** `type:name` */
   readonly action: string
   readonly nodeName: string
   readonly compile: CompileTemplate
-  /** Absolute: where relative paths begin. */
+  /** Absolute path, to which relative paths are appended. */
   readonly dataDirectory: string
   /** Each shard has its own sinks. The first is 0. */
   readonly shard: number
@@ -78,15 +78,14 @@ export interface SinkType<Action, Connector> {
   /** Returns a value that replaces max_retries; absent or undefined: the setting applies. */
   maxRetries?(action: Action): number | undefined
   /**
-   * The order that the service keeps. `calls`: `write` calls take effect in their order, also after a failure. `batch`:
-   * the entries of one call do, and two calls at a time may not. `nothing`: the entries of one call may be sent at the
-   * same time.
+   * Returns the order in which writes take effect at the service. `calls`: in the order of `write` calls, also after a failure.
+   * `batch`: only the entries of one call are in order. `nothing`: the entries of one call are sent at the same time, in no order.
    */
   keepsOrderOf(action: Action): KeptOrder
   open(connector: Connector, action: Action, context: SinkContext): Sink
 }
 
-/** Bytes of a text. */
+/** Returns the bytes of a text. A `Uint8Array` is not copied. */
 export function bytesOfText(text: string | Uint8Array): Buffer {
   if (typeof text === 'string') return Buffer.from(text)
   return Buffer.from(text.buffer, text.byteOffset, text.byteLength)
@@ -95,7 +94,7 @@ export function bytesOfText(text: string | Uint8Array): Buffer {
 /** Maximum bytes of one attribute: those of an MQTT string. */
 const maxAttributeBytes = 65_535
 
-/** A text that becomes an attribute, such as a path. */
+/** Returns a text that becomes an attribute, such as a path. Throws TypeError if it cannot be an MQTT string. */
 export function textOf(text: string | Uint8Array, subject: string): string {
   if (typeof text !== 'string' || !text.isWellFormed()) throw new TypeError(`${subject} is not valid UTF-8`)
   if (/\p{Cc}/u.test(text)) throw new TypeError(`${subject} has a control character`)

@@ -2,14 +2,14 @@
 // them is with the service, the others wait, and entries with other keys are sent.
 
 export interface WaitingEntry {
-  /** Position in the order in which the spool delivered the entries. */
+  /** Position in the order in which the action queue delivered the entries. */
   readonly sequence: number
-  /** undefined: the entry waits for no other. */
+  /** Undefined: the entry waits for no other entry. */
   readonly key: string | undefined
 }
 
 export class WaitingEntries<Entry extends WaitingEntry> {
-  /** By sequence. */
+  /** Sorted by sequence. */
   #entries: Entry[] = []
   readonly #waitingByKey = new Map<string, number>()
   /** Keys of entries that are with the service. */
@@ -40,7 +40,7 @@ export class WaitingEntries<Entry extends WaitingEntry> {
     this.#entries = [...entries, ...this.#entries].sort((a, b) => a.sequence - b.sequence)
   }
 
-  /** Takes at most `max` entries and makes their keys busy. `onePerKey`: the service does not keep the order within a batch. */
+  /** Takes at most `max` entries and makes their keys busy. `onePerKey`: at most one of each key, because the service does not keep the order within a batch. */
   take(max: number, onePerKey: boolean): Entry[] {
     const taken: Entry[] = []
     const keys = new Set<string>()
@@ -49,8 +49,8 @@ export class WaitingEntries<Entry extends WaitingEntry> {
     for (; end < this.#entries.length && taken.length < max; end++) {
       const entry = this.#entries[end]
       const { key } = entry
-      const mayGo = key === undefined || (keys.has(key) ? !onePerKey : !this.#busy.has(key))
-      if (!mayGo) {
+      const canSend = key === undefined || (keys.has(key) ? !onePerKey : !this.#busy.has(key))
+      if (!canSend) {
         left.push(entry)
         continue
       }

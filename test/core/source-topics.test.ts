@@ -21,7 +21,7 @@ function worldWithSourceRule(host: WorldOptions['host'] = {}) {
   const filter = parseTopicFilter('$bridges/mqtt:in/#') ?? assert.fail()
   world.host.shards[0]?.handle({
     kind: 'rules',
-    rules: [[filter, { id: 'r', spools: [] }]],
+    rules: [[filter, { id: 'r', actionQueues: [] }]],
     triggers: new Set(),
   })
   return { world, ran }

@@ -196,7 +196,7 @@ test('messages of one publisher reach an HTTP service in their order, also when 
   for (const name of publishers) assert.deepEqual(accepted.get(name), expected, name)
 })
 
-// Results that a service refuses permanently, or that the queue of an action drops, go to the fallbacks of the action.
+// Results that a service refuses permanently, or that an action queue drops, go to the fallbacks of the action.
 
 const quick = { max_retries: 0, retry_interval: '20ms' }
 const toFailed = { kind: 'republish', args: { topic: 'failed/${clientid}', payload: '${topic} ${payload}' } }
@@ -292,7 +292,7 @@ test('if a fallback fails permanently, the result becomes a dead letter with bot
   assert.equal(service.received[1]?.body, 'poison')
 })
 
-test('a result that the queue of an action drops goes to its fallbacks at once', async (t) => {
+test('a result that an action queue drops goes to its fallbacks at once', async (t) => {
   const service = await HttpService.prepare(t)
   const limits = { max_buffer_messages: 2, overflow: 'drop' }
   const broker = await configuredBroker(settings('dropping', { service }, [toFailed], limits))

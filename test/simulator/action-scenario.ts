@@ -1,14 +1,14 @@
 // A scenario of rules whose results go to a service, and of delayed messages, in the simulated world. The service fails, is slow, or
 // does not respond; connections break, and the broker is killed. The action queue, its client and the delivery are those of the broker.
 //
-//   publishers ──► core ──► RuleRunner ──► action queue ──► SpoolClient, ActionDelivery ──► the service of the scenario
+//   publishers ──► core ──► RuleRunner ──► action queue ──► ActionQueueClient, ActionDelivery ──► the service of the scenario
 //
 // Checked: each acknowledged message of QoS 1 or 2 reaches the service at least once, first in the order of its publisher;
 // a delayed message arrives once at QoS 2, and never before its time.
 
 import assert from 'node:assert/strict'
 import { actionClientId, shardOf, spoolProperties, type RuleHook } from '../../src/core/index.ts'
-import { ActionDelivery, type Sink, type SpoolEntry, type WriteOutcome } from '../../src/sinks/index.ts'
+import { ActionDelivery, type Sink, type ActionEntry, type WriteOutcome } from '../../src/sinks/index.ts'
 import { RuleRunner } from '../../src/shard/rules/rule-runner.ts'
 import { LinkStream } from '../bridges/link-stream.ts'
 import { sampleHost } from '../rules/sample-host.ts'
@@ -178,7 +178,7 @@ class ScenarioRun {
     this.#world.settle()
   }
 
-  #spoolOf(own: number): string {
+  #actionQueueOf(own: number): string {
     for (let salt = 0; ; salt++) {
       const clientId = actionClientId(action, `q${salt}`)
       if (shardOf(clientId, this.#options.shards) === own) return clientId
@@ -194,12 +194,15 @@ class ScenarioRun {
       setRules: (rules, triggers) => this.#world.host.shards[own]?.handle({ kind: 'rules', rules, triggers }),
       sinks: {
         ...sinklessRules.sinks,
-        spoolOf: () => this.#spoolOf(own),
+        actionQueueOf: () => this.#actionQueueOf(own),
         store: (_, { output, actions }) => {
           const publication = { topic: '$action', qos: 1, retain: false, properties: undefined } as const
           const payload = output['payload']
           const text = typeof payload === 'string' ? payload : assert.fail('the payload is not text')
-          const failure = actions.spool(this.#spoolOf(own), { ...publication, payload: Buffer.from(text) })
+          const failure = actions.storeInActionQueue(this.#actionQueueOf(own), {
+            ...publication,
+            payload: Buffer.from(text),
+          })
           if (failure !== undefined) this.#dropped.add(text)
           return failure
         },
@@ -222,8 +225,8 @@ class ScenarioRun {
           return { cancel: () => stage.cancel(planned) }
         },
         keyOf: () => 'all',
-        spool: {
-          clientId: this.#spoolOf(own),
+        queue: {
+          clientId: this.#actionQueueOf(own),
           userProperties: spoolProperties({ maxMessages: maxBuffered, dropsNewest: false, dropsOldest: false }),
           open: () => this.#openStream(),
           later: (work) => void stage.after(0, guarded(work)),
@@ -256,7 +259,7 @@ class ScenarioRun {
     }
   }
 
-  #take(batch: readonly SpoolEntry[]): readonly WriteOutcome[] {
+  #take(batch: readonly ActionEntry[]): readonly WriteOutcome[] {
     const { random } = this.#world.stage
     // A part of a failed batch may have arrived.
     const isFailing = this.#mood === 'failing' || random.chance(0.05)

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createStreamPair } from '../../src/bridges/index.ts'
 import type { Packet } from '../../src/protocol/index.ts'
-import { ActionDelivery, type SpoolEntry, type WriteOutcome } from '../../src/sinks/index.ts'
+import { ActionDelivery, type ActionEntry, type WriteOutcome } from '../../src/sinks/index.ts'
 import type { ByteStream } from '../../src/transports/index.ts'
 import { encode, freshDecoder } from '../protocol/decoding.ts'
 
@@ -36,7 +36,7 @@ class Stage {
           return { cancel: () => (this.#timers = this.#timers.filter((other) => other !== work)) }
         },
         keyOf: ({ payload }) => payload.toString('utf8', 0, 1),
-        spool: { clientId: 'queue', userProperties: [], open: () => this.#open(), later: (work) => work() },
+        queue: { clientId: 'queue', userProperties: [], open: () => this.#open(), later: (work) => work() },
         storeDeadLetter: () => assert.fail('the service refuses nothing'),
         noteOutcome: () => {},
         noteState: () => {},
@@ -44,7 +44,7 @@ class Stage {
       },
     )
     const sink = {
-      write: (batch: readonly SpoolEntry[]) => {
+      write: (batch: readonly ActionEntry[]) => {
         this.batches.push(batch.map(({ payload }) => payload.toString()))
         return new Promise<readonly WriteOutcome[]>((resolve) => this.#pending.push(resolve))
       },

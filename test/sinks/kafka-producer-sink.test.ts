@@ -8,7 +8,7 @@ import {
   type KafkaAction,
 } from '../../src/sinks/kafka/kafka-producer-sink.ts'
 import type { KafkaProducer, KafkaRecord } from '../../src/sinks/kafka/kafka-library.ts'
-import type { SpoolEntry } from '../../src/sinks/index.ts'
+import type { ActionEntry } from '../../src/sinks/index.ts'
 import { compileSinkTemplate } from '../../src/shard/rules/action-entries.ts'
 
 /** Errors as the library throws them. */
@@ -41,7 +41,7 @@ class MemoryProducer implements KafkaProducer {
   }
 }
 
-const entries = (values: readonly string[]): readonly SpoolEntry[] =>
+const entries = (values: readonly string[]): readonly ActionEntry[] =>
   values.map((value) => ({ payload: Buffer.from(value), attributes: [['key', 'k']] }))
 
 function sinkWith(open: () => KafkaProducer, maxBatchBytes = 1_000_000): KafkaProducerSink {

@@ -10,7 +10,7 @@ import type { Command, RequestId } from '../model/inputs.ts'
 import type { CommandResult } from '../model/outputs.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'
 import { endConnection } from '../connect/close-connection.ts'
-import { spool } from '../publish/run-rules.ts'
+import { storeInActionQueue } from '../publish/run-rules.ts'
 import { importRetained } from './import-retained.ts'
 import { completeCommand, completeCommandWhenCommitted } from './command-results.ts'
 import { publishAsAdmin } from './admin-publish.ts'
@@ -41,21 +41,22 @@ export function handleCommand(state: BrokerState, requestId: RequestId, command:
       return keepFacts(state, requestId, command)
     case 'delete-delayed':
       return deleteDelayed(state, requestId, command)
-    case 'spool':
-      return spoolAsAdmin(state, requestId, command)
+    case 'store-in-action-queue':
+      return storeAsAdmin(state, requestId, command)
     default:
       command satisfies never
   }
 }
 
-function spoolAsAdmin(
+function storeAsAdmin(
   state: EnqueueParts & Parts<'storage'>,
   requestId: RequestId,
-  { clientId, publication }: Extract<Command, { name: 'spool' }>,
+  { clientId, publication }: Extract<Command, { name: 'store-in-action-queue' }>,
 ): void {
-  const failure = spool(state, clientId, publication)
+  const failure = storeInActionQueue(state, clientId, publication)
   if (failure !== undefined) {
-    const why = failure === 'spool-full' ? 'receiver-full' : failure === 'no-spool' ? 'no-such-client' : failure
+    const why =
+      failure === 'action-queue-full' ? 'receiver-full' : failure === 'no-action-queue' ? 'no-such-client' : failure
     return completeCommand(state.outputs, requestId, { done: false, why })
   }
   const barrier = new CommitBarrier()

@@ -144,7 +144,7 @@ export type Command =
       readonly isOfRule?: boolean | undefined
     }
   /** Stores the message in the session of that client, whatever it subscribes to. */
-  | { readonly name: 'spool'; readonly clientId: string; readonly publication: RulePublication }
+  | { readonly name: 'store-in-action-queue'; readonly clientId: string; readonly publication: RulePublication }
   /**
    * Values that other modules keep across restarts: stored, or deleted if `value` is undefined. Done when all of them
    * are durable.

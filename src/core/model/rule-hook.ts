@@ -9,7 +9,7 @@ import type { RuleTrigger, RuleTriggerKind } from './rule-trigger.ts'
 export interface MatchedRule {
   readonly id: string
   /** Client IDs of the action queues that its actions use. */
-  readonly spools: readonly string[]
+  readonly actionQueues: readonly string[]
 }
 
 /** A message that a rule publishes. */
@@ -30,9 +30,9 @@ export type RuleActionFailure =
   | 'receiver-full'
   | 'shard-behind'
   /** The action queue is full. */
-  | 'spool-full'
+  | 'action-queue-full'
   /** The session does not exist. */
-  | 'no-spool'
+  | 'no-action-queue'
 
 /** Effects of rule actions in the core, within the turn of the message that triggered the rule. */
 export interface RuleActions {
@@ -41,7 +41,7 @@ export interface RuleActions {
    */
   publish(publication: RulePublication): RuleActionFailure | undefined
   /** Stores a message in the session `clientId`, whatever that subscribes to. Returns undefined if it succeeded. */
-  spool(clientId: string, publication: RulePublication): RuleActionFailure | undefined
+  storeInActionQueue(clientId: string, publication: RulePublication): RuleActionFailure | undefined
 }
 
 /** Runs the rules for `message`, as it was published. Its bytes may be in a chunk that is used again after the call. */
@@ -61,7 +61,7 @@ export interface RuleHook {
 export class CountedTopic implements MatchedRule {
   /** The topic. */
   readonly id: string
-  readonly spools: readonly string[] = []
+  readonly actionQueues: readonly string[] = []
   /** Messages that were published to it on this shard, by their QoS. */
   readonly published: [number, number, number] = [0, 0, 0]
   /** Messages that were sent to subscribers of this shard, by the QoS of the delivery. */

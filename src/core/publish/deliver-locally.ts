@@ -45,7 +45,7 @@ export function needsStorage(state: Parts<'router' | 'settings'>, message: Messa
   const plan = state.router.planFor(message.topic)
   if (plan.localMatches.some((match) => isStoredFor(state.settings, match, message)) || plan.groups.length > 0)
     return true
-  if (message.qos > 0 && plan.rules?.some(({ spools }) => spools.length > 0) === true) return true
+  if (message.qos > 0 && plan.rules?.some(({ actionQueues }) => actionQueues.length > 0) === true) return true
   return (
     message.qos > 0 && (plan.peerMatches.some(({ storedQoS }) => storedQoS > 0) || plan.crossShardGroups.length > 0)
   )

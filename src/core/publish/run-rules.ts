@@ -39,7 +39,7 @@ export function runTriggeredRules(state: BrokerState, route: Route): void {
 function actionsIn(state: BrokerState, route: Route): RuleActions {
   return {
     publish: (publication) => publishForRule(state, publication, route),
-    spool: (clientId, publication) => spool(state, clientId, publication),
+    storeInActionQueue: (clientId, publication) => storeInActionQueue(state, clientId, publication),
   }
 }
 
@@ -101,7 +101,7 @@ function failureOf(state: PermitParts & Parts<'storage'>, message: Message): Rul
 }
 
 /** Stores a message in the session of an action. Returns undefined if it succeeded. */
-export function spool(
+export function storeInActionQueue(
   state: EnqueueParts & Parts<'storage'>,
   clientId: string,
   publication: RulePublication,
@@ -109,12 +109,12 @@ export function spool(
   const session = state.sessions.get(clientId)
   const message = messageOf(state, publication)
   if (message === undefined) return 'invalid-topic'
-  if (session?.stored === undefined) return 'no-spool'
+  if (session?.stored === undefined) return 'no-action-queue'
   if (!state.storage.isHealthy) return 'storage-failing'
   const isFull = session.stored.count >= maxStoredOf(state.settings, session)
   if (isFull && session.bridge?.spool?.dropsOldest !== true) {
     state.counts.countDrop(session, message, 'storage-full')
-    return 'spool-full'
+    return 'action-queue-full'
   }
   const how = { qos: 1, retain: false, subscriptionIdentifiers: undefined, group: undefined } as const
   enqueueForSession(state, session, message, how)
@@ -129,5 +129,5 @@ export function isBlockedByActions({ sessions, router }: Parts<'router' | 'sessi
     const session = sessions.get(clientId)
     return session !== undefined && sessions.full.has(session)
   }
-  return rules.some(({ spools }) => spools.some(isBlocked))
+  return rules.some(({ actionQueues }) => actionQueues.some(isBlocked))
 }

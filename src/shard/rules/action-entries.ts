@@ -2,14 +2,14 @@
 
 import { actionClientPrefix, type RulePublication } from '../../core/index.ts'
 import { compileTemplate, plainValue, type RuleEvent, type RuleMap } from '../../rules/index.ts'
-import { type CompileTemplate, type DeadLetter, joinResult, type SpoolEntry } from '../../sinks/index.ts'
+import { type CompileTemplate, type DeadLetter, joinResult, type ActionEntry } from '../../sinks/index.ts'
 import type { MessageProperties } from '../../protocol/index.ts'
 import type { AlarmName } from '../../telemetry/index.ts'
 import type { ActionAssignment, DeadLetterReport } from '../messages/rule-plan.ts'
 import { type ActionOrder, orderAttributes } from './action-order.ts'
 
 /** Topic prefix of queued results; no client subscribes to it. */
-const spoolTopic = '$action'
+const actionQueueTopic = '$action'
 const ruleAttribute = 'rule'
 
 /** Maximum number of shared objects of one action. Then all are forgotten. */
@@ -21,14 +21,14 @@ export function attributeOfRule(rule: string): readonly [string, string] {
 }
 
 /** Undefined: it is of an earlier version. */
-export function ruleOf({ attributes }: SpoolEntry): string | undefined {
+export function ruleOf({ attributes }: ActionEntry): string | undefined {
   return attributes.find(([name]) => name === ruleAttribute)?.[1]
 }
 
 /** Returns the publication that stores the entry. */
-export function publicationOf(entry: SpoolEntry): RulePublication {
+export function publicationOf(entry: ActionEntry): RulePublication {
   const { payload, attributes } = entry.result === undefined ? entry : joinResult(entry)
-  return { topic: spoolTopic, payload, qos: 1, retain: false, properties: { userProperties: attributes } }
+  return { topic: actionQueueTopic, payload, qos: 1, retain: false, properties: { userProperties: attributes } }
 }
 
 /**
@@ -47,12 +47,12 @@ export class EntryAttributes {
   /** Returns the publication that stores a result of the rule. */
   publicationOf(
     { event, rule }: { readonly event: Pick<RuleEvent, 'column'>; readonly rule: string },
-    { payload, attributes }: SpoolEntry,
+    { payload, attributes }: ActionEntry,
     result: Buffer | undefined,
   ): RulePublication {
     const order = this.#order.valueOf(event)
     if (attributes.length === 0 && result === undefined)
-      return { topic: spoolTopic, payload, qos: 1, retain: false, properties: this.#shared(rule, order) }
+      return { topic: actionQueueTopic, payload, qos: 1, retain: false, properties: this.#shared(rule, order) }
     const all = [...attributes, ...orderAttributes(order), attributeOfRule(rule)]
     return publicationOf({ payload, attributes: all, result })
   }

@@ -1,6 +1,6 @@
 // The fallbacks of an action: what happens with a result that its service refuses for good, or that its queue does not take.
 //
-//   rule ──► queue of the action ──► service refuses it ──► all fallbacks, durably ──► gone from the queue
+//   rule ──► action queue ──► service refuses it ──► all fallbacks, durably ──► removed from the action queue
 //     └────► not taken: all fallbacks, in the turn of the message        └─► one fails: a dead letter as well
 //
 // A fallback has no fallbacks, neither what it stores for another action nor what rules store for its publication: nothing goes in
@@ -16,12 +16,12 @@ import {
   type RulePublication,
 } from '../../core/index.ts'
 import { decodeJson, RuleError, valueAsJson, type RuleMap, type RuleValue } from '../../rules/index.ts'
-import type { Render, SpoolEntry } from '../../sinks/index.ts'
+import type { Render, ActionEntry } from '../../sinks/index.ts'
 import { attributeOfRule, publicationOf } from './action-entries.ts'
 import type { ActionOrder } from './action-order.ts'
 import { compileRepublish, type MakePublication } from './republish.ts'
 import { publicationWithin } from './rule-namespace.ts'
-import type { ActionEntry } from './rule-runner.ts'
+import type { ActionInput } from './rule-runner.ts'
 
 /** An action that stores. */
 export interface FallbackTarget {
@@ -46,7 +46,7 @@ export type FallbackOutcome = 'none' | 'done' | 'later' | { readonly failure: st
 
 /** A result of a rule, as it is stored for fallbacks. */
 interface StoredResult {
-  readonly original: ActionEntry['original']
+  readonly original: ActionInput['original']
   readonly clientId: RuleValue
   readonly topic: RuleValue
   readonly output: RuleMap
@@ -58,7 +58,7 @@ interface PreparedFallback {
   readonly make: MakePublication | undefined
 }
 
-type Request = Extract<Command, { readonly name: 'publish' | 'spool' }>
+type Request = Extract<Command, { readonly name: 'publish' | 'store-in-action-queue' }>
 
 /** The broker will not take it at another time either. */
 const lasting: readonly CommandFailure[] = ['invalid-topic', 'too-large', 'not-available', 'not-allowed']
@@ -68,7 +68,7 @@ export class ActionFallbacks {
   readonly #namespace: string | undefined
   readonly #dependencies: ActionFallbacksDependencies
   /** Progress of entries for which some of the fallbacks have run. */
-  readonly #progress = new WeakMap<SpoolEntry, { done: number; readonly failures: string[] }>()
+  readonly #progress = new WeakMap<ActionEntry, { done: number; readonly failures: string[] }>()
 
   constructor(action: string, fallbacks: readonly FallbackAction[], dependencies: ActionFallbacksDependencies) {
     this.#namespace = splitScopedName(action).namespace
@@ -81,7 +81,7 @@ export class ActionFallbacks {
   }
 
   /** Returns the result in the form that is stored with its entry. Undefined: there are no fallbacks, or the result has no JSON form. */
-  resultOf({ output, original, event }: ActionEntry): Buffer | undefined {
+  resultOf({ output, original, event }: ActionInput): Buffer | undefined {
     if (this.#fallbacks.length === 0) return undefined
     const { qos, retain } = original
     try {
@@ -94,7 +94,7 @@ export class ActionFallbacks {
   }
 
   /** The queue did not take the result: within the turn of the message that the rule ran for. */
-  runAtOnce({ rule, output, original, event, actions }: ActionEntry): void {
+  runAtOnce({ rule, output, original, event, actions }: ActionInput): void {
     const result = { output, original, clientId: event.column('clientid'), topic: event.column('topic') }
     for (const fallback of this.#fallbacks) {
       const request = this.#requestFor(fallback, result, rule)
@@ -109,13 +109,15 @@ export class ActionFallbacks {
     { rule, actions }: { readonly rule: string; readonly actions: RuleActions },
   ): void {
     const failure =
-      request.name === 'spool' ? actions.spool(request.clientId, request.publication) : actions.publish(request)
+      request.name === 'store-in-action-queue'
+        ? actions.storeInActionQueue(request.clientId, request.publication)
+        : actions.publish(request)
     if (failure !== undefined) this.#dependencies.noteFailure(rule, `fallback ${name}: ${failure}`)
-    else if (request.name === 'spool') this.#dependencies.noteStored(name)
+    else if (request.name === 'store-in-action-queue') this.#dependencies.noteStored(name)
   }
 
   /** The service has refused the entry for good. `done`: all fallbacks have it durably. */
-  async run(entry: SpoolEntry, rule: string): Promise<FallbackOutcome> {
+  async run(entry: ActionEntry, rule: string): Promise<FallbackOutcome> {
     if (entry.result === undefined || this.#fallbacks.length === 0) return 'none'
     const result = readResult(entry.result)
     if ('failure' in result) return result
@@ -141,7 +143,7 @@ export class ActionFallbacks {
     const outcome = await pending
     if (outcome === undefined) return 'later'
     if (outcome.done) {
-      if (request.name === 'spool') this.#dependencies.noteStored(fallback.name)
+      if (request.name === 'store-in-action-queue') this.#dependencies.noteStored(fallback.name)
       return 'done'
     }
     return lasting.includes(outcome.why) ? { failure: `fallback ${fallback.name}: ${outcome.why}` } : 'later'
@@ -157,7 +159,7 @@ export class ActionFallbacks {
       const target = this.#dependencies.target(name)
       return target === undefined
         ? { failure: `fallback ${name}: there is no such action` }
-        : spool(target, result, rule)
+        : entryRequest(target, result, rule)
     } catch (error) {
       if (error instanceof RuleError || error instanceof TypeError)
         return { failure: `fallback ${name}: ${error.message}` }
@@ -171,14 +173,14 @@ export class ActionFallbacks {
   }
 }
 
-function spool({ clientId, render, order }: FallbackTarget, result: StoredResult, rule: string): Request {
+function entryRequest({ clientId, render, order }: FallbackTarget, result: StoredResult, rule: string): Request {
   const { payload, attributes } = render(result.output)
   const columns = { clientid: result.clientId, topic: result.topic }
   const ordered = order.attributesOf({
     column: (name) => (name === 'clientid' || name === 'topic' ? columns[name] : undefined),
   })
   const entry = { payload, attributes: [...attributes, ...ordered, attributeOfRule(rule)] }
-  return { name: 'spool', clientId, publication: publicationOf(entry) }
+  return { name: 'store-in-action-queue', clientId, publication: publicationOf(entry) }
 }
 
 /** Reads a result that `resultOf` has written. */

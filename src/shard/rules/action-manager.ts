@@ -29,7 +29,7 @@ import {
   type Render,
   type Sink,
   sinkTypes,
-  type SpoolEntry,
+  type ActionEntry,
   type WriteOutcome,
 } from '../../sinks/index.ts'
 import type { AlarmName, Log } from '../../telemetry/index.ts'
@@ -53,7 +53,7 @@ import { ActionFallbacks } from './action-fallbacks.ts'
 import { ActionOrder } from './action-order.ts'
 import { actionReport, type QueueSession } from './action-report.ts'
 import { FullQueueAlarm } from './full-queue-alarm.ts'
-import type { ActionEntry, RuleSinks } from './rule-runner.ts'
+import type { ActionInput, RuleSinks } from './rule-runner.ts'
 
 export interface ActionManagerDependencies {
   readonly shard: {
@@ -146,11 +146,11 @@ export class ActionManager implements RuleSinks {
     }
   }
 
-  spoolOf(action: string): string | undefined {
+  actionQueueOf(action: string): string | undefined {
     return this.#actions.get(action)?.clientId
   }
 
-  store(action: string, entry: ActionEntry): RuleActionFailure | 'no-action' | undefined {
+  store(action: string, entry: ActionInput): RuleActionFailure | 'no-action' | undefined {
     const running = this.#actions.get(action)
     if (running === undefined) return 'no-action'
     let isStored = false
@@ -164,14 +164,14 @@ export class ActionManager implements RuleSinks {
     }
   }
 
-  #storeIn(running: RunningAction, entry: ActionEntry): RuleActionFailure | undefined {
+  #storeIn(running: RunningAction, entry: ActionInput): RuleActionFailure | undefined {
     const counters = this.#countersOf(running.assignment.id)
     const rendered = running.render(entry.output)
     const result = this.#isFallback ? undefined : running.fallbacks.resultOf(entry)
     const publication = running.attributes.publicationOf(entry, rendered, result)
-    const failure = entry.actions.spool(running.clientId, publication)
+    const failure = entry.actions.storeInActionQueue(running.clientId, publication)
     counters.matched++
-    if (failure === 'spool-full') {
+    if (failure === 'action-queue-full') {
       counters.droppedQueueFull++
       running.full.noteDropped(running.assignment.action.resource_opts.max_buffer_messages)
     } else if (failure !== undefined) counters.droppedOther++
@@ -205,7 +205,7 @@ export class ActionManager implements RuleSinks {
   async retryDeadLetters(action: string, letter: number | undefined): Promise<number> {
     const running = this.#actions.get(action)
     if (running === undefined) return 0
-    return running.deadLetters.retry(letter, (entry) => this.#spool(running.clientId, entry))
+    return running.deadLetters.retry(letter, (entry) => this.#storeInQueue(running.clientId, entry))
   }
 
   resetCounters(action: string): void {
@@ -236,7 +236,7 @@ export class ActionManager implements RuleSinks {
     const render = sinkTypes[type].renderer(action, compileSinkTemplate, (data) => valueAsJson(data as RuleMap))
     const clientId = this.#ownClientId(id, 'q')
     const deadClientId = this.#ownClientId(id, 'd')
-    const deadLetters = new DeadLetters({ ...this.#spoolOptions(deadClientId, assignment, true), after: this.#after })
+    const deadLetters = new DeadLetters({ ...this.#queueOptions(deadClientId, assignment, true), after: this.#after })
     const order = new ActionOrder(action.resource_opts.order, sinkTypes[type].keepsOrderOf(action))
     const running: RunningAction = {
       assignment,
@@ -273,8 +273,8 @@ export class ActionManager implements RuleSinks {
 
   /** Takes over the dead letters of another shard. */
   #moveTo(clientId: string): Sink {
-    const move = async (entry: SpoolEntry): Promise<WriteOutcome> =>
-      (await this.#spool(clientId, entry)) ? { outcome: 'done' } : { outcome: 'retry', why: 'the disk fails' }
+    const move = async (entry: ActionEntry): Promise<WriteOutcome> =>
+      (await this.#storeInQueue(clientId, entry)) ? { outcome: 'done' } : { outcome: 'retry', why: 'the disk fails' }
     return { write: (batch) => Promise.all(batch.map(move)), check: async () => undefined, close: () => {} }
   }
 
@@ -300,7 +300,7 @@ export class ActionManager implements RuleSinks {
         nowMs: () => this.#dependencies.nowMs(),
         random: Math.random,
         after: this.#after,
-        spool: this.#spoolOptions(clientId, assignment, false),
+        queue: this.#queueOptions(clientId, assignment, false),
         storeDeadLetter: (entry, why) => this.#giveUp(running, entry, why),
         noteOutcome: (entry, isDone, why) => this.#dependencies.noteDelivered(ruleOf(entry) ?? '', isDone, why),
         noteState: (state, why) => this.#noteState(id, state, why),
@@ -316,7 +316,7 @@ export class ActionManager implements RuleSinks {
     return { cancel: () => clearTimeout(timer) }
   }
 
-  #spoolOptions(clientId: string, { action }: ActionAssignment, isForDeadLetters: boolean) {
+  #queueOptions(clientId: string, { action }: ActionAssignment, isForDeadLetters: boolean) {
     const { max_buffer_messages: maxMessages, overflow } = action.resource_opts
     const dropsNewest = overflow === 'drop' && !isForDeadLetters
     return {
@@ -349,17 +349,17 @@ export class ActionManager implements RuleSinks {
   }
 
   /** The service refuses the entry for good. Returns false if it is to be tried again. */
-  async #giveUp({ fallbacks, deadClientId }: RunningAction, entry: SpoolEntry, why: string): Promise<boolean> {
+  async #giveUp({ fallbacks, deadClientId }: RunningAction, entry: ActionEntry, why: string): Promise<boolean> {
     const outcome = await fallbacks.run(entry, ruleOf(entry) ?? '')
     if (outcome === 'done') return true
     if (outcome === 'later') return false
     const all = outcome === 'none' ? why : `${why}; ${outcome.failure}`
-    return this.#spool(deadClientId, deadLetterOf(entry, all, this.#dependencies.nowMs()))
+    return this.#storeInQueue(deadClientId, deadLetterOf(entry, all, this.#dependencies.nowMs()))
   }
 
-  async #spool(clientId: string, entry: SpoolEntry): Promise<boolean> {
+  async #storeInQueue(clientId: string, entry: ActionEntry): Promise<boolean> {
     const { commands } = this.#dependencies.shard
-    return (await commands.run({ name: 'spool', clientId, publication: publicationOf(entry) })).done
+    return (await commands.run({ name: 'store-in-action-queue', clientId, publication: publicationOf(entry) })).done
   }
 
   /** Returns the name of a session that this shard owns. */
@@ -440,7 +440,7 @@ export class ActionManager implements RuleSinks {
     const [{ state, stateReason }] = deliveries
     if (state === 'disconnected')
       this.#dependencies.raiseAlarm(alarmOf(id), `the action ${id} cannot send: ${stateReason}`)
-    else this.#dependencies.endAlarm(alarmOf(id), `the queue of the action ${id} has space again`)
+    else this.#dependencies.endAlarm(alarmOf(id), `the action queue of ${id} has space again`)
   }
 
   #storedIn(clientId: string): number {

@@ -2,13 +2,13 @@
 // holds after a restart.
 
 import type { RuleEvent } from '../../rules/index.ts'
-import type { KeptOrder, SpoolEntry } from '../../sinks/index.ts'
+import type { KeptOrder, ActionEntry } from '../../sinks/index.ts'
 
 export type Order = 'publisher' | 'topic' | 'action' | 'none'
 
 const orderAttribute = '!order'
 const columns = { publisher: 'clientid', topic: 'topic', action: undefined, none: undefined } as const
-const noAttributes: SpoolEntry['attributes'] = []
+const noAttributes: ActionEntry['attributes'] = []
 
 export class ActionOrder {
   readonly #column: string | undefined
@@ -28,18 +28,18 @@ export class ActionOrder {
   }
 
   /** Returns the attributes that are stored with an entry. */
-  attributesOf(event: Pick<RuleEvent, 'column'>): SpoolEntry['attributes'] {
+  attributesOf(event: Pick<RuleEvent, 'column'>): ActionEntry['attributes'] {
     return orderAttributes(this.valueOf(event))
   }
 
   /** Entries with the same key are sent one after the other; undefined: the entry waits for no other. */
-  keyOf({ attributes }: SpoolEntry): string | undefined {
+  keyOf({ attributes }: ActionEntry): string | undefined {
     if (this.#column === undefined) return this.#usualKey
     return attributes.find(([name]) => name === orderAttribute)?.[1] ?? this.#usualKey
   }
 }
 
 /** Returns the attributes of an entry for a value of `ActionOrder`. */
-export function orderAttributes(value: string): SpoolEntry['attributes'] {
+export function orderAttributes(value: string): ActionEntry['attributes'] {
   return value === '' ? noAttributes : [[orderAttribute, value]]
 }

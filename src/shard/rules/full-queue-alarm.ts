@@ -1,4 +1,4 @@
-// The alarm about a full queue of an action. The first message that the queue drops raises it; later ones do not.
+// The alarm about a full action queue. The first dropped message raises it; later ones do not.
 
 import type { AlarmName } from '../../telemetry/index.ts'
 import { alarmOf } from './action-entries.ts'

@@ -25,7 +25,7 @@ type SetRules = (
 const maxWaiting = 200
 /** A watch without a query for this time has ended, because the node does not use it any more. */
 const abandonedMs = 10_000
-const noSpools: readonly string[] = []
+const noQueues: readonly string[] = []
 
 interface Watch extends MatchedRule {
   readonly filter: TopicFilter
@@ -92,7 +92,7 @@ export class LiveWatches implements RuleHook {
     const known = this.#watches.get(id)
     this.#endAbandoned(nowMs)
     if (known === undefined) {
-      const watch = { id, filter, maxBytes, spools: noSpools, messages: [], leftOut: 0, lastTakenAtMs: nowMs }
+      const watch = { id, filter, maxBytes, actionQueues: noQueues, messages: [], leftOut: 0, lastTakenAtMs: nowMs }
       this.#watches.set(id, watch)
       this.#applyRules()
       return { messages: [], leftOut: 0 }

@@ -3,7 +3,7 @@
 //
 //   core ──run(rules, message)──► evaluate ──► republish: a publication in the core
 //                                        ├───► console: a line in the log
-//                                        └───► type:name: an entry in the queue of an action
+//                                        └───► type:name: an entry in the action queue
 //
 // A rule never affects the message: errors are counted and shown as the last error of the rule.
 
@@ -97,7 +97,7 @@ interface RunningRule extends MatchedRule {
 }
 
 /** One result of a rule for an action. */
-export interface ActionEntry {
+export interface ActionInput {
   readonly rule: string
   readonly output: RuleMap
   readonly actions: RuleActions
@@ -109,9 +109,9 @@ export interface ActionEntry {
 /** Actions that send to services. */
 export interface RuleSinks {
   /** Returns the client ID of the action queue; undefined if the action does not exist. */
-  spoolOf(action: string): string | undefined
+  actionQueueOf(action: string): string | undefined
   /** Stores one result. Returns undefined if it succeeded. */
-  store(action: string, entry: ActionEntry): RuleActionFailure | 'no-action' | undefined
+  store(action: string, entry: ActionInput): RuleActionFailure | 'no-action' | undefined
   /** Called once per second while there are rules. */
   noteSecond(): void
 }
@@ -278,9 +278,9 @@ export class RuleRunner implements RuleHook {
     const { namespace, name } = splitScopedName(id)
     const compiled = known?.compiled.sql === sql ? known.compiled : compileRule(sql, { ruleId: name })
     const all = withFallbacks(assignment.actions)
-    const spools = all.flatMap((action) => {
-      const spool = action.kind === 'action' ? this.#dependencies.sinks.spoolOf(action.id) : undefined
-      return spool === undefined ? [] : [spool]
+    const actionQueues = all.flatMap((action) => {
+      const queue = action.kind === 'action' ? this.#dependencies.sinks.actionQueueOf(action.id) : undefined
+      return queue === undefined ? [] : [queue]
     })
     const actions = this.#compileActions(id, assignment.actions)
     const statistics = known?.statistics ?? new RuleStatistics()
@@ -290,7 +290,7 @@ export class RuleRunner implements RuleHook {
       id,
       namespace,
       host: namespace === undefined ? host : hostWithin(host, namespace),
-      spools,
+      actionQueues,
       compiled,
       actions,
       stopsAtFailure: assignment.stopsAtFailure,
@@ -337,8 +337,8 @@ export class RuleRunner implements RuleHook {
       case 'action':
         return (output, { actions, event, original }) => {
           const failure = sinks.store(action.id, { rule, output, actions, event, original })
-          if (failure === undefined) return 'spooled'
-          return failure === 'spool-full' ? 'discarded' : { failure: `${action.id}: ${failureText(failure)}` }
+          if (failure === undefined) return 'stored'
+          return failure === 'action-queue-full' ? 'discarded' : { failure: `${action.id}: ${failureText(failure)}` }
         }
       default:
         throw action satisfies never
@@ -380,7 +380,7 @@ export class RuleRunner implements RuleHook {
     const outcome = runAction(run, output, actionRun)
     statistics.noteFunction(place, outcome)
     this.#noteOutcome(rule, outcome)
-    return outcome === 'success' || outcome === 'spooled'
+    return outcome === 'success' || outcome === 'stored'
   }
 
   #noteOutcome({ id, statistics }: RunningRule, outcome: ActionOutcome): void {
@@ -388,8 +388,8 @@ export class RuleRunner implements RuleHook {
     if (outcome === 'success') counters.actionsSuccess++
     else if (outcome === 'discarded') {
       counters.actionsDiscarded++
-      statistics.noteError('the queue of the action is full')
-    } else if (outcome !== 'spooled') this.#noteFailedAction(id, statistics, outcome.failure)
+      statistics.noteError('the action queue is full')
+    } else if (outcome !== 'stored') this.#noteFailedAction(id, statistics, outcome.failure)
   }
 
   #noteFailedAction(rule: string, statistics: RuleStatistics, why: string): void {
@@ -449,8 +449,8 @@ const failureTexts: Readonly<Record<RuleActionFailure | 'no-action', string>> = 
   'storage-failing': 'the disk fails',
   'receiver-full': 'the queue of a matching persistent session is full',
   'shard-behind': 'another shard is too slow or is restarting',
-  'spool-full': 'the queue of the action is full',
-  'no-spool': 'the queue of the action is not open',
+  'action-queue-full': 'the action queue is full',
+  'no-action-queue': 'the action queue is not open',
   'no-action': 'there is no such action',
 }
 

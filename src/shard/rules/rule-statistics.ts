@@ -6,7 +6,7 @@ import { RateMeter } from './rate-meter.ts'
 const maxErrorLength = 500
 
 /** Outcome of an action for one output. */
-export type ActionOutcome = 'success' | 'spooled' | 'discarded' | { readonly failure: string }
+export type ActionOutcome = 'success' | 'stored' | 'discarded' | { readonly failure: string }
 
 export class RuleStatistics {
   counters: RuleCounters = newCounters()
@@ -18,7 +18,7 @@ export class RuleStatistics {
   /** Queued results are counted by the action that sends them. */
   noteFunction(place: number, outcome: ActionOutcome): void {
     const counters = this.functions[place]
-    if (counters === undefined || outcome === 'spooled' || outcome === 'discarded') return
+    if (counters === undefined || outcome === 'stored' || outcome === 'discarded') return
     counters.taken++
     if (outcome === 'success') counters.success++
     else counters.failed++

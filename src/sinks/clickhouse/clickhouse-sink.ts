@@ -10,7 +10,7 @@ import {
   problemOfResponse,
   ServiceClient,
 } from '../http/service-client.ts'
-import type { NamedValue, Sink, SinkContext, SinkType, SpoolEntry, WriteOutcome } from '../sink.ts'
+import type { NamedValue, Sink, SinkContext, SinkType, ActionEntry, WriteOutcome } from '../sink.ts'
 import { sqlRenderer, type SqlStatement, StatementReader } from '../sql/sql-entry.ts'
 import { writeByHalves } from '../write-by-halves.ts'
 import { clickhouseLiteral } from './clickhouse-literal.ts'
@@ -55,7 +55,7 @@ class ClickhouseSink implements Sink {
     })
   }
 
-  write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+  write(batch: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
     return writeByHalves(
       batch.map((entry) => this.#reader.read(entry)),
       async (statements) => {

@@ -9,7 +9,7 @@ import {
   type Sink,
   type SinkContext,
   type SinkType,
-  type SpoolEntry,
+  type ActionEntry,
   textOf,
   type WriteOutcome,
 } from '../sink.ts'
@@ -104,7 +104,7 @@ class ElasticSink implements Sink {
     })
   }
 
-  write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+  write(batch: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
     return writeByHalves(batch, async (entries) => {
       const body = Buffer.concat(entries.flatMap(linesOf))
       const result = await this.#client.send({ path: bulkPath, body, maxResponseLength })
@@ -121,11 +121,11 @@ class ElasticSink implements Sink {
   }
 }
 
-function operationOf({ attributes }: SpoolEntry): string {
+function operationOf({ attributes }: ActionEntry): string {
   return attributes.find(([name]) => name === operationAttribute)?.[1] ?? ''
 }
 
-function linesOf(entry: SpoolEntry): readonly Buffer[] {
+function linesOf(entry: ActionEntry): readonly Buffer[] {
   const operation = Buffer.from(`${operationOf(entry)}\n`)
   return entry.payload.length === 0 ? [operation] : [operation, entry.payload, lineBreak]
 }
@@ -135,7 +135,7 @@ interface BulkItem {
   readonly error?: { readonly type?: string; readonly reason?: string }
 }
 
-function outcomesOf(result: HttpResult, entries: readonly SpoolEntry[]): WriteOutcome | readonly WriteOutcome[] {
+function outcomesOf(result: HttpResult, entries: readonly ActionEntry[]): WriteOutcome | readonly WriteOutcome[] {
   const outcome = outcomeOf(result)
   if (outcome.outcome !== 'done' || !('text' in result)) return outcome
   const unreadable: WriteOutcome = { outcome: 'retry', why: 'the response is not that of the bulk API' }

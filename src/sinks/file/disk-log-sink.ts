@@ -1,5 +1,5 @@
 // Actions that append lines to a file. Each shard has a file of its own, as files that several threads rotate would need a lock
-// for each line; the spools that they are written from are per shard, too.
+// for each line; each shard has its own action queue, too.
 
 import { isAbsolute, join, parse } from 'node:path'
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
@@ -10,7 +10,7 @@ import {
   type Sink,
   type SinkContext,
   type SinkType,
-  type SpoolEntry,
+  type ActionEntry,
   type WriteOutcome,
 } from '../sink.ts'
 import type { AppendOptions, LineFile } from './line-file.ts'
@@ -64,7 +64,7 @@ class DiskLogSink implements Sink {
     }
   }
 
-  async write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+  async write(batch: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
     const lines = batch.map(({ payload }) => payload)
     const problems = await this.#file.append(lines, this.#options)
     return problems.map((why) => (why === undefined ? done : { outcome: 'retry', why }))

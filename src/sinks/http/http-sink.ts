@@ -8,7 +8,7 @@ import {
   type NamedValue,
   type Sink,
   type SinkType,
-  type SpoolEntry,
+  type ActionEntry,
   type WriteOutcome,
 } from '../sink.ts'
 import { HttpRequests } from './http-requests.ts'
@@ -81,11 +81,11 @@ class HttpSink implements Sink {
     })
   }
 
-  write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+  write(batch: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
     return Promise.all(batch.map((entry) => this.#send(entry)))
   }
 
-  async #send({ payload, attributes }: SpoolEntry): Promise<WriteOutcome> {
+  async #send({ payload, attributes }: ActionEntry): Promise<WriteOutcome> {
     let path = this.#path
     let headers = this.#headers
     let problem = this.#invalidHeader

@@ -3,7 +3,7 @@
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import { baseUrl, basicAuthorization, outcomeOf, problemOfResponse, ServiceClient } from '../http/service-client.ts'
 import { hostAndPort, problemOfServer } from '../service-address.ts'
-import type { NamedValue, Sink, SinkContext, SinkType, SpoolEntry, WriteOutcome } from '../sink.ts'
+import type { NamedValue, Sink, SinkContext, SinkType, ActionEntry, WriteOutcome } from '../sink.ts'
 import { writeByHalves } from '../write-by-halves.ts'
 import { LineTemplateError, parseLineTemplates, renderLine } from './line-template.ts'
 
@@ -71,7 +71,7 @@ class InfluxSink implements Sink {
   }
 
   /** A batch may be sent twice: a point with the same name, tags and time replaces the earlier one. */
-  write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+  write(batch: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
     return writeByHalves(batch, async (entries) => {
       const body = Buffer.concat(entries.flatMap(({ payload }) => [payload, lineBreak]))
       return outcomeOf(await this.#client.send({ path: this.#path, body }))

@@ -13,7 +13,7 @@ import {
   type RuleData,
   type Sink,
   type SinkType,
-  type SpoolEntry,
+  type ActionEntry,
   type Template,
   type WriteOutcome,
 } from '../sink.ts'
@@ -173,10 +173,10 @@ export class KafkaProducerSink implements Sink {
     this.#producer = new LazyConnection(open, (producer) => producer.close())
   }
 
-  async write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+  async write(batch: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
     if (this.#hasFixedTopic) return this.#writeTo(this.#topic, batch)
     // Kafka keeps no order between topics.
-    const outcomes = new Map<SpoolEntry, WriteOutcome>()
+    const outcomes = new Map<ActionEntry, WriteOutcome>()
     for (const [topic, entries] of Map.groupBy(batch, topicOf)) {
       const ofTopic = await this.#writeTo(topic, entries)
       for (const [at, entry] of entries.entries()) outcomes.set(entry, ofTopic[at])
@@ -184,7 +184,7 @@ export class KafkaProducerSink implements Sink {
     return batch.map((entry) => outcomes.get(entry) ?? { outcome: 'retry', why: 'the record was not sent' })
   }
 
-  async #writeTo(topic: string, entries: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+  async #writeTo(topic: string, entries: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
     const outcomes: WriteOutcome[] = []
     for (const part of partsOf(entries.map(recordOf), this.#maxBatchBytes)) {
       const last = outcomes.at(-1)
@@ -245,11 +245,11 @@ export class KafkaProducerSink implements Sink {
   }
 }
 
-function topicOf({ attributes }: SpoolEntry): string {
+function topicOf({ attributes }: ActionEntry): string {
   return attributes.find(([name]) => name === topicAttribute)?.[1] ?? ''
 }
 
-function recordOf({ payload, attributes }: SpoolEntry): KafkaRecord {
+function recordOf({ payload, attributes }: ActionEntry): KafkaRecord {
   const headers = Object.fromEntries(
     attributes.flatMap(([name, value]) =>
       name.startsWith(headerAttribute) ? [[name.slice(headerAttribute.length), value]] : [],

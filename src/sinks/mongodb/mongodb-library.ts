@@ -92,7 +92,7 @@ function optionsOf(settings: MongodbSettings): MongoClientOptions {
     socketTimeoutMS: settings.requestTimeoutMs,
     // A delivered document survives the failure of a server.
     writeConcern: { w: 'majority', journal: true },
-    // The spool retries.
+    // The action queue retries.
     retryWrites: false,
     lookup: safeLookup,
     ...(tls === undefined ? {} : { tls: true, ...tls }),

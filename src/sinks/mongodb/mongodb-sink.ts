@@ -10,7 +10,7 @@ import {
   type Sink,
   type SinkContext,
   type SinkType,
-  type SpoolEntry,
+  type ActionEntry,
   textOf,
   type WriteOutcome,
 } from '../sink.ts'
@@ -117,7 +117,7 @@ export class MongodbSink implements Sink {
   }
 
   /** Inserts consecutive documents of the same collection with one request. */
-  async write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+  async write(batch: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
     const outcomes: WriteOutcome[] = []
     try {
       const database = await this.#database.get()
@@ -148,7 +148,7 @@ export class MongodbSink implements Sink {
    */
   async #insert(
     database: MongodbDatabase,
-    batch: readonly SpoolEntry[],
+    batch: readonly ActionEntry[],
     outcomes: WriteOutcome[],
     isRepeat: boolean,
   ): Promise<boolean> {
@@ -168,10 +168,10 @@ export class MongodbSink implements Sink {
   }
 }
 
-function newDocument(entry: SpoolEntry): NewDocument {
+function newDocument(entry: ActionEntry): NewDocument {
   return { id: attributeOf(entry, idAttribute), json: entry.payload.toString() }
 }
 
-function attributeOf({ attributes }: SpoolEntry, name: string): string {
+function attributeOf({ attributes }: ActionEntry, name: string): string {
   return attributes.find(([known]) => known === name)?.[1] ?? ''
 }

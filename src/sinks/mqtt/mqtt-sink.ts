@@ -24,7 +24,7 @@ import {
   type Sink,
   type SinkContext,
   type SinkType,
-  type SpoolEntry,
+  type ActionEntry,
   type Template,
   textOf,
   type WriteOutcome,
@@ -126,7 +126,7 @@ function retainOf(template: Template, data: RuleData): boolean {
   throw new TypeError(`retain ${JSON.stringify(text)} is not true or false`)
 }
 
-function messageOfEntry({ payload, attributes }: SpoolEntry): OutgoingMessage {
+function messageOfEntry({ payload, attributes }: ActionEntry): OutgoingMessage {
   const flags = valueOf(attributes, flagsAttribute)
   // The topic name was checked when the entry was stored.
   const topic = valueOf(attributes, topicAttribute) as TopicName
@@ -154,7 +154,7 @@ export class MqttSink implements Sink {
     this.#connection = new LazyConnection(open, (publisher) => publisher.close())
   }
 
-  async write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+  async write(batch: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
     let publisher: MqttConnection
     try {
       publisher = await this.#open()
@@ -195,7 +195,7 @@ export class MqttSink implements Sink {
     return this.#connection.get(({ isOpen }) => isOpen)
   }
 
-  async #sendTogether(publisher: MqttConnection, batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+  async #sendTogether(publisher: MqttConnection, batch: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
     const messages = batch.map(messageOfEntry)
     const results = messages.map((message) => outcomeOf(publisher.publish(message)))
     const pinged = messages.some(({ qos }) => qos === 0) ? outcomeOf(confirmed(publisher)) : undefined
@@ -209,7 +209,7 @@ export class MqttSink implements Sink {
   }
 
   /** Sends one entry at a time. After a failure, the remaining entries are not sent. */
-  async #sendEach(publisher: MqttConnection, batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+  async #sendEach(publisher: MqttConnection, batch: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
     const outcomes: WriteOutcome[] = []
     for (const entry of batch) {
       const [outcome] = await this.#sendTogether(publisher, [entry])
@@ -230,7 +230,7 @@ export class MqttSink implements Sink {
   }
 
   /** Returns the outcome of a message that was the only one in flight. */
-  #outcomeOfSingleMessage({ payload }: SpoolEntry, outcome: WriteOutcome | EndedOutcome): WriteOutcome {
+  #outcomeOfSingleMessage({ payload }: ActionEntry, outcome: WriteOutcome | EndedOutcome): WriteOutcome {
     if (!('ended' in outcome) || outcome.ended === 'this-side') return outcome
     if (this.#onlyInFlight?.payload.equals(payload) !== true) this.#onlyInFlight = { payload, ends: 0 }
     this.#onlyInFlight.ends++

@@ -349,7 +349,7 @@ class Publisher implements NatsPublisher {
   close(): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    // Messages that were not sent have no outcome at the server: the spool sends them again.
+    // Messages that were not sent have no outcome at the server: the action queue sends them again.
     this.#connection.close().catch(() => {})
   }
 

@@ -11,7 +11,7 @@ import {
   type NamedValue,
   type Sink,
   type SinkType,
-  type SpoolEntry,
+  type ActionEntry,
   textOf,
   type WriteOutcome,
 } from '../sink.ts'
@@ -92,7 +92,7 @@ class NatsSink implements Sink {
     this.#publisher = new LazyConnection(open, (publisher) => publisher.close())
   }
 
-  async write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+  async write(batch: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
     try {
       return await (await this.#open()).publish(batch.map(messageOfEntry))
     } catch (error) {
@@ -118,7 +118,7 @@ class NatsSink implements Sink {
   }
 }
 
-function messageOfEntry({ payload, attributes }: SpoolEntry): NatsMessage {
+function messageOfEntry({ payload, attributes }: ActionEntry): NatsMessage {
   const values = new Map(attributes)
   return { subject: values.get(subjectAttribute) ?? '', id: values.get(idAttribute) ?? '', payload }
 }

@@ -4,7 +4,7 @@ import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import { problemOfBase, problemOfHeaders } from '../http/http-settings-check.ts'
 import { outcomeOf, problemOfResponse, ServiceClient } from '../http/service-client.ts'
 import { MergedWrites } from '../merged-writes.ts'
-import type { NamedValue, RuleData, Sink, SinkContext, SinkType, SpoolEntry, Template, WriteOutcome } from '../sink.ts'
+import type { NamedValue, RuleData, Sink, SinkContext, SinkType, ActionEntry, Template, WriteOutcome } from '../sink.ts'
 import { writeByHalves } from '../write-by-halves.ts'
 import { compressSnappy } from './snappy.ts'
 import { encodeWriteRequest, type Sample } from './write-request.ts'
@@ -104,11 +104,11 @@ class PrometheusSink implements Sink {
     })
   }
 
-  write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+  write(batch: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
     return this.#writes.write(batch)
   }
 
-  #writeAll(entries: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+  #writeAll(entries: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
     const samples = entries.map(({ payload }) => JSON.parse(payload.toString()) as Sample)
     return writeByHalves(samples, async (some) => outcomeOf(await this.#send(some)))
   }

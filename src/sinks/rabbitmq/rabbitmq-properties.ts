@@ -1,7 +1,7 @@
 // Renders headers and properties of a message from the settings `headers_template` and `properties_template`.
 
 import type { ActionsConfig } from '../../config/index.ts'
-import { type CompileTemplate, type NamedValue, type RuleData, type SpoolEntry, textOf } from '../sink.ts'
+import { type CompileTemplate, type NamedValue, type RuleData, type ActionEntry, textOf } from '../sink.ts'
 import type { RabbitmqOptions } from './rabbitmq-library.ts'
 
 type Parameters = NamedValue<ActionsConfig['rabbitmq']>['parameters']
@@ -55,7 +55,7 @@ export function problemOfProperties({ properties_template: properties }: Paramet
 export function propertiesRenderer(
   { headers_template: headers, properties_template: properties }: Parameters,
   compile: CompileTemplate,
-): (data: RuleData) => SpoolEntry['attributes'] {
+): (data: RuleData) => ActionEntry['attributes'] {
   const compiled = [
     ...headers.map((pair) => ({ kind: headerAttribute, pair })),
     ...properties.map((pair) => ({ kind: propertyAttribute, pair })),
@@ -87,7 +87,7 @@ function shortText(text: string, subject: string): string {
 }
 
 /** Returns the options with which the library sends the message. */
-export function optionsOf(attributes: SpoolEntry['attributes']): RabbitmqOptions {
+export function optionsOf(attributes: ActionEntry['attributes']): RabbitmqOptions {
   const options: RabbitmqOptions = {}
   const headers: Record<string, string> = Object.create(null) as Record<string, string>
   for (const [name, value] of attributes) {

@@ -13,7 +13,7 @@ import {
   type Sink,
   type SinkContext,
   type SinkType,
-  type SpoolEntry,
+  type ActionEntry,
   textOf,
   type WriteOutcome,
 } from '../sink.ts'
@@ -102,7 +102,7 @@ class RabbitmqSink implements Sink {
     this.#publisher = new LazyConnection(open, (publisher) => publisher.close())
   }
 
-  write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+  write(batch: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
     return this.#writes.write(batch)
   }
 
@@ -119,7 +119,7 @@ class RabbitmqSink implements Sink {
     this.#publisher.close()
   }
 
-  #write(entries: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+  #write(entries: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
     return writeByHalves(entries.map(messageOfEntry), async (messages) => {
       try {
         return await (await this.#open()).publish(messages)
@@ -134,7 +134,7 @@ class RabbitmqSink implements Sink {
   }
 }
 
-function messageOfEntry({ payload, attributes }: SpoolEntry): RabbitmqMessage {
+function messageOfEntry({ payload, attributes }: ActionEntry): RabbitmqMessage {
   const attributesByName = new Map(attributes)
   return {
     routingKey: attributesByName.get(keyAttribute) ?? '',

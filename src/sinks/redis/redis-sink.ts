@@ -7,7 +7,7 @@ import { LazyConnection } from '../lazy-connection.ts'
 import { loadLibrary } from '../optional-library.ts'
 import { messageOf, withTimeout } from '../service-responses.ts'
 import { hostAndPort, problemOfServer, tlsOf } from '../service-address.ts'
-import { bytesOfText, type NamedValue, type Sink, type SinkType, type SpoolEntry, type WriteOutcome } from '../sink.ts'
+import { bytesOfText, type NamedValue, type Sink, type SinkType, type ActionEntry, type WriteOutcome } from '../sink.ts'
 
 export type RedisConnector = NamedValue<ConnectorsConfig['redis']>
 export type RedisAction = NamedValue<ActionsConfig['redis']>
@@ -61,7 +61,7 @@ class RedisSink implements Sink {
     )
   }
 
-  async write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+  async write(batch: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
     let client: RedisClientType
     try {
       client = await this.#open()
@@ -86,7 +86,7 @@ class RedisSink implements Sink {
     this.#client.close()
   }
 
-  async #send(client: RedisClientType, { payload }: SpoolEntry): Promise<WriteOutcome> {
+  async #send(client: RedisClientType, { payload }: ActionEntry): Promise<WriteOutcome> {
     const words = (JSON.parse(payload.toString()) as string[]).map((word) => Buffer.from(word, 'base64'))
     try {
       await withTimeout(client.sendCommand(words), this.#requestTimeoutMs)

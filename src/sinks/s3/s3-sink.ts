@@ -15,7 +15,7 @@ import {
   type Sink,
   type SinkContext,
   type SinkType,
-  type SpoolEntry,
+  type ActionEntry,
   textOf,
   type WriteOutcome,
 } from '../sink.ts'
@@ -140,13 +140,13 @@ class S3Sink implements Sink {
     })
   }
 
-  async write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+  async write(batch: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
     if (this.#parameters.mode === 'direct') return Promise.all(batch.map((entry) => this.#put(directObject(entry))))
     const outcome = await this.#put(this.#aggregated(batch))
     return batch.map(() => outcome)
   }
 
-  #aggregated(batch: readonly SpoolEntry[]): S3Object {
+  #aggregated(batch: readonly ActionEntry[]): S3Object {
     const { bucket, key, container } = this.#parameters
     const isCsv = container.type === 'csv'
     const header = isCsv ? [Buffer.from(`${container.column_order.join(',')}\n`)] : []
@@ -225,7 +225,7 @@ function headersOf({ acl, headers: configured }: S3Action['parameters']) {
   return { amzHeaders, headers }
 }
 
-function directObject({ payload, attributes }: SpoolEntry): S3Object {
+function directObject({ payload, attributes }: ActionEntry): S3Object {
   const values = new Map(attributes)
   const [bucket, key] = [values.get(bucketAttribute) ?? '', values.get(keyAttribute) ?? '']
   return { bucket, key, body: payload, contentType: 'application/octet-stream' }

@@ -1,6 +1,6 @@
 // The stored form of a statement and its values. Values from a template are bound, so they never become SQL.
 
-import type { CompileTemplate, RuleData, SpoolEntry, Template } from '../sink.ts'
+import type { CompileTemplate, RuleData, ActionEntry, Template } from '../sink.ts'
 
 /** A value that can be bound. */
 export type SqlValue = string | number | boolean | null | Buffer
@@ -14,7 +14,7 @@ export interface SqlStatement {
 /** In JSON, bytes are an object with this key only. */
 const bytesKey = '$base64'
 
-export function sqlRenderer(sql: string, compile: CompileTemplate): (data: RuleData) => SpoolEntry {
+export function sqlRenderer(sql: string, compile: CompileTemplate): (data: RuleData) => ActionEntry {
   const template = compile(sql)
   const head = headOf(textsOf(template))
   return (data) => {
@@ -28,7 +28,7 @@ export class StatementReader {
   #head = Buffer.alloc(0)
   #texts: readonly string[] = []
 
-  read({ payload }: SpoolEntry): SqlStatement {
+  read({ payload }: ActionEntry): SqlStatement {
     const start = this.#head.length
     const isKnown = start > 0 && payload.compare(this.#head, 0, start, 0, start) === 0
     if (isKnown) return this.#statement(JSON.parse(payload.toString('utf8', start, payload.length - 1)))

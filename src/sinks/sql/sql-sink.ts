@@ -3,7 +3,7 @@
 import { LazyConnection } from '../lazy-connection.ts'
 import { problemOfServer } from '../service-address.ts'
 import { messageOf } from '../service-responses.ts'
-import type { Sink, SinkType, SpoolEntry, WriteOutcome } from '../sink.ts'
+import type { Sink, SinkType, ActionEntry, WriteOutcome } from '../sink.ts'
 import { RowCombiner } from './combine-rows.ts'
 import { sqlRenderer, StatementReader } from './sql-entry.ts'
 import { problemOfSql, type SqlAction, type SqlConnector } from './sql-settings.ts'
@@ -62,7 +62,7 @@ class SqlSink implements Sink {
     )
   }
 
-  write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+  write(batch: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
     const driver = this.#driver
     return writeBatch(
       {

@@ -1,7 +1,7 @@
 // Writes a batch in one transaction, with the rows of equal INSERT statements combined. If the database refuses one of the rows,
 // each row is written alone, so that only the bad row is refused.
 
-import type { SpoolEntry, WriteOutcome } from '../sink.ts'
+import type { ActionEntry, WriteOutcome } from '../sink.ts'
 import type { RowCombiner } from './combine-rows.ts'
 import type { SqlStatement, StatementReader } from './sql-entry.ts'
 
@@ -30,7 +30,7 @@ const done: WriteOutcome = { outcome: 'done' }
 
 export async function writeBatch(
   database: SqlDatabase,
-  batch: readonly SpoolEntry[],
+  batch: readonly ActionEntry[],
 ): Promise<readonly WriteOutcome[]> {
   const statements = batch.map((entry) => database.statements.read(entry))
   let connection: SqlConnection

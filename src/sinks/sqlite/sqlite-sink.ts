@@ -3,7 +3,7 @@
 import { isAbsolute, join } from 'node:path'
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import { messageOf } from '../service-responses.ts'
-import type { NamedValue, Sink, SinkContext, SinkType, SpoolEntry, WriteOutcome } from '../sink.ts'
+import type { NamedValue, Sink, SinkContext, SinkType, ActionEntry, WriteOutcome } from '../sink.ts'
 import { sqlRenderer, StatementReader } from '../sql/sql-entry.ts'
 import { releaseThread, type SqliteThread, acquireThread } from './sqlite-thread.ts'
 
@@ -45,7 +45,7 @@ class SqliteSink implements Sink {
     this.#createTable = parameters.create_table
   }
 
-  async write(batch: readonly SpoolEntry[]): Promise<readonly WriteOutcome[]> {
+  async write(batch: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
     const statements = batch.map((entry) => this.#reader.read(entry))
     try {
       return (await this.#thread.run({ kind: 'write', statements, createTable: this.#createTable })).outcomes

@@ -10,7 +10,7 @@ export const sinklessRules: Pick<
 > = {
   log: { trace: silent, debug: silent, info: silent, warn: silent, error: silent } as RuleRunnerDependencies['log'],
   serverOf: () => undefined,
-  sinks: { noteSecond: () => {}, spoolOf: () => undefined, store: () => 'no-action' },
+  sinks: { noteSecond: () => {}, actionQueueOf: () => undefined, store: () => 'no-action' },
   authorizationSource: () => 'file',
   monotonicMs: () => 0,
 }

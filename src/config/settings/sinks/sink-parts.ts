@@ -111,7 +111,7 @@ export const actionSettings = {
   }),
   fallback_actions: setting(fallbackActions, [], {
     description:
-      'What is done with a message that the service rejects permanently, or that the queue of the action does not accept: {kind = reference, type, name} of another action, or {kind = republish, args {topic, qos, retain, payload, mqtt_properties, user_properties}}. Templates see the result of the rule. If a fallback fails as well, the message becomes a dead letter.',
+      'What is done with a message that the service rejects permanently, or that the action queue does not accept: {kind = reference, type, name} of another action, or {kind = republish, args {topic, qos, retain, payload, mqtt_properties, user_properties}}. Templates see the result of the rule. If a fallback fails as well, the message becomes a dead letter.',
   }),
 }
 
