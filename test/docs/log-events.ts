@@ -12,7 +12,7 @@ interface SyntaxNode {
 const levels = new Set(['debug', 'info', 'warn', 'error'])
 
 /** Methods that pass an event on to a log: `this.#logEvent('warn', 'shard restarted')`. */
-const forwarders = new Set(['#logEvent', '#hand'])
+const forwarders = new Set(['#logEvent', '#postLine'])
 
 /** Returns the texts of all log events in the files below `folder`. */
 export function findLogEvents(folder: string): Set<string> {
