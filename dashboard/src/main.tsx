@@ -4,7 +4,7 @@ import { type JSX, render } from 'preact'
 import { formatTime } from './state/format.ts'
 import { session } from './state/session.ts'
 import { Shell } from './shell/shell.tsx'
-import { SignIn } from './shell/sign-in.tsx'
+import { SignIn } from './shell/login.tsx'
 
 function App(): JSX.Element {
   return session.value === undefined ? <SignIn /> : <Shell key={session.value.username} />

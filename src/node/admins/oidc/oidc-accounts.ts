@@ -6,7 +6,7 @@ import type { Log } from '../../../telemetry/index.ts'
 import type { AccessRecords } from '../../records/access-records.ts'
 import { countAdmins, maxAdmins } from '../account-limits.ts'
 import { callerOf } from '../admin-authentication.ts'
-import type { OidcUser } from './oidc-sign-in.ts'
+import type { OidcUser } from './oidc-login.ts'
 
 export interface OidcAccountDependencies {
   readonly records: Pick<AccessRecords, 'find' | 'list' | 'decide' | 'newMomentMs'>
