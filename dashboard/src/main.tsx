@@ -4,10 +4,10 @@ import { type JSX, render } from 'preact'
 import { formatTime } from './state/format.ts'
 import { session } from './state/session.ts'
 import { Shell } from './shell/shell.tsx'
-import { SignIn } from './shell/login.tsx'
+import { Login } from './shell/login.tsx'
 
 function App(): JSX.Element {
-  return session.value === undefined ? <SignIn /> : <Shell key={session.value.username} />
+  return session.value === undefined ? <Login /> : <Shell key={session.value.username} />
 }
 
 const root = document.querySelector('#root')

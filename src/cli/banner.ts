@@ -48,7 +48,7 @@ function managementLines({ address, dashboardAddress, newPassword }: RunningNode
   if (dashboardAddress !== undefined) lines.push(`  dashboard       ${originOf(dashboardAddress)}/dashboard/`)
   if (newPassword === undefined) return lines
   const { username, password } = newPassword
-  return [...lines, `  sign in as      ${username} with ${password} (shown this once)`]
+  return [...lines, `  log in as       ${username} with ${password} (shown this once)`]
 }
 
 const networkLines = [

@@ -265,7 +265,7 @@ function checkJwt({ jwt }: AuthValues, complain: ReportError): void {
   if (keys.length > 1) {
     // A public key is not secret: used as a secret it would let every client sign tokens.
     const hint = 'keep one of secret, public_key_file and jwks_file'
-    complain('auth.jwt', 'tokens are signed in one way, and more than one key is given', hint)
+    complain('auth.jwt', 'tokens are logged in one way, and more than one key is given', hint)
   }
   if (jwt.secret === undefined) return
   if (jwt.secret_encoding === 'base64' && !/^[A-Za-z0-9+/_-]+={0,2}$/.test(jwt.secret)) {

@@ -183,7 +183,7 @@ export interface HttpServerConfig {
         readonly bind: Bind | undefined
         /** For MQTT clients of the page. */
         readonly listener: WebSocketListenerConfig
-        /** Sign-in by OpenID Connect; undefined: off. */
+        /** Login by OpenID Connect; undefined: off. */
         readonly oidc: OidcConfig | undefined
       }
     | undefined

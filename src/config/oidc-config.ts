@@ -1,4 +1,4 @@
-// Sign-in by OpenID Connect, from `dashboard.oidc`.
+// Login by OpenID Connect, from `dashboard.oidc`.
 
 import type { SettingValues } from './settings/root.ts'
 

@@ -120,7 +120,7 @@ export {
   type Authenticator,
   type Logins,
   type SecondFactors,
-  type SignedIn,
+  type LoggedIn,
   type LoginMethods,
   socketAuthenticator,
   type Tokens,

@@ -55,8 +55,8 @@ test('the banner has the URL of the API, and the first password only if the brok
   const listeners = [address('127.0.0.1', true)]
   const text = banner({ ...facts, listeners })
   assert.match(text, /http:\/\/127\.0\.0\.1:8081\/api\/v4/)
-  assert.doesNotMatch(text, /sign in/)
+  assert.doesNotMatch(text, /log in/)
   const newPassword = { username: 'admin', password: 'made-at-random' }
   const first = banner({ ...facts, listeners, management: { ...facts.management, newPassword } })
-  assert.match(first, /sign in as +admin with made-at-random/)
+  assert.match(first, /log in as +admin with made-at-random/)
 })

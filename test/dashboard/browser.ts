@@ -140,11 +140,11 @@ async function openWith(t: Scope, broker: BrokerWithApi, options: PageOptions, s
   return { page, context, complaints }
 }
 
-export async function signIn(page: Page, credentials = administrator): Promise<void> {
+export async function logIn(page: Page, credentials = administrator): Promise<void> {
   const { username, password } = parseCredentials(credentials)
   await page.getByLabel('User name').fill(username)
   await page.getByLabel('Password').fill(password)
-  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('button', { name: 'Log in' }).click()
   await page.getByRole('button', { name: 'Account', exact: true }).waitFor()
 }
 
@@ -153,7 +153,7 @@ function parseCredentials(credentials: string): { username: string; password: st
   return { username, password }
 }
 
-/** Opens a page for an account that has signed in. Only tests of the sign-in itself use the form: each time, the page would be shown twice. */
+/** Opens a page for an account that has logged in. Only tests of the login itself use the form: each time, the page would be shown twice. */
 export async function openAt(
   t: Scope,
   broker: BrokerWithApi,

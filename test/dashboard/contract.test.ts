@@ -6,7 +6,7 @@ import { connectAsync } from 'mqtt'
 import type { Page } from 'playwright-core'
 import { shared } from '../e2e/godwit-process.ts'
 import { type BrokerWithApi, startBrokerWithApi } from '../management/api.ts'
-import { assertQuiet, openAt, openPage, signIn, untilTitle } from './browser.ts'
+import { assertQuiet, openAt, openPage, logIn, untilTitle } from './browser.ts'
 import { dialogs, type PageNames, pages, type Role } from './page-names.ts'
 
 const broker = shared(async (t): Promise<BrokerWithApi> => {
@@ -143,7 +143,7 @@ describe('each page has the elements of its description', () => {
     assert.deepEqual(await wordsOf('Theme'), ['System', 'Light', 'Dark'])
     assert.deepEqual(await wordsOf('Language'), ['English', 'Deutsch'])
     assert.deepEqual(await wordsOf('Time zone'), ['Browser', 'Broker', 'UTC'])
-    for (const name of ['Change password', 'Sign out']) {
+    for (const name of ['Change password', 'Log out']) {
       await page.getByRole('button', { name, exact: true }).waitFor()
     }
   })
@@ -206,7 +206,7 @@ test('a destructive action opens an alertdialog whose title begins with the acti
   }
 })
 
-test('an expired login is reported, and the page is shown again after the next sign-in', async (t) => {
+test('an expired login is reported, and the page is shown again after the next login', async (t) => {
   const opened = await openAt(t, await broker(), '#/retained?search=plant%2F%23')
   const { page } = opened
   await page.getByRole('button', { name: 'Show plant/pump-1', exact: true }).waitFor()
@@ -216,7 +216,7 @@ test('an expired login is reported, and the page is shown again after the next s
   })
   await page.reload()
   await page.getByText('Your session has ended', { exact: true }).waitFor()
-  await signIn(page)
+  await logIn(page)
   await page.getByRole('heading', { level: 1, name: 'Retained messages', exact: true }).waitFor()
   await page.getByRole('button', { name: 'Show plant/pump-1', exact: true }).waitFor()
 })
@@ -242,7 +242,7 @@ test('an administrator of a namespace sees the archives of the namespace, and a 
 test('the elements of the WebSocket client and the topic explorer have names', async (t) => {
   const opened = await openPage(t, await broker(), { route: '#/websocket' })
   const { page } = opened
-  await signIn(page)
+  await logIn(page)
   await page.getByLabel('Client identifier', { exact: true }).fill('of-the-page')
   await page.getByLabel('MQTT user name', { exact: true }).fill('gateway')
   await page.getByLabel('MQTT password', { exact: true }).fill('a-secret-word')

@@ -4,13 +4,13 @@ import { shared } from '../e2e/godwit-process.ts'
 import { reservePort } from '../e2e/reserve-port.ts'
 import { startBrokerWithApi } from '../management/api.ts'
 import { changeSettings, emptyBroker } from './brokers.ts'
-import { assertQuiet, openAt, openPage, signIn, untilTitle } from './browser.ts'
+import { assertQuiet, openAt, openPage, logIn, untilTitle } from './browser.ts'
 
-describe('signing in to the dashboard', () => {
+describe('logging in to the dashboard', () => {
   test('opens the requested page; a reload keeps the login, and another tab requires a new one', async (t) => {
     const opened = await openPage(t, await emptyBroker(), { route: '#/overview' })
     const { page, context } = opened
-    await page.getByRole('heading', { level: 1, name: 'Sign in', exact: true }).waitFor()
+    await page.getByRole('heading', { level: 1, name: 'Log in', exact: true }).waitFor()
     assert.equal(await page.getByLabel('User name').getAttribute('autocomplete'), 'username')
     assert.equal(await page.getByLabel('Password').getAttribute('autocomplete'), 'current-password')
     await page.getByLabel('User name').fill('admin')
@@ -22,7 +22,7 @@ describe('signing in to the dashboard', () => {
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
     const other = await context.newPage()
     await other.goto(page.url())
-    await other.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor()
+    await other.getByRole('heading', { level: 1, name: 'Log in' }).waitFor()
     const kept = await page.evaluate(() => [
       JSON.stringify(Object.entries(localStorage)),
       document.cookie,
@@ -36,21 +36,21 @@ describe('signing in to the dashboard', () => {
     const { page } = await openPage(t, await emptyBroker())
     await page.getByLabel('User name').fill('admin')
     await page.getByLabel('Password').fill('wrong')
-    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('button', { name: 'Log in' }).click()
     await page.getByRole('alert').getByText('Wrong user name or password').waitFor()
     assert.equal(await page.getByLabel('Password').inputValue(), '')
     assert.equal(await page.evaluate(() => document.activeElement?.getAttribute('type')), 'password')
   })
 
-  test('signing out ends the login at the broker', async (t) => {
+  test('logging out ends the login at the broker', async (t) => {
     const { page } = await openPage(t, await emptyBroker(), { route: '#/overview' })
-    await signIn(page)
+    await logIn(page)
     const token = await page.evaluate(
       () => (JSON.parse(sessionStorage.getItem('godwit.session') ?? '{}') as { token: string }).token,
     )
     await page.getByRole('button', { name: 'Account', exact: true }).click()
-    await page.getByRole('button', { name: 'Sign out' }).click()
-    await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor()
+    await page.getByRole('button', { name: 'Log out' }).click()
+    await page.getByRole('heading', { level: 1, name: 'Log in' }).waitFor()
     const broker = await emptyBroker()
     const after = await broker.request('/api/v4/nodes', { as: null, headers: { authorization: `Bearer ${token}` } })
     assert.equal(after.status, 401)
@@ -82,7 +82,7 @@ describe('when the broker stops and starts again', () => {
     }
   })
 
-  test('a stop of the broker is reported, and the page continues after a new sign-in', async (t) => {
+  test('a stop of the broker is reported, and the page continues after a new login', async (t) => {
     const { broker, startAgain } = await place()
     const { page } = await openAt(t, broker(), '#/overview')
     await broker().process.stop()
@@ -90,7 +90,7 @@ describe('when the broker stops and starts again', () => {
     await startAgain()
     // Logins end with the process of the broker.
     await page.getByText('Your session has ended').waitFor()
-    await signIn(page)
+    await logIn(page)
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
   })
 
@@ -105,12 +105,12 @@ describe('when the broker stops and starts again', () => {
     await page.getByRole('alert').getByText('No connection to the broker').waitFor()
     await startAgain()
     await page.getByText('Your session has ended').waitFor()
-    await signIn(page)
+    await logIn(page)
     await page.getByRole('heading', { level: 1, name: 'About' }).waitFor()
   })
 })
 
-test('if the broker requires no sign-in, the page has none', async (t) => {
+test('if the broker requires no login, the page has none', async (t) => {
   const broker = await emptyBroker()
   await changeSettings(t, broker, { http_server: { auth_type: 'no_auth' } }, { http_server: { auth_type: 'basic' } })
   const opened = await openPage(t, broker, { route: '#/overview' })

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test'
 import { connectAsync } from 'mqtt'
 import type { Request } from 'playwright-core'
 import { emptyBroker } from './brokers.ts'
-import { assertQuiet, openAt, openNewTab, openPage, signIn } from './browser.ts'
+import { assertQuiet, openAt, openNewTab, openPage, logIn } from './browser.ts'
 import { allRoutes } from './routes.ts'
 
 describe('the overview', () => {
@@ -30,9 +30,9 @@ describe('the overview', () => {
     assert.equal(await page.evaluate(() => document.activeElement?.id), 'content')
   })
 
-  test('the first load, from the sign-in to the first page, is at most 80 KB', async (t) => {
+  test('the first load, from the login to the first page, is at most 80 KB', async (t) => {
     const { page } = await openPage(t, await emptyBroker(), { route: '#/overview', isNew: true })
-    await signIn(page)
+    await logIn(page)
     await page.getByRole('img', { name: /^Messages per second/ }).waitFor()
     const bytes = await page.evaluate(() => {
       const entries = [...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]
@@ -70,7 +70,7 @@ test('the first load is at most 80 KB, and each page adds at most 50 KB', async 
     if (loading.delete(request)) loaded.push(request)
   })
   await page.goto(`${url}/dashboard/`, { waitUntil: 'networkidle' })
-  await signIn(page)
+  await logIn(page)
   await page.getByRole('heading', { level: 1, name: 'Overview', exact: true }).waitFor()
   const first = await takeBytes()
   assert.ok(first > 40_000, `${first} bytes: nothing was counted`)

@@ -43,13 +43,13 @@ async function takeAll(): Promise<void> {
 /** The picture of the README, in the same folder. */
 async function takeForReadme(broker: BrokerWithApi, browser: Browser): Promise<void> {
   const page = await browser.newPage({ viewport: { width: 1_100, height: 690 }, locale: 'en-GB' })
-  await signIn(page, broker)
+  await logIn(page, broker)
   await page.getByRole('img', { name: 'Messages per second', exact: true }).waitFor()
   await page.screenshot({ path: join(folder, 'readme.png') })
   await page.close()
 }
 
-async function signIn(page: Page, broker: BrokerWithApi): Promise<void> {
+async function logIn(page: Page, broker: BrokerWithApi): Promise<void> {
   await page.goto(`${broker.url}/dashboard/#/overview`)
   const [username = '', password = ''] = administrator.split(':')
   await page.getByLabel('User name').fill(username)
@@ -63,8 +63,8 @@ async function takeView(broker: BrokerWithApi, browser: Browser, view: (typeof v
   const context = await browser.newContext({ viewport: { width, height }, colorScheme, locale: 'en-GB' })
   const page = await context.newPage()
   await page.goto(`${broker.url}/dashboard/#/overview`)
-  await page.screenshot({ path: join(folder, `sign-in-${name}.png`) })
-  await signIn(page, broker)
+  await page.screenshot({ path: join(folder, `login-${name}.png`) })
+  await logIn(page, broker)
   const ofClients = ['session', 'subscriptions', 'queue', 'timeline'].map((tab) => ({
     route: `#/clients/${tab === 'queue' ? 'archive' : 'pump-1'}?tab=${tab}`,
     heading: `Client ${tab === 'queue' ? 'archive' : 'pump-1'}`,

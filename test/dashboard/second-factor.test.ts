@@ -21,7 +21,7 @@ function modulesOf(svg: string): boolean[][] {
   return line.map((y) => line.map((x) => dark.has(`${x} ${y}`)))
 }
 
-test('an account enrols for one-time codes, signs in with them, and an administrator removes them', async (t) => {
+test('an account enrols for one-time codes, logs in with them, and an administrator removes them', async (t) => {
   const broker = await startBrokerWithApi(t)
   const body = { username: 'ann', password: 'a-long-password', role: 'viewer' }
   assert.equal((await broker.request('/api/v5/users', { method: 'POST', body })).status, 200)
@@ -31,13 +31,13 @@ test('an account enrols for one-time codes, signs in with them, and an administr
   await page.getByRole('button', { name: 'Account', exact: true }).click()
   await page.getByRole('button', { name: 'Require second factor' }).click()
   await page.getByRole('alertdialog').getByRole('button', { name: 'Require second factor' }).click()
-  await page.getByRole('heading', { level: 1, name: 'Sign in' }).waitFor()
-  const signIn = async (): Promise<void> => {
+  await page.getByRole('heading', { level: 1, name: 'Log in' }).waitFor()
+  const logIn = async (): Promise<void> => {
     await page.getByLabel('User name').fill('ann')
     await page.getByLabel('Password').fill('a-long-password')
     await page.keyboard.press('Enter')
   }
-  await signIn()
+  await logIn()
   const code = page.getByLabel('One-time code')
   await code.waitFor()
   const secret = (await page.locator('code').first().textContent()) ?? ''

@@ -8,7 +8,7 @@ const request = async (path: string, options: RequestOptions = {}): Promise<ApiR
   (await emptyBroker()).request(path, { as: null, ...options })
 
 describe('the dashboard over HTTP', () => {
-  test('needs no sign-in, and its policy allows its own scripts only', async () => {
+  test('needs no login, and its policy allows its own scripts only', async () => {
     const page = await request('/dashboard/')
     assert.equal(page.status, 200)
     assert.match(page.headers.get('content-type') ?? '', /^text\/html/)
@@ -125,7 +125,7 @@ test('with `dashboard.bind` page and API have a separate address, which can be c
   assert.equal(await statusOf('/dashboard/'), 200, 'as before')
 })
 
-test('an API without sign-in is served on loopback only, also at the address of the page', async (t) => {
+test('an API without login is served on loopback only, also at the address of the page', async (t) => {
   const set = ['http_server.auth_type=no_auth', 'dashboard.bind="0.0.0.0:0"']
   await assert.rejects(startBrokerWithApi(t, { set }), /no_auth is for loopback only/)
 })

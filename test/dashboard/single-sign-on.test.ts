@@ -15,7 +15,7 @@ import { type Scope, shared } from '../e2e/godwit-process.ts'
 const clientId = 'godwit'
 const clientSecret = 'a-secret-of-the-broker'
 
-/** Roles by the user names in the provider's own sign-in page. */
+/** Roles by the user names in the provider's own login page. */
 const rolesOf: Readonly<Record<string, readonly string[]>> = { ann: ['ops'], vic: ['lookers'], eve: [] }
 
 /** Starts a provider whose development pages accept any name and password. */
@@ -61,7 +61,7 @@ const start = shared(async (t): Promise<{ readonly broker: BrokerWithApi; readon
 })
 
 /** Completes the provider's own pages: name and password, then consent. */
-async function signInAtProvider(page: Page, name: string): Promise<void> {
+async function logInAtProvider(page: Page, name: string): Promise<void> {
   await page.getByRole('button', { name: 'Single sign-on', exact: true }).click()
   await page.locator('input[name=login]').fill(name)
   await page.locator('input[name=password]').fill('any')
@@ -69,7 +69,7 @@ async function signInAtProvider(page: Page, name: string): Promise<void> {
   await page.getByRole('button', { name: 'Continue', exact: true }).click()
 }
 
-test('a user of the provider signs in, gets the requested page, and has the role that the provider returns', async (t) => {
+test('a user of the provider logs in, gets the requested page, and has the role that the provider returns', async (t) => {
   const { broker, issuer } = await start()
   const { page } = await openPage(t, broker, { route: '#/listeners' })
   const addresses: string[] = []
@@ -78,7 +78,7 @@ test('a user of the provider signs in, gets the requested page, and has the role
   page.on('request', (request) => {
     if (request.url().startsWith(issuer)) referrers.push(request.headers()['referer'] ?? '')
   })
-  await signInAtProvider(page, 'ann')
+  await logInAtProvider(page, 'ann')
   await page.getByRole('heading', { level: 1, name: 'Listeners', exact: true }).waitFor()
   assert.equal(page.url(), `${broker.url}/dashboard/#/listeners`)
   assert.equal(await page.evaluate(() => history.state as unknown), null)
@@ -108,8 +108,8 @@ test('a user of the provider signs in, gets the requested page, and has the role
     ],
   )
   assert.equal(await ctlDone(broker, ['admins', 'list']), 'admin\tadministrator\tlocal\nann\tadministrator\toidc\n')
-  await page.getByRole('button', { name: 'Sign out', exact: true }).click()
-  await page.getByRole('heading', { level: 1, name: 'Sign in', exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Log out', exact: true }).click()
+  await page.getByRole('heading', { level: 1, name: 'Log in', exact: true }).waitFor()
 
   const audit = await broker.request('/api/v5/audit')
   const entry = audit.json.data.find(({ operation }: { operation: string }) => operation === 'finish_sso')
@@ -134,14 +134,14 @@ test('a user of the provider signs in, gets the requested page, and has the role
 test('a viewer cannot change anything, a user without a role gets an error, and the address contains no code', async (t) => {
   const { broker } = await start()
   const viewer = await openPage(t, broker)
-  await signInAtProvider(viewer.page, 'vic')
+  await logInAtProvider(viewer.page, 'vic')
   await viewer.page.getByRole('heading', { level: 1, name: 'Overview', exact: true }).waitFor()
   await viewer.page.goto(`${broker.url}/dashboard/#/listeners`)
   await viewer.page.getByRole('heading', { level: 1, name: 'Listeners', exact: true }).waitFor()
   assert.equal(await viewer.page.getByRole('button', { name: /^(Stop|Restart)/ }).count(), 0)
 
   const other = await openPage(t, broker)
-  await signInAtProvider(other.page, 'eve')
+  await logInAtProvider(other.page, 'eve')
   await other.page.getByRole('alert').getByText('"eve" has no role here by the claim roles').waitFor()
   assert.equal(other.page.url(), `${broker.url}/dashboard/`)
   const users = await broker.request('/api/v5/users')
@@ -155,7 +155,7 @@ test('a response to a login of another tab or user does not log in (login CSRF),
   const { state } = begun.json.data
   const { page } = await openPage(t, broker)
   await page.goto(`${broker.url}/dashboard/?code=of-an-attacker&state=${state}`)
-  await page.getByRole('alert').getByText('This sign-in did not start in this tab. Start the sign-in again.').waitFor()
+  await page.getByRole('alert').getByText('This login did not start in this tab. Start the login again.').waitFor()
   assert.equal(page.url(), `${broker.url}/dashboard/`)
 
   await page.getByRole('button', { name: 'Single sign-on', exact: true }).click()
@@ -163,7 +163,7 @@ test('a response to a login of another tab or user does not log in (login CSRF),
   const kept = await page.evaluate(() => location.href)
   assert.ok(!kept.startsWith(broker.url))
   await page.getByText('Cancel').click()
-  await page.getByRole('alert').getByText('The provider refused the sign-in: access_denied').waitFor()
+  await page.getByRole('alert').getByText('The provider refused the login: access_denied').waitFor()
   assert.equal(page.url(), `${broker.url}/dashboard/`)
 })
 
@@ -183,7 +183,7 @@ test('an unavailable provider is reported, a login with password is still possib
   assert.deepEqual((await broker.request('/api/v5/sso/running', { as: null })).json, { code: 0, data: [] })
   assert.equal((await broker.request('/api/v5/sso/login/oidc', { as: null, method: 'POST' })).status, 404)
   await page.reload()
-  await page.getByRole('heading', { level: 1, name: 'Sign in', exact: true }).waitFor()
+  await page.getByRole('heading', { level: 1, name: 'Log in', exact: true }).waitFor()
   assert.equal(await page.getByRole('button', { name: 'Single sign-on', exact: true }).count(), 0)
   // When the broker has ended, its output of the earlier tests is complete.
   await broker.process.stop()

@@ -102,14 +102,14 @@ describe('with an acl.conf', () => {
     const sensor = await connected(t, broker, { clientId: 'sensor-1' })
     await published(sensor, 'plant/secret/sensor-1', 'secret and retained', true)
     await published(sensor, 'plant/sensor-1/x', 'retained', true)
-    const signIn: IClientOptions = {
+    const logIn: IClientOptions = {
       clientId: 'desk',
       username: 'office',
       password: 'pass',
       clean: false,
       properties: { sessionExpiryInterval: 3_600 },
     }
-    const office = await connected(t, broker, signIn)
+    const office = await connected(t, broker, logIn)
     const live = collect(office)
     assert.deepEqual(await subscribed(office, 'plant/#'), [1])
     await eventually(() => assert.deepEqual(live.payloads, ['retained']))
@@ -123,7 +123,7 @@ describe('with an acl.conf', () => {
     await published(sensor, 'plant/sensor-1/y', 'queued')
     await published(sensor, 'plant/sensor-1/y', 'end')
     const reconnected = mqtt.connect(`mqtt://127.0.0.1:${broker.port}`, {
-      ...signIn,
+      ...logIn,
       protocolVersion: 5,
       reconnectPeriod: 0,
     })

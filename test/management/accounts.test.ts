@@ -157,7 +157,7 @@ test('an API key is created with a given secret and a unique ID, and cannot mana
 
 test('the first start generates a password and prints it once; accounts remain after a restart', async (t) => {
   const first = await startBroker(t, { generatesPassword: true })
-  const [, password = ''] = await first.process.until(/sign in as +admin with (\S+) \(shown this once\)/)
+  const [, password = ''] = await first.process.until(/log in as +admin with (\S+) \(shown this once\)/)
   const [, url] = await first.process.until(/management API +(http:\S+)\/api\/v4/)
   const request = (
     place: string | undefined,
@@ -179,7 +179,7 @@ test('the first start generates a password and prints it once; accounts remain a
     { username: 'ann', tags: 'administrator' },
   ])
   await godwit.stop()
-  assert.equal(godwit.output.split('sign in as').length - 1, 1)
+  assert.equal(godwit.output.split('log in as').length - 1, 1)
 })
 
 type Outcome = readonly [status: number, code: number, reason: string | undefined]
@@ -301,7 +301,7 @@ test('a login ends an hour after its last use, and with its account', async () =
   const logins = adminLogins({
     records,
     own: () => ({ username: 'admin', password: undefined }),
-    canSignIn: () => true,
+    canLogIn: () => true,
     nowMs: () => nowMs,
   })
   const token = logins.begin('ann') ?? ''
@@ -330,7 +330,7 @@ test('the logins of one account are limited, and end no login of another account
   const records = await openAccessRecords({ store: openMemoryStore(), sendToShards: async () => {} })
   const own = { username: 'admin', password: 'configured' }
   await records.change({ put: [await accountRecord('ann', 'a long password')], delete: [] })
-  const logins = adminLogins({ records, own: () => own, canSignIn: () => true, nowMs: () => 0 })
+  const logins = adminLogins({ records, own: () => own, canLogIn: () => true, nowMs: () => 0 })
   const ofAdmin = logins.begin('admin') ?? ''
   const first = logins.begin('ann') ?? ''
   for (let more = 0; more < maxLoginsOfAccount; more++) logins.begin('ann')

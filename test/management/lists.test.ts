@@ -46,7 +46,7 @@ const openAuthenticator: Authenticator = {
     login: undefined,
     address,
   }),
-  signIn: async (_name, _password, address) => ({
+  logIn: async (_name, _password, address) => ({
     name: 'a',
     by: 'account',
     role: 'administrator',

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { createAuthenticator, type Logins, type SignedIn, AuthQueue } from '../../src/management/index.ts'
+import { createAuthenticator, type Logins, type LoggedIn, AuthQueue } from '../../src/management/index.ts'
 import type { Log } from '../../src/telemetry/index.ts'
 import { FailedLogins } from '../../src/management/auth/failed-logins.ts'
 import { LoginBackoff } from '../../src/management/auth/login-backoff.ts'
@@ -59,7 +59,7 @@ describe('the delay of a failed login', () => {
 })
 
 describe('at login', () => {
-  const admin: SignedIn = {
+  const admin: LoggedIn = {
     name: 'admin',
     by: 'account',
     role: 'administrator',
@@ -69,7 +69,7 @@ describe('at login', () => {
   const off = { kind: 'off', message: 'off' } as const
   const singleSignOn = { isOn: () => false, begin: async () => off, finish: async () => off }
   const logins: Logins = { begin: () => undefined, callerOf: () => 'wrong', end: () => {} }
-  const accounts = { signIn: async (_: string, password: string) => (password === 'right' ? admin : undefined) }
+  const accounts = { logIn: async (_: string, password: string) => (password === 'right' ? admin : undefined) }
 
   test('the right password is accepted at once, however often other accounts failed', async () => {
     const authQueue = new AuthQueue(silent, () => 0)
@@ -77,8 +77,8 @@ describe('at login', () => {
       { accounts, tokens: undefined, logins, secondFactors, singleSignOn, isOpen: false },
       authQueue,
     )
-    const wrong = Array.from({ length: 50 }, () => authenticator.signIn('admin', 'wrong', clientAddress))
-    assert.deepEqual(await authenticator.signIn('admin', 'right', clientAddress), { ...admin, address: clientAddress })
+    const wrong = Array.from({ length: 50 }, () => authenticator.logIn('admin', 'wrong', clientAddress))
+    assert.deepEqual(await authenticator.logIn('admin', 'right', clientAddress), { ...admin, address: clientAddress })
     authQueue.close()
     for (const refused of await Promise.all(wrong)) assert.ok('code' in refused && refused.code === 103)
   })
@@ -142,7 +142,7 @@ describe('a failed login', () => {
   test('is logged without the password or token', async () => {
     const logged: unknown[] = []
     const authQueue = new AuthQueue({ ...silent, warn: (...line) => void logged.push(line) }, () => 0)
-    const accounts = { signIn: async () => undefined }
+    const accounts = { logIn: async () => undefined }
     const off = { kind: 'off', message: 'off' } as const
     const singleSignOn = { isOn: () => false, begin: async () => off, finish: async () => off }
     const logins: Logins = { begin: () => undefined, callerOf: () => 'wrong', end: () => {} }

@@ -47,15 +47,15 @@ test('200 clients that guess passwords share the address of an account with the 
     t.diagnostic(`${name}: ${meanwhile} of ${rounds.length * guessers} guesses got a response meanwhile`)
     assert.ok(meanwhile <= maxGuessesBefore, `${name}: ${meanwhile} guesses`)
   }
-  const signIn = (as: string): Promise<ApiResponse> => broker.request('/api/v4/brokers', { as })
-  await guessesBefore('right for the first time', signIn('ann:the password of ann'), 200)
+  const logIn = (as: string): Promise<ApiResponse> => broker.request('/api/v4/brokers', { as })
+  await guessesBefore('right for the first time', logIn('ann:the password of ann'), 200)
   const headers = { authorization: `Bearer ${json.token}` }
   // The login as a viewer makes this account one that logged in recently.
   await guessesBefore('by token', broker.request('/api/v5/users', { as: null, headers }), 403)
-  await guessesBefore('configured', signIn(administrator), 200)
+  await guessesBefore('configured', logIn(administrator), 200)
   // Another round of guesses, with unknown names: accounts that logged in recently are not delayed by it.
   rounds.push(guess(broker, (number) => `nobody-${number}`))
-  await guessesBefore('right lately', signIn('bob:the password of bob'), 200)
+  await guessesBefore('right lately', logIn('bob:the password of bob'), 200)
   assert.ok(countResponses() < guessers, 'guesses are delayed')
   assert.equal(await broker.process.stop(), 0)
   await Promise.all(rounds.map(({ all }) => all))

@@ -41,12 +41,12 @@ async function start(t: TestContext, dataDir: string, shardEntry?: URL): Promise
 
 async function connect(t: TestContext, node: RunningNode, clientId: string, password?: string): Promise<MqttClient> {
   const { port } = node.listeners[0]
-  const signIn = password === undefined ? {} : { username: 'somebody', password }
+  const logIn = password === undefined ? {} : { username: 'somebody', password }
   const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`, {
     clientId,
     protocolVersion: 5,
     reconnectPeriod: 0,
-    ...signIn,
+    ...logIn,
   })
   client.on('error', () => {})
   t.after(() => client.end(true))

@@ -28,7 +28,7 @@ test('the role of a token is its claim `role`; a token with an invalid role is r
     const pem = String(privateKey.export({ type: 'pkcs8', format: 'pem' }))
     const signed = await signToken({ sub: 'ann', exp: Math.floor(Date.now() / 1_000) + 60, ...claims }, pem)
     assert.ok('token' in signed)
-    const found = await made.tokens?.signIn(signed.token)
+    const found = await made.tokens?.logIn(signed.token)
     return typeof found === 'object' && 'role' in found ? [found.role, found.namespace] : found
   }
   assert.deepEqual(await roleOf({}), ['administrator', undefined])
@@ -45,7 +45,7 @@ test('the role of a token is its claim `role`; a token with an invalid role is r
   const forged = await signToken({ exp: now + 60 }, String(unknownKey))
   assert.ok('token' in forged)
   const reason = 'the signature of the token does not match the key'
-  assert.deepEqual(await made.tokens?.signIn(forged.token), { reason })
+  assert.deepEqual(await made.tokens?.logIn(forged.token), { reason })
 })
 
 const own = { username: 'admin', password: undefined }
@@ -64,7 +64,7 @@ class CountingHasher extends PasswordHasher {
 interface Stage {
   readonly records: AccessRecords
   readonly work: CountingHasher
-  readonly signIn: (name: string, password: string) => Promise<string | undefined>
+  readonly logIn: (name: string, password: string) => Promise<string | undefined>
 }
 
 async function stage(more: Partial<AuthenticationDependencies> = {}): Promise<Stage> {
@@ -73,10 +73,10 @@ async function stage(more: Partial<AuthenticationDependencies> = {}): Promise<St
   const recent = new RecentLogins()
   const dependencies = { records, work, recent, own, isHardened: true, refusesOwn: false, nowMs: () => 1_000, ...more }
   const accounts = adminAuthentication(dependencies)
-  return { records, work, signIn: async (name, password) => byOf(await accounts.signIn(name, password, clientAddress)) }
+  return { records, work, logIn: async (name, password) => byOf(await accounts.logIn(name, password, clientAddress)) }
 }
 
-function byOf(found: Awaited<ReturnType<ReturnType<typeof adminAuthentication>['signIn']>>): string | undefined {
+function byOf(found: Awaited<ReturnType<ReturnType<typeof adminAuthentication>['logIn']>>): string | undefined {
   return typeof found === 'object' ? found.by : found
 }
 
@@ -130,37 +130,37 @@ test(
 )
 
 test('a failed login costs one password hash, whether the account exists or not', async () => {
-  const { records, work, signIn } = await stage({ own: { username: 'admin', password: 'configured here' } })
+  const { records, work, logIn } = await stage({ own: { username: 'admin', password: 'configured here' } })
   await records.change({
     put: [await account(work, 'ann', 'a long password'), apiKey('reports', 'secret')],
     delete: [],
   })
-  for (const name of ['ann', 'reports', 'nobody', 'admin']) assert.equal(await signIn(name, 'wrong'), undefined, name)
+  for (const name of ['ann', 'reports', 'nobody', 'admin']) assert.equal(await logIn(name, 'wrong'), undefined, name)
   assert.equal(work.checked.length, 4)
-  assert.equal(await signIn('admin', 'configured here'), 'account')
-  assert.equal(await signIn('reports', 'secret'), 'api-key')
+  assert.equal(await logIn('admin', 'configured here'), 'account')
+  assert.equal(await logIn('reports', 'secret'), 'api-key')
 })
 
 test('a successful password check is cached until the record changes', async () => {
-  const { records, work, signIn } = await stage()
+  const { records, work, logIn } = await stage()
   await records.change({ put: [await account(work, 'ann', 'a long password')], delete: [] })
-  for (let time = 0; time < 3; time++) assert.equal(await signIn('ann', 'a long password'), 'account')
+  for (let time = 0; time < 3; time++) assert.equal(await logIn('ann', 'a long password'), 'account')
   assert.equal(work.checked.length, 1)
   await records.change({ put: [await account(work, 'ann', 'another password')], delete: [] })
-  assert.equal(await signIn('ann', 'a long password'), undefined)
-  assert.equal(await signIn('ann', 'another password'), 'account')
+  assert.equal(await logIn('ann', 'a long password'), undefined)
+  assert.equal(await logIn('ann', 'another password'), 'account')
   await records.change({ put: [], delete: [{ kind: 'account', name: 'ann' }] })
-  assert.equal(await signIn('ann', 'another password'), undefined)
+  assert.equal(await logIn('ann', 'another password'), undefined)
 })
 
 test('a well-known stored password is refused', async () => {
-  const { records, work, signIn } = await stage()
+  const { records, work, logIn } = await stage()
   await records.change({ put: [await account(work, 'admin', 'public'), await account(work, 'ann', 'ann')], delete: [] })
-  assert.equal(await signIn('admin', 'public'), 'well-known')
-  assert.equal(await signIn('ann', 'ann'), 'well-known')
-  assert.equal(await signIn('ann', 'public'), undefined)
+  assert.equal(await logIn('admin', 'public'), 'well-known')
+  assert.equal(await logIn('ann', 'ann'), 'well-known')
+  assert.equal(await logIn('ann', 'public'), undefined)
   const legacy = await stage({ records, isHardened: false })
-  assert.equal(await legacy.signIn('admin', 'public'), 'account')
+  assert.equal(await legacy.logIn('admin', 'public'), 'account')
 })
 
 test('attempts are checked one at a time, and alternate between addresses', async () => {
@@ -224,12 +224,12 @@ describe('200 clients that guess passwords share the address of an account with 
   })
 
   test('a name with a recent successful login waits for two attempts, whatever names the guessing clients use', async () => {
-    const { records, signIn, work } = await stage()
+    const { records, logIn, work } = await stage()
     await records.change({
       put: [{ ...(await account(work, 'ann', 'x')), password: cheapPassword('right') }],
       delete: [],
     })
-    assert.equal(await signIn('ann', 'right'), 'account')
+    assert.equal(await logIn('ann', 'right'), 'account')
     // A new record, so that the cached result of the check does not apply.
     await records.change({
       put: [{ ...(await account(work, 'ann', 'x')), password: cheapPassword('right') }],
@@ -237,10 +237,10 @@ describe('200 clients that guess passwords share the address of an account with 
     })
     let guessesDone = 0
     const guesses = Array.from({ length: 12 }, async (_, number) => {
-      assert.equal(await signIn(`guess-${number}`, 'wrong'), undefined)
+      assert.equal(await logIn(`guess-${number}`, 'wrong'), undefined)
       guessesDone += 1
     })
-    assert.equal(await signIn('ann', 'right'), 'account')
+    assert.equal(await logIn('ann', 'right'), 'account')
     assert.ok(guessesDone <= 3, `${guessesDone} guesses went first`)
     await Promise.all(guesses)
   })

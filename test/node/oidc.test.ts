@@ -8,7 +8,7 @@ import { loadConfig, type OidcConfig } from '../../src/config/index.ts'
 import type { SsoBegun } from '../../src/management/index.ts'
 import { admitOidcUser, isOfProvider } from '../../src/node/admins/oidc/oidc-accounts.ts'
 import { OidcProvider } from '../../src/node/admins/oidc/oidc-provider.ts'
-import { oidcSignIn, userOf } from '../../src/node/admins/oidc/oidc-login.ts'
+import { oidcLogin, userOf } from '../../src/node/admins/oidc/oidc-login.ts'
 import { hashSecret, PasswordHasher } from '../../src/node/admins/password-hashing.ts'
 import { openAccessRecords } from '../../src/node/records/access-records.ts'
 import { readAccount3, writeAdminKey, writeAdminValue } from '../../src/storage/encoding/admin-record-bytes.ts'
@@ -107,17 +107,17 @@ async function broker(stages = stage()) {
   const log = { info: () => {}, warn: (...line: unknown[]) => lines.push(line), error: () => {}, debug: () => {} }
   const admit = admitOidcUser({ records, ownName: () => 'admin', log })
   const { clock } = stages.world
-  const signIn = oidcSignIn({ provider: () => stages.providers.current, admit, nowMs: () => clock.nowMs })
+  const logIn = oidcLogin({ provider: () => stages.providers.current, admit, nowMs: () => clock.nowMs })
   const begin = async (address = '10.0.0.1'): Promise<SsoBegun> => {
-    const begun = await signIn.begin(address)
+    const begun = await logIn.begin(address)
     assert.ok('state' in begun, JSON.stringify(begun))
     return begun
   }
   const end = ({ state, secret, url }: SsoBegun, more: { code?: string; issuer?: string } = {}) => {
     stages.world.nonce = new URL(url).searchParams.get('nonce') ?? ''
-    return signIn.finish({ code: 'a-code', state, secret, issuer: undefined, ...more }, '10.0.0.1')
+    return logIn.finish({ code: 'a-code', state, secret, issuer: undefined, ...more }, '10.0.0.1')
   }
-  return { ...stages, records, signIn, begin, end, lines }
+  return { ...stages, records, logIn, begin, end, lines }
 }
 
 const messageOf = (result: object): string => ('message' in result ? String(result.message) : JSON.stringify(result))
@@ -264,20 +264,20 @@ describe('a discovery document is refused', () => {
     test(what, async () => {
       const stages = stage()
       stages.world.metadata = { ...metadata, ...change }
-      const { signIn } = await broker(stages)
-      assert.match(messageOf(await signIn.begin('10.0.0.1')), expectedMessage)
+      const { logIn } = await broker(stages)
+      assert.match(messageOf(await logIn.begin('10.0.0.1')), expectedMessage)
     })
   }
 
   test('if it is unavailable, and is requested again after five seconds, not for each login', async () => {
-    const { signIn, world } = await broker()
+    const { logIn, world } = await broker()
     world.reachable = false
-    assert.match(messageOf(await signIn.begin('10.0.0.1')), /can not be reached/)
-    await signIn.begin('10.0.0.1')
+    assert.match(messageOf(await logIn.begin('10.0.0.1')), /can not be reached/)
+    await logIn.begin('10.0.0.1')
     assert.equal(world.requests.length, 1)
     world.clock.nowMs += 5_000
     world.reachable = true
-    assert.ok('url' in (await signIn.begin('10.0.0.1')))
+    assert.ok('url' in (await logIn.begin('10.0.0.1')))
   })
 })
 

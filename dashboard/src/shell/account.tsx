@@ -47,7 +47,7 @@ function AccountPanel({ onChangePassword }: { readonly onChangePassword: () => v
   return (
     <div class="account-panel">
       <p>
-        {who.token === undefined ? t('withoutSignIn') : <Name text={who.username} />}
+        {who.token === undefined ? t('withoutLogin') : <Name text={who.username} />}
         <br />
         {role}
       </p>
@@ -92,8 +92,8 @@ function AccountPanel({ onChangePassword }: { readonly onChangePassword: () => v
               </button>
             </>
           )}
-          <button type="button" onClick={() => void signOut(who.username)}>
-            {t('signOut')}
+          <button type="button" onClick={() => void logOut(who.username)}>
+            {t('logOut')}
           </button>
         </div>
       )}
@@ -101,7 +101,7 @@ function AccountPanel({ onChangePassword }: { readonly onChangePassword: () => v
   )
 }
 
-/** The next sign-in shows the secret: so it begins now. */
+/** The next login shows the secret: so it begins now. */
 function requireSecondFactor(username: string): void {
   confirmBefore({
     title: t('requireSecondFactor'),
@@ -111,14 +111,14 @@ function requireSecondFactor(username: string): void {
       const body = { mechanism: 'totp' } as const
       const result = await api.change_mfa({ params: { username }, body }, { namespace: null })
       if ('failure' in result) showResult(t('requireSecondFactor'), result)
-      else await signOut(username)
+      else await logOut(username)
       return true
     },
   })
 }
 
 /** The login ends at the broker; the page forgets the token whether that succeeds or not. */
-async function signOut(username: string): Promise<void> {
+async function logOut(username: string): Promise<void> {
   await api.logout({ body: { username } }, { namespace: null })
   endSession(false)
 }

@@ -61,7 +61,7 @@ function QrCode({ text }: { readonly text: string }): JSX.Element | null {
   return loaded === undefined ? null : <loaded.Picture text={text} title={t('mfaQrCode')} />
 }
 
-export function SignIn(): JSX.Element {
+export function Login(): JSX.Element {
   const [username, setUsername] = useState('')
   const [password, setPassword] = useState('')
   const [code, setCode] = useState('')
@@ -70,10 +70,10 @@ export function SignIn(): JSX.Element {
   const [isBusy, setBusy] = useState(false)
   const form = useRef<HTMLFormElement>(null)
   useEffect(() => {
-    document.title = `${t('signIn')} - Godwit`
+    document.title = `${t('logIn')} - Godwit`
     form.current?.querySelector('input')?.focus()
   }, [])
-  const signIn = async (event: Event): Promise<void> => {
+  const logIn = async (event: Event): Promise<void> => {
     event.preventDefault()
     setBusy(true)
     const result = await api.login(
@@ -102,10 +102,10 @@ export function SignIn(): JSX.Element {
     form.current?.querySelector<HTMLElement>('input[type=password]')?.focus()
   }
   return (
-    <main class="sign-in">
+    <main class="login">
       <Connection />
-      <form ref={form} onSubmit={(event) => void signIn(event)}>
-        <h1>{t('signIn')}</h1>
+      <form ref={form} onSubmit={(event) => void logIn(event)}>
+        <h1>{t('logIn')}</h1>
         <Notices problem={problem} />
         <TextField
           label={t('userName')}
@@ -124,7 +124,7 @@ export function SignIn(): JSX.Element {
         />
         {secondFactor !== undefined && <CodeField {...secondFactor} code={code} onInput={setCode} />}
         <button type="submit" class="primary" disabled={isBusy}>
-          {t('signIn')}
+          {t('logIn')}
         </button>
         <OtherWays onProblem={setProblem} />
       </form>

@@ -3,13 +3,13 @@ import { useEffect, useState } from 'preact/hooks'
 import { api, textOf } from '../state/api.ts'
 import { t } from '../state/messages.ts'
 import { beginSession, roleFrom } from '../state/session.ts'
-import { storeBegun, type ReturnedSignIn, takeReturned } from '../state/single-sign-on.ts'
+import { storeBegun, type ReturnedLogin, takeReturned } from '../state/single-sign-on.ts'
 
 interface Props {
   readonly onProblem: (problem: string) => void
 }
 
-/** The button, where the broker has a provider; and the end of a sign-in that the browser comes back from. */
+/** The button, where the broker has a provider; and the end of a login that the browser comes back from. */
 export function SingleSignOn({ onProblem }: Props): JSX.Element | null {
   const [isOn, setOn] = useState(false)
   const [isBusy, setBusy] = useState(false)
@@ -26,7 +26,7 @@ export function SingleSignOn({ onProblem }: Props): JSX.Element | null {
       if ('reply' in result) setOn(result.reply.data.includes('oidc'))
     })
   }, [])
-  if (isBusy) return <p aria-busy="true">{t('signingIn')}</p>
+  if (isBusy) return <p aria-busy="true">{t('loggingIn')}</p>
   if (!isOn) return null
   const start = async (): Promise<void> => {
     setBusy(true)
@@ -47,7 +47,7 @@ async function begin(): Promise<string | undefined> {
   const result = await api.begin_sso({}, { namespace: null })
   if ('failure' in result) return textOf(result.failure)
   const { authorization_url: url, state, sign_in_secret: secret, redirect_uri: redirect } = result.reply.data
-  // The browser would come back to a page that knows nothing of this sign-in.
+  // The browser would come back to a page that knows nothing of this login.
   if (redirect !== `${location.origin}${location.pathname}`) return t('singleSignOnElsewhere', { address: redirect })
   if (!/^https?:$/.test(new URL(url).protocol)) return t('singleSignOnUnsafe')
   storeBegun({ state, secret, route: location.hash })
@@ -55,7 +55,7 @@ async function begin(): Promise<string | undefined> {
   return undefined
 }
 
-async function finish({ code, state, iss, error, begun }: ReturnedSignIn): Promise<string | undefined> {
+async function finish({ code, state, iss, error, begun }: ReturnedLogin): Promise<string | undefined> {
   if (begun === undefined) return t('singleSignOnUnknown')
   if (code === undefined) return t('singleSignOnRefused', { error: error ?? '' })
   const result = await api.finish_sso(

@@ -10,7 +10,7 @@ export interface Session {
   readonly role: 'administrator' | 'viewer'
   /** The namespace that the account is kept to. */
   readonly namespace: string | undefined
-  /** Signed in by OpenID Connect: the account has no password here. */
+  /** The account logs in by OpenID Connect and has no password in the broker. */
   readonly isOfProvider?: boolean
 }
 
@@ -18,7 +18,7 @@ const storageKey = 'godwit.session'
 const endedKey = 'godwit.session-ended'
 
 export const session = signal<Session | undefined>(initialSession())
-/** The last session ended by itself: the sign-in page says so, after a reload too. */
+/** The last session ended by itself: the login page says so, after a reload too. */
 export const hasSessionEnded = signal(sessionStorage.getItem(endedKey) !== null)
 export const isAdministrator = computed(() => session.value?.role === 'administrator')
 
@@ -38,7 +38,7 @@ export function endSession(hasEnded: boolean): void {
 }
 
 function initialSession(): Session | undefined {
-  if (document.documentElement.dataset['signIn'] === 'none') {
+  if (document.documentElement.dataset['login'] === 'none') {
     return { token: undefined, username: '', role: 'administrator', namespace: undefined }
   }
   const kept = sessionStorage.getItem(storageKey)

@@ -4,7 +4,7 @@
 //   when it returns    they are read and deleted, and the query is removed from the URL before the first request
 
 /** What is stored before the browser leaves for the provider. */
-export interface BegunSignIn {
+export interface BegunLogin {
   readonly state: string
   readonly secret: string
   /** Hash of the page to open after the login. */
@@ -12,13 +12,13 @@ export interface BegunSignIn {
 }
 
 /** What the provider returned. */
-export interface ReturnedSignIn {
+export interface ReturnedLogin {
   readonly code: string | undefined
   readonly state: string
   readonly iss: string | undefined
   readonly error: string | undefined
   /** undefined: the login was not started in this tab. */
-  readonly begun: BegunSignIn | undefined
+  readonly begun: BegunLogin | undefined
 }
 
 const key = 'godwit.single-sign-on'
@@ -27,24 +27,24 @@ const key = 'godwit.single-sign-on'
 let returned = readReturn()
 
 /** Returns the result of the provider, at the first call only. */
-export function takeReturned(): ReturnedSignIn | undefined {
+export function takeReturned(): ReturnedLogin | undefined {
   const taken = returned
   returned = undefined
   return taken
 }
 
 /** Stores a login before the browser leaves for the provider. */
-export function storeBegun(begun: BegunSignIn): void {
+export function storeBegun(begun: BegunLogin): void {
   sessionStorage.setItem(key, JSON.stringify(begun))
 }
 
-function readReturn(): ReturnedSignIn | undefined {
+function readReturn(): ReturnedLogin | undefined {
   const query = new URLSearchParams(location.search)
   const state = query.get('state')
   if (state === null) return undefined
   const kept = sessionStorage.getItem(key)
   sessionStorage.removeItem(key)
-  const found = kept === null ? undefined : (JSON.parse(kept) as BegunSignIn)
+  const found = kept === null ? undefined : (JSON.parse(kept) as BegunLogin)
   // The code of a login that another tab or an attacker started must not be used.
   const begun = found?.state === state ? found : undefined
   history.replaceState(undefined, '', location.pathname)

@@ -16,9 +16,9 @@ const everywhere: Partial<Record<ResultCodeName, string>> = {
   rpcError: 'A shard is restarting: retry. Also for an action or a section that does not exist (404).',
   unknownError:
     'An unknown path (404), a method that the path does not support (404, 405), or an internal error (500).',
-  wrongCredentials: 'At sign-in; with status 403 if the account may only read.',
-  emptyCredentials: 'At sign-in, if the header is missing, or the name or the password is empty.',
-  tokenExpired: 'At sign-in with a token.',
+  wrongCredentials: 'At login; with status 403 if the account may only read.',
+  emptyCredentials: 'At login, if the header is missing, or the name or the password is empty.',
+  tokenExpired: 'At login with a token.',
   missingParameter: 'If a required key is missing in the body or in the query.',
   invalidParameter: 'If a value in the path, the query or the body is invalid, or the body is too long.',
   notJson: 'If the operation expects JSON and the body is not JSON.',

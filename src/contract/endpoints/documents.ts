@@ -26,7 +26,7 @@ export const documentEndpoints = {
     summary: 'Returns the name of the broker and the addresses at which the operations are described.',
     reply: 'text',
     replyType: 'text/html; charset=utf-8',
-    // A browser gets it without signing in, where it is not led to the dashboard.
+    // A browser gets it without logging in, where it is not led to the dashboard.
     access: 'read',
     isForNamespaces: true,
   }),

@@ -9,7 +9,7 @@ import { ApiError, refuse, refuseFor } from '../http/api-error.ts'
 import { LoginBackoff } from './login-backoff.ts'
 import type { SingleSignOn, SsoResponse, SsoBegun, SsoFailure } from './single-sign-on.ts'
 
-export type SignedIn = Omit<Caller, 'address'>
+export type LoggedIn = Omit<Caller, 'address'>
 
 /** Checks accounts. */
 export interface Accounts {
@@ -18,7 +18,7 @@ export interface Accounts {
    * undefined: wrong. `from`: the address, so that failures of one address do not delay others. `well-known`: correct,
    * and a default password. `gone`: aborted when the client has disconnected; then the promise may never resolve.
    */
-  signIn(name: string, password: string, from: string, gone?: AbortSignal): Promise<SignedIn | 'well-known' | undefined>
+  logIn(name: string, password: string, from: string, gone?: AbortSignal): Promise<LoggedIn | 'well-known' | undefined>
 }
 
 /** Result of a one-time code. `missing`: the request has none; `secret`, in base 32, until a code was accepted once. */
@@ -40,14 +40,14 @@ export interface Logins {
   /** Returns a token for an authenticated account; undefined: the account was deleted. */
   begin(name: string): string | undefined
   /** `isIdle`: not an action of the user, so the login is not extended. */
-  callerOf(token: string, isIdle?: boolean): SignedIn | 'wrong' | 'ended'
+  callerOf(token: string, isIdle?: boolean): LoggedIn | 'wrong' | 'ended'
   end(login: number): void
 }
 
 /** Checks tokens signed by a trusted issuer. */
 export interface Tokens {
   /** `reason`: a sentence about the token, for its owner and the log. */
-  signIn(token: string): Promise<SignedIn | 'ended' | { readonly reason: string }>
+  logIn(token: string): Promise<LoggedIn | 'ended' | { readonly reason: string }>
 }
 
 /** Authentication methods over HTTP. */
@@ -76,11 +76,11 @@ export interface Authenticator {
   /** Checks the Authorization header of a request from `address`. Resolves with a refusal after its delay. */
   authenticate(authorization: string | undefined, address: string, request?: RequestFacts): Promise<Caller | ApiError>
   /** Does the same for a name and a password from elsewhere, and a one-time code where there is one. */
-  signIn(name: string, password: string, address: string, shown?: ShownBeside): Promise<Caller | ApiError>
+  logIn(name: string, password: string, address: string, shown?: ShownBeside): Promise<Caller | ApiError>
   /** An authenticated caller has sent a wrong password of `name`. Resolves when the response may be sent. */
   recordFailure(name: string, address: string): Promise<void>
   readonly logins: Logins
-  /** Sign-in by a provider. */
+  /** Login by a provider. */
   readonly singleSignOn: {
     isOn(): boolean
     begin(address: string): Promise<SsoBegun | ApiError>
@@ -156,9 +156,9 @@ export function createAuthenticator(ways: LoginMethods, authQueue: AuthQueue): A
     await authQueue.recordFailure(address, shown, gone)
     return refusal
   }
-  const signIn: Authenticator['signIn'] = async (name, password, address, { gone, code } = {}) => {
+  const logIn: Authenticator['logIn'] = async (name, password, address, { gone, code } = {}) => {
     if (name === '' || password === '') return refuse('emptyCredentials', 'user name or password is empty')
-    const found = await ways.accounts.signIn(name, password, address, gone)
+    const found = await ways.accounts.logIn(name, password, address, gone)
     if (found === undefined) return delayed(wrongCredentials(), { name }, address, gone)
     if (found !== 'well-known' && found.by === 'account') {
       const checked = await ways.secondFactors.check(name, code)
@@ -169,10 +169,10 @@ export function createAuthenticator(ways: LoginMethods, authQueue: AuthQueue): A
     if (found === 'well-known') return refuseFor('BAD_API_KEY_OR_SECRET', wellKnownPasswordText)
     return { ...found, address }
   }
-  const signInByToken = async (token: string, address: string, request: RequestFacts): Promise<Caller | ApiError> => {
+  const logInByToken = async (token: string, address: string, request: RequestFacts): Promise<Caller | ApiError> => {
     const { gone, isIdle } = request
     const found = token.includes('.')
-      ? ((await ways.tokens?.signIn(token)) ?? 'wrong')
+      ? ((await ways.tokens?.logIn(token)) ?? 'wrong')
       : ways.logins.callerOf(token, isIdle)
     if (isInvalid(found)) {
       const reason = found === 'wrong' ? 'no login has this token' : found.reason
@@ -188,12 +188,12 @@ export function createAuthenticator(ways: LoginMethods, authQueue: AuthQueue): A
     if (ways.isOpen) return { ...unlimited, name: '', by: 'nobody', address }
     const read = readAuthorization(authorization, ways.tokens !== undefined)
     if (read instanceof ApiError) return read
-    if ('token' in read) return signInByToken(read.token, address, request)
-    return signIn(read.name, read.password, address, request)
+    if ('token' in read) return logInByToken(read.token, address, request)
+    return logIn(read.name, read.password, address, request)
   }
   const recordFailure = (name: string, address: string): Promise<void> => authQueue.recordFailure(address, { name })
   const singleSignOn = singleSignOnOf(ways.singleSignOn, authQueue)
-  return { isDisabled: ways.isOpen, authenticate, signIn, recordFailure, logins: ways.logins, singleSignOn }
+  return { isDisabled: ways.isOpen, authenticate, logIn, recordFailure, logins: ways.logins, singleSignOn }
 }
 
 function singleSignOnOf(ways: SingleSignOn, authQueue: AuthQueue): Authenticator['singleSignOn'] {
@@ -248,9 +248,9 @@ function refuseCode(checked: Exclude<CodeCheck, 'passed' | 'not-needed'>): ApiEr
   return refuseFor('BAD_MFA_TOKEN', words).withMfa({ error: 'bad_mfa_token', mechanism })
 }
 
-type SignedInByToken = Awaited<ReturnType<Tokens['signIn']>> | 'wrong'
+type LoggedInByToken = Awaited<ReturnType<Tokens['logIn']>> | 'wrong'
 
-function isInvalid(found: SignedInByToken): found is 'wrong' | { readonly reason: string } {
+function isInvalid(found: LoggedInByToken): found is 'wrong' | { readonly reason: string } {
   return found === 'wrong' || (typeof found === 'object' && 'reason' in found)
 }
 

@@ -25,7 +25,7 @@ export interface SsoBegun {
   readonly redirectUri: string
 }
 
-/** Sign-in by a provider of OpenID Connect. */
+/** Login by a provider of OpenID Connect. */
 export interface SingleSignOn {
   isOn(): boolean
   /** `address`: of the client, each of which can begin a limited number. */

@@ -40,8 +40,8 @@ const pageHeaders = {
 /** The name of an asset contains a hash of its content. */
 const assetCaching = 'public, max-age=31536000, immutable'
 
-const signInNeeded = 'data-sign-in="needed"'
-const signInNotNeeded = 'data-sign-in="none"'
+const loginNeeded = 'data-login="needed"'
+const loginNotNeeded = 'data-login="none"'
 
 /** Returns the response to a request for the page or a file. `files` undefined: this server has no dashboard. */
 export async function replyWithPage(files: DashboardFiles | undefined, request: PageRequest): Promise<PageResponse> {
@@ -58,13 +58,13 @@ export async function replyWithPage(files: DashboardFiles | undefined, request: 
   const page = await files.page()
   if (page === undefined) return { refusal: notBuilt }
   if (!isOpen) return fileResponse(page, acceptEncoding, 'no-cache')
-  const plain = Buffer.from(page.plain.toString().replace(signInNeeded, signInNotNeeded))
+  const plain = Buffer.from(page.plain.toString().replace(loginNeeded, loginNotNeeded))
   return fileResponse({ type: page.type, plain, gzip: undefined, brotli: undefined }, acceptEncoding, 'no-cache')
 }
 
 const notBuilt = refuse('unknownError', 'the dashboard has not been built; run npm run build:dashboard', 404)
 
-/** Returns whether a browser requests the root, which redirects to the dashboard. Other programs must sign in. */
+/** Returns whether a browser requests the root, which redirects to the dashboard. Other programs must log in. */
 export function wantsStartPage(method: string, url: string, accept = ''): boolean {
   return method === 'GET' && url.split('?')[0] === '/' && accept.includes('text/html')
 }

@@ -34,7 +34,7 @@ export function refuseUnknownHost({ headers }: ArrivedRequest): ApiError | undef
   }
   return refuse(
     'invalidParameter',
-    'without sign-in the API is for programs of this machine: use the host name localhost',
+    'without login the API is for programs of this machine: use the host name localhost',
     403,
   )
 }

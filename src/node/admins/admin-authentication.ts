@@ -2,7 +2,7 @@
 // and API keys.
 
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { Accounts, SignedIn } from '../../management/index.ts'
+import type { Accounts, LoggedIn } from '../../management/index.ts'
 import type { AccountRecord, ApiKeyRecord, StoredPassword } from '../../records/index.ts'
 import type { AccessRecords } from '../records/access-records.ts'
 import type { PasswordHasher } from './password-hashing.ts'
@@ -51,7 +51,7 @@ export function adminAuthentication(dependencies: AuthenticationDependencies): A
     return records.find({ kind: 'account', name })
   }
   return {
-    signIn: async (name, password, from, gone) => {
+    logIn: async (name, password, from, gone) => {
       const fingerprint = fingerprintOf(name, password)
       if (isOwn(name) && !refusesOwn && isSame(fingerprint, ofConfiguration)) {
         return configuredCaller(own)
@@ -61,7 +61,7 @@ export function adminAuthentication(dependencies: AuthenticationDependencies): A
       const claimed = { name, wasRightHere: !isKnown && recent.has(from, name, dependencies.nowMs()), gone }
       if (!isKnown && !(await work.isPassword(password, passwordOf(record), from, claimed))) return undefined
       // The record may have been deleted or changed meanwhile.
-      if (record === undefined || find(name) !== record || !canSignIn(record, dependencies)) return undefined
+      if (record === undefined || find(name) !== record || !canLogIn(record, dependencies)) return undefined
       if (record.kind === 'account' && dependencies.isHardened && isWellKnownPassword(name, password))
         return 'well-known'
       recent.note(from, name, dependencies.nowMs())
@@ -77,13 +77,13 @@ function passwordOf(record: AccountRecord | ApiKeyRecord | undefined): StoredPas
   return record?.kind === 'account' ? record.password : record?.secret
 }
 
-function canSignIn(record: AccountRecord | ApiKeyRecord, dependencies: AuthenticationDependencies): boolean {
+function canLogIn(record: AccountRecord | ApiKeyRecord, dependencies: AuthenticationDependencies): boolean {
   if (record.kind === 'account') return true
   return record.isEnabled && (record.expiresAtMs === undefined || dependencies.nowMs() < record.expiresAtMs)
 }
 
 /** Returns the caller of a record, for any credentials. */
-export function callerOf(record: AccountRecord | ApiKeyRecord): SignedIn {
+export function callerOf(record: AccountRecord | ApiKeyRecord): LoggedIn {
   const { role, namespace } = record
   return record.kind === 'account'
     ? { name: record.name, by: 'account', role, namespace, login: undefined }
@@ -91,7 +91,7 @@ export function callerOf(record: AccountRecord | ApiKeyRecord): SignedIn {
 }
 
 /** Returns the caller for the account of `http_server`. A record with the same name is not used. */
-export function configuredCaller({ username }: ConfiguredAccount): SignedIn {
+export function configuredCaller({ username }: ConfiguredAccount): LoggedIn {
   return { name: username, by: 'account', role: 'administrator', namespace: undefined, login: undefined }
 }
 

@@ -3,7 +3,7 @@
 import { checkToken, readTokenKeys } from '../../access/index.ts'
 import { configErrorAt, formatConfigError, type GodwitConfig } from '../../config/index.ts'
 import { isNamespaceName } from '../../core/index.ts'
-import type { SignedIn, Tokens } from '../../management/index.ts'
+import type { LoggedIn, Tokens } from '../../management/index.ts'
 
 const keyOfKeyFile = 'http_server.jwt.public.keyfile'
 
@@ -24,7 +24,7 @@ export function apiTokens({ http, places }: GodwitConfig): { tokens: Tokens | un
   if (key === undefined) return problemAt('the file contains no key')
   return {
     tokens: {
-      signIn: async (token) => {
+      logIn: async (token) => {
         const checked = await checkToken(token, key, { nowMs: Date.now(), leewayMs, allowsTextTimes: true })
         if ('problem' in checked) return checked.hasEnded ? 'ended' : { reason: checked.problem }
         const { iss, sub } = checked.claims
@@ -46,7 +46,7 @@ const roles = { administrator: 'administrator', viewer: 'viewer', publisher: 'pu
  * Absent: an administrator, as in earlier versions. undefined: an unknown value, which must not grant more than
  * intended.
  */
-function rightsOf(claim: unknown): Pick<SignedIn, 'role' | 'namespace'> | undefined {
+function rightsOf(claim: unknown): Pick<LoggedIn, 'role' | 'namespace'> | undefined {
   if (claim === undefined) return { role: 'administrator', namespace: undefined }
   if (typeof claim !== 'string') return undefined
   const [, namespace, plain = claim] = /^ns:(.*)::(\w+)$/.exec(claim) ?? []

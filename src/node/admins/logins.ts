@@ -6,7 +6,7 @@
 // deleted, and when the account may not use a password any more. Role and namespace are looked up each time, so changes apply at once.
 
 import { createHash, randomBytes } from 'node:crypto'
-import type { Logins, SignedIn } from '../../management/index.ts'
+import type { Logins, LoggedIn } from '../../management/index.ts'
 import type { AccessRecords } from '../records/access-records.ts'
 import { callerOf, configuredCaller, type ConfiguredAccount } from './admin-authentication.ts'
 
@@ -15,7 +15,7 @@ export interface LoginDependencies {
   /** The configured account: the same object while it is unchanged. */
   readonly own: () => ConfiguredAccount
   /** Returns whether an account of that name may use a password now: a login must not bypass that. */
-  readonly canSignIn: (name: string) => boolean
+  readonly canLogIn: (name: string) => boolean
   /** A clock that never decreases. */
   readonly nowMs: () => number
 }
@@ -37,16 +37,16 @@ interface Login {
   lastShownAtMs: number
 }
 
-export function adminLogins({ records, own, canSignIn, nowMs }: LoginDependencies): Logins {
+export function adminLogins({ records, own, canLogIn, nowMs }: LoginDependencies): Logins {
   /** By digest of the token, the least recently used first. */
   const logins = new Map<string, Login>()
   let lastNumber = 0
   const passwordOf = (name: string): object | undefined => {
-    if (!canSignIn(name)) return undefined
+    if (!canLogIn(name)) return undefined
     if (name === own().username && own().password !== undefined) return own()
     return records.find({ kind: 'account', name })?.password
   }
-  const callerOfName = (name: string): SignedIn | undefined => {
+  const callerOfName = (name: string): LoggedIn | undefined => {
     if (name === own().username) return configuredCaller(own())
     const record = records.find({ kind: 'account', name })
     return record === undefined ? undefined : callerOf(record)

@@ -9,19 +9,19 @@ const maxPairs = 4_096
 
 export class RecentLogins {
   /** Wall clock of the last success, oldest first. */
-  readonly #signedInAtMs = new Map<string, number>()
+  readonly #loggedInAtMs = new Map<string, number>()
 
   note(address: string, name: string, nowMs: number): void {
     const key = keyOf(address, name)
-    this.#signedInAtMs.delete(key)
-    this.#signedInAtMs.set(key, nowMs)
-    if (this.#signedInAtMs.size <= maxPairs) return
-    const oldest = this.#signedInAtMs.keys().next().value
-    if (oldest !== undefined) this.#signedInAtMs.delete(oldest)
+    this.#loggedInAtMs.delete(key)
+    this.#loggedInAtMs.set(key, nowMs)
+    if (this.#loggedInAtMs.size <= maxPairs) return
+    const oldest = this.#loggedInAtMs.keys().next().value
+    if (oldest !== undefined) this.#loggedInAtMs.delete(oldest)
   }
 
   has(address: string, name: string, nowMs: number): boolean {
-    const atMs = this.#signedInAtMs.get(keyOf(address, name))
+    const atMs = this.#loggedInAtMs.get(keyOf(address, name))
     return atMs !== undefined && nowMs - atMs < rememberedMs
   }
 }

@@ -31,7 +31,7 @@ import { RecentLogins } from '../admins/recent-logins.ts'
 import { secondFactors } from '../admins/second-factor.ts'
 import { admitOidcUser } from '../admins/oidc/oidc-accounts.ts'
 import { OidcProviders } from '../admins/oidc/oidc-providers.ts'
-import { oidcSignIn } from '../admins/oidc/oidc-login.ts'
+import { oidcLogin } from '../admins/oidc/oidc-login.ts'
 import { adminLogins } from '../admins/logins.ts'
 import { adminAuthentication, type ConfiguredAccount } from '../admins/admin-authentication.ts'
 import { passwordRisk, generateAdminPassword, type NewPassword, configuredAccountOf } from '../admins/default-admin.ts'
@@ -205,12 +205,12 @@ class AdminAccounts {
     const isHardened = config.node.securityProfile === 'hardened'
     const own = (): ConfiguredAccount => this.#own
     this.operations = accountOperations({ records, work: this.work, own, isHardened, log })
-    const canSignIn = (name: string): boolean => !this.#refusesOwn || name !== this.#own.username
+    const canLogIn = (name: string): boolean => !this.#refusesOwn || name !== this.#own.username
     const { nodeName } = dependencies
     this.#secondFactors = secondFactors({ records, own, nodeName, nowMs: () => Date.now() })
-    this.#logins = adminLogins({ records, own, canSignIn, nowMs: monotonicMs })
+    this.#logins = adminLogins({ records, own, canLogIn, nowMs: monotonicMs })
     const admit = admitOidcUser({ records, ownName: () => this.#own.username, log })
-    this.#singleSignOn = oidcSignIn({ provider: () => this.oidc.current, admit, nowMs: monotonicMs })
+    this.#singleSignOn = oidcLogin({ provider: () => this.oidc.current, admit, nowMs: monotonicMs })
   }
 
   get own(): ConfiguredAccount {

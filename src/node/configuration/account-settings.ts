@@ -5,7 +5,7 @@ import type { ConfigAuthor } from './config-history.ts'
 import { type ConfigDocument, nothingChanged } from './config-layers.ts'
 import type { ConfigRefusal } from './config-refusals.ts'
 
-const ofSignIn = /^http_server\.(?:username|password|auth_type|jwt\..*)$/
+const ofLogin = /^http_server\.(?:username|password|auth_type|jwt\..*)$/
 
 /**
  * A program must not manage accounts: neither these settings nor what creates accounts. Local files are not restricted.
@@ -15,7 +15,7 @@ export function refusalOfAccountChange(
   { name, author }: { readonly name: string; readonly author: ConfigAuthor },
 ): ConfigRefusal | undefined {
   if (author.by !== 'api-key' || name === 'reload') return undefined
-  const keys = changes().flatMap(({ key }) => (ofSignIn.test(key) ? [key] : []))
+  const keys = changes().flatMap(({ key }) => (ofLogin.test(key) ? [key] : []))
   if (keys.length === 0) return undefined
   return { isDone: false, why: 'forbidden', message: `${keys.join(', ')}: a program may not look after accounts` }
 }

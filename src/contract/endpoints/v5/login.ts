@@ -45,7 +45,7 @@ export const loginEndpoints = {
     version: 'v5',
     method: 'POST',
     path: '/sso/login/oidc',
-    summary: 'Starts a sign-in with OpenID Connect. The browser then opens the returned address of the provider.',
+    summary: 'Starts a login with OpenID Connect. The browser then opens the returned address of the provider.',
     reply: responseWith(
       Type.Object({
         authorization_url: Type.String({ description: 'Address of the provider that the browser opens.' }),
@@ -66,7 +66,7 @@ export const loginEndpoints = {
     version: 'v5',
     method: 'POST',
     path: '/sso/oidc/callback',
-    summary: 'Returns a token for the authorization code of the provider. The first sign-in creates the account.',
+    summary: 'Returns a token for the authorization code of the provider. The first login creates the account.',
     body: Type.Object({
       authorization_code: Type.String({
         minLength: 1,

@@ -15,7 +15,7 @@ export type AccountRefusal =
   /** The password is in the configuration. */
   | 'is-configured'
   | 'wrong-password'
-  /** The account signs in by OpenID Connect. */
+  /** The account logs in by OpenID Connect. */
   | 'is-of-provider'
   /** The account has a second factor. */
   | 'has-mfa'
@@ -47,7 +47,7 @@ const accountErrors: Readonly<Record<AccountRefusal, AccountErrorText>> = {
   'is-of-provider': {
     code: 'invalidParameter',
     reason: 'BAD_REQUEST',
-    words: (name) => `${name} signs in by OpenID Connect: password, second factor and role are those of the provider`,
+    words: (name) => `${name} logs in by OpenID Connect: password, second factor and role are those of the provider`,
   },
   'has-mfa': {
     code: 'invalidParameter',

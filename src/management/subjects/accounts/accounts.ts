@@ -15,7 +15,7 @@ export interface User {
   readonly namespace: string | undefined
   readonly description: string
   readonly mfa: 'none' | 'totp'
-  /** `oidc`: the provider says role and namespace at each sign-in, and there is no password here. */
+  /** `oidc`: the provider says role and namespace at each login, and there is no password here. */
   readonly backend: 'local' | 'oidc'
 }
 
@@ -77,7 +77,7 @@ type Known = typeof accountEndpoints
 export function accountHandlers(accounts: AccountOperations, authenticator: () => Authenticator): Handlers<Known> {
   return {
     check_password: async ({ body: { username, password }, caller, gone }) => {
-      const found = await authenticator().signIn(username, password, caller.address, { gone })
+      const found = await authenticator().logIn(username, password, caller.address, { gone })
       return found instanceof ApiError ? found : { code: 0 }
     },
     ...userHandlers(accounts),

@@ -20,7 +20,7 @@ export function loginHandlers(brokers: BrokerOperations, authenticator: () => Au
   })
   return {
     login: async ({ body: { username, password, mfa_token: code }, caller: { address }, gone }) => {
-      const found = await authenticator().signIn(username, password, address, { gone, code })
+      const found = await authenticator().logIn(username, password, address, { gone, code })
       if (found instanceof ApiError && found.reason === 'BAD_MFA_TOKEN') return found
       if (found instanceof ApiError) return refuseFor('BAD_USERNAME_OR_PWD', found.message)
       // An API key cannot log in: programs send ID and secret with every request.

@@ -39,7 +39,7 @@ export function userV5Handlers(accounts: AccountOperations): Handlers<Known> {
     },
     remove_user: async ({ params: { username: name }, caller }) => {
       if (caller.by === 'account' && caller.name === name) {
-        return refuseFor('NOT_ALLOWED', 'you cannot delete the account that you are signed in with')
+        return refuseFor('NOT_ALLOWED', 'you cannot delete the account that you are logged in with')
       }
       return responseOf(await accounts.deleteUser(name, caller), name)
     },

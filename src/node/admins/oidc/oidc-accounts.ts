@@ -1,6 +1,6 @@
-// Accounts of users that sign in by OpenID Connect. They have no password in Godwit: the hash is empty, and no password has an empty hash.
+// Accounts of users that log in by OpenID Connect. They have no password in Godwit: the hash is empty, and no password has an empty hash.
 
-import type { SignedIn } from '../../../management/index.ts'
+import type { LoggedIn } from '../../../management/index.ts'
 import type { AccountRecord, StoredPassword } from '../../../records/index.ts'
 import type { Log } from '../../../telemetry/index.ts'
 import type { AccessRecords } from '../../records/access-records.ts'
@@ -15,7 +15,7 @@ export interface OidcAccountDependencies {
   readonly log: Log
 }
 
-/** Returns whether the account signs in by OpenID Connect. */
+/** Returns whether the account logs in by OpenID Connect. */
 export function isOfProvider({ password }: Pick<AccountRecord, 'password'>): boolean {
   return password.hash.length === 0
 }
@@ -30,7 +30,7 @@ export function admitOidcUser({
   records,
   ownName,
   log,
-}: OidcAccountDependencies): (user: OidcUser, address: string) => Promise<SignedIn | string> {
+}: OidcAccountDependencies): (user: OidcUser, address: string) => Promise<LoggedIn | string> {
   return async ({ name, role, namespace }, address) => {
     let problem: string | undefined
     let change: string | undefined

@@ -1,5 +1,5 @@
-// Sign-in by OpenID Connect. The browser gets the address of the provider and a secret. No address contains the secret, so only the browser
-// that started a sign-in can complete it.
+// Login by OpenID Connect. The browser gets the address of the provider and a secret. No address contains the secret, so only the browser
+// that started a login can complete it.
 //
 //   begin ──► {url, state, secret}      kept: state ─► secret, nonce, verifier, for ten minutes, once
 //   provider ─► page?code&state
@@ -7,10 +7,10 @@
 
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { OidcConfig } from '../../../config/index.ts'
-import type { SignedIn, SingleSignOn, SsoResponse, SsoFailure } from '../../../management/index.ts'
+import type { LoggedIn, SingleSignOn, SsoResponse, SsoFailure } from '../../../management/index.ts'
 import { claimAt, type OidcProvider, type ProviderClaims } from './oidc-provider.ts'
 
-interface PendingSignIn {
+interface PendingLogin {
   readonly provider: OidcProvider
   readonly address: string
   readonly secretDigest: Buffer
@@ -20,31 +20,31 @@ interface PendingSignIn {
 }
 
 const pendingMs = 600_000
-/** Maximum number of pending sign-ins of one address. At the maximum, the oldest is dropped. */
+/** Maximum number of pending logins of one address. At the maximum, the oldest is dropped. */
 const maxOfAddress = 32
-/** Maximum number of pending sign-ins of all addresses. At the maximum, a new one is refused. */
+/** Maximum number of pending logins of all addresses. At the maximum, a new one is refused. */
 const maxPending = 4_096
 const randomLength = 32
 const maxNameLength = 256
 const maxValues = 1_000
 
-export interface OidcSignInDependencies {
-  /** The currently configured provider; undefined: sign-in is disabled. */
+export interface OidcLoginDependencies {
+  /** The currently configured provider; undefined: login is disabled. */
   readonly provider: () => OidcProvider | undefined
   /** Creates or changes the account. A text: the end of a sentence that begins with the name. */
-  readonly admit: (user: OidcUser, address: string) => Promise<SignedIn | string>
+  readonly admit: (user: OidcUser, address: string) => Promise<LoggedIn | string>
   /** A clock that never decreases. */
   readonly nowMs: () => number
 }
 
-export interface OidcUser extends Pick<SignedIn, 'namespace'> {
+export interface OidcUser extends Pick<LoggedIn, 'namespace'> {
   readonly name: string
   readonly role: 'administrator' | 'viewer'
 }
 
-export function oidcSignIn({ provider: current, admit, nowMs }: OidcSignInDependencies): SingleSignOn {
+export function oidcLogin({ provider: current, admit, nowMs }: OidcLoginDependencies): SingleSignOn {
   /** By state, the oldest first. */
-  const pending = new Map<string, PendingSignIn>()
+  const pending = new Map<string, PendingLogin>()
   return {
     isOn: () => current() !== undefined,
     begin: async (address) => {
@@ -52,7 +52,7 @@ export function oidcSignIn({ provider: current, admit, nowMs }: OidcSignInDepend
       if (provider === undefined) return notConfigured
       dropOld(pending, nowMs())
       removeOldestOfAddress(pending, address)
-      if (pending.size >= maxPending) return { kind: 'busy', message: 'too many sign-ins are pending: try again later' }
+      if (pending.size >= maxPending) return { kind: 'busy', message: 'too many logins are pending: try again later' }
       const [state, secret, nonce, verifier] = [randomText(), randomText(), randomText(), randomText()]
       const kept = { provider, address, secretDigest: digestOf(secret), nonce, verifier, atMs: nowMs() }
       pending.set(state, kept)
@@ -64,30 +64,30 @@ export function oidcSignIn({ provider: current, admit, nowMs }: OidcSignInDepend
     finish: async (response, address) => {
       const known = pending.get(response.state)
       const isOwn = known !== undefined && timingSafeEqual(known.secretDigest, digestOf(response.secret))
-      // A sign-in stays valid if another browser shows its state.
+      // A login stays valid if another browser shows its state.
       if (isOwn) pending.delete(response.state)
       const isInTime = known !== undefined && nowMs() - known.atMs < pendingMs
-      if (!isOwn || !isInTime || known.provider !== current()) return unknownSignIn
+      if (!isOwn || !isInTime || known.provider !== current()) return unknownLogin
       return finishWith(known, response, { admit, address })
     },
   }
 }
 
-const notConfigured: SsoFailure = { kind: 'off', message: 'sign-in by OpenID Connect is disabled: set dashboard.oidc' }
-const unknownSignIn: SsoFailure = {
+const notConfigured: SsoFailure = { kind: 'off', message: 'login by OpenID Connect is disabled: set dashboard.oidc' }
+const unknownLogin: SsoFailure = {
   kind: 'refused',
-  message: 'this sign-in was not started in this browser, took too long, or was completed already: start again',
+  message: 'this login was not started in this browser, took too long, or was completed already: start again',
 }
 
-interface FinishDependencies extends Pick<OidcSignInDependencies, 'admit'> {
+interface FinishDependencies extends Pick<OidcLoginDependencies, 'admit'> {
   readonly address: string
 }
 
 async function finishWith(
-  { provider, nonce, verifier }: PendingSignIn,
+  { provider, nonce, verifier }: PendingLogin,
   { code, issuer }: SsoResponse,
   { admit, address }: FinishDependencies,
-): Promise<SignedIn | SsoFailure> {
+): Promise<LoggedIn | SsoFailure> {
   const claims = await provider.claimsFor({ code, issuer, nonce, verifier })
   if ('failure' in claims) return { kind: 'refused', message: `the provider ${String(claims['failure'])}` }
   const user = userOf(claims, provider.config)
@@ -123,14 +123,14 @@ function digestOf(secret: string): Buffer {
   return createHash('sha256').update(secret).digest()
 }
 
-function dropOld(pending: Map<string, PendingSignIn>, nowMs: number): void {
+function dropOld(pending: Map<string, PendingLogin>, nowMs: number): void {
   for (const [state, { atMs }] of pending) {
     if (nowMs - atMs < pendingMs) return
     pending.delete(state)
   }
 }
 
-function removeOldestOfAddress(pending: Map<string, PendingSignIn>, address: string): void {
+function removeOldestOfAddress(pending: Map<string, PendingLogin>, address: string): void {
   const ofAddress = [...pending].filter(([, each]) => each.address === address)
   const [oldest] = ofAddress
   if (oldest !== undefined && ofAddress.length >= maxOfAddress) pending.delete(oldest[0])

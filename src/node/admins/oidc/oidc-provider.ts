@@ -36,7 +36,7 @@ interface Kept<Value> {
 
 /** Time for which the discovery document and the keys are cached. */
 const metadataMs = 3_600_000
-/** After a failure, no further request is sent to the provider for this time, however many users sign in. */
+/** After a failure, no further request is sent to the provider for this time, however many users log in. */
 const failureMs = 5_000
 /** Minimum interval of requests for the keys. A token with an unknown key causes a request. */
 const keysMs = 60_000
@@ -93,7 +93,7 @@ export class OidcProvider {
     if ('failure' in metadata) return metadata
     // A code of another provider must not be sent to this provider [RFC9207-2.4].
     const isOther = shown.issuer === undefined ? metadata.sendsIssuer : shown.issuer !== this.config.issuer
-    if (isOther) return { failure: 'is not the provider with which the sign-in started' }
+    if (isOther) return { failure: 'is not the provider with which the login started' }
     const tokens = await this.#redeem(metadata, shown.code, shown.verifier)
     if ('failure' in tokens) return tokens
     const claims = await this.#verify(metadata, tokens.idToken, shown.nonce)

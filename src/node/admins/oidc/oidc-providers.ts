@@ -1,4 +1,4 @@
-// The provider of `dashboard.oidc` as configured now. While its settings do not change, the object stays the same, so that sign-ins in
+// The provider of `dashboard.oidc` as configured now. While its settings do not change, the object stays the same, so that logins in
 // progress can be completed.
 
 import { HttpClient } from '../../../access/index.ts'
@@ -19,7 +19,7 @@ export class OidcProviders {
     this.#written = ''
   }
 
-  /** Undefined: sign-in by OpenID Connect is not configured. */
+  /** Undefined: login by OpenID Connect is not configured. */
   get current(): OidcProvider | undefined {
     return this.#current
   }
