@@ -1,7 +1,7 @@
 // Entry point of the module core: the broker as a state machine without I/O. See broker-core.ts for the four calls that drive it.
 
 export * from './model/settings.ts'
-export * from './model/identity.ts'
+export * from './messages/identity.ts'
 export * from './namespaces/namespaced-names.ts'
 export { isInternalName } from './namespaces/internal-session-names.ts'
 export type { DropReason } from './model/drop-reason.ts'
@@ -10,7 +10,7 @@ export { resolveNamespace, type NamespaceSettings } from './model/resolve-namesp
 export * from './model/peer-messages.ts'
 export * from './model/peer-send-list.ts'
 export * from './model/memory-account.ts'
-export * from './model/message.ts'
+export * from './messages/message.ts'
 export * from './model/inputs.ts'
 export * from './model/outputs.ts'
 export * from './model/rule-hook.ts'
@@ -30,14 +30,14 @@ export {
   publishedQoSOf,
   type SpoolLimits,
   spoolProperties,
-} from './model/bridge-client-id.ts'
+} from './messages/bridge-client-id.ts'
 export {
   isSourceTopic,
   sourceBridgeName,
   sourceOfBridge,
   sourceTopicPrefix,
   splitSourceTopic,
-} from './model/source-topics.ts'
+} from './messages/source-topics.ts'
 export { BrokerCore } from './broker-core.ts'
 export { PendingQueue } from './state/sessions/pending-queue.ts'
 export type { ClientFilters, FilterChange } from './state/client-filters.ts'

@@ -34,6 +34,7 @@ export const architectureRules: ArchitectureRules = {
   innerLayers: {
     core: [
       ['namespaces/'],
+      ['messages/'],
       ['model/'],
       ['topics/'],
       ['state/sessions/'],
@@ -142,7 +143,6 @@ export const architectureRules: ArchitectureRules = {
       'src/node/api': 33,
       // One file for each section of the configuration.
       'src/config/settings': 24,
-      'src/core/model': 27,
     },
     circular: ['contract'],
   },

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { CoreSettings } from '../../src/core/index.ts'
-import { plainIdentity } from '../../src/core/model/identity.ts'
+import { plainIdentity } from '../../src/core/messages/identity.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { World, type Client, type ConnectOptions } from '../simulator/world.ts'
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Message, never, remainingSeconds } from '../../src/core/model/message.ts'
+import { Message, never, remainingSeconds } from '../../src/core/messages/message.ts'
 import { parseTopicName, Topic } from '../../src/protocol/index.ts'
 
 function published({ publishedAtMs, expiresAtMs }: { publishedAtMs: number; expiresAtMs: number }): Message {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Connection } from '../../src/core/model/connection.ts'
-import { Message } from '../../src/core/model/message.ts'
+import { Message } from '../../src/core/messages/message.ts'
 import { SendList, publishHead, sendKinds, type PublishExtra } from '../../src/core/model/send-list.ts'
 import { TopicTable } from '../../src/protocol/index.ts'
 

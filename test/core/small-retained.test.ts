@@ -2,8 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { maxSmallPayloadBytes, Message, never } from '../../src/core/model/message.ts'
-import { SmallRetained, StoredRetained } from '../../src/core/model/retained-message.ts'
+import { maxSmallPayloadBytes, Message, never } from '../../src/core/messages/message.ts'
+import { SmallRetained, StoredRetained } from '../../src/core/messages/retained-message.ts'
 import { parseTopicName, type QoS, Topic } from '../../src/protocol/index.ts'
 
 function published(payload: Buffer, topic = 'räume/1'): Message {

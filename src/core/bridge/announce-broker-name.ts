@@ -3,11 +3,11 @@
 // 5.0, so that loops can be detected. Other bridges receive a message below `$` that none of their rules match.
 
 import type { TopicName } from '../../protocol/index.ts'
-import { brokerNameTopic } from '../model/bridge-client-id.ts'
+import { brokerNameTopic } from '../messages/bridge-client-id.ts'
 import type { Parts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import { sendPublish, sendsOf } from '../outgoing/send-to-client.ts'
-import { Message, never } from '../model/message.ts'
+import { Message, never } from '../messages/message.ts'
 import { publishHead } from '../model/send-list.ts'
 
 const head = publishHead(0, { retain: false, dup: false }, 0)

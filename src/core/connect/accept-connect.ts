@@ -9,8 +9,8 @@ import {
   type ReasonCode,
   type TopicTable,
 } from '../../protocol/index.ts'
-import { plainIdentity, type Permission } from '../model/identity.ts'
-import { isSourceTopic } from '../model/source-topics.ts'
+import { plainIdentity, type Permission } from '../messages/identity.ts'
+import { isSourceTopic } from '../messages/source-topics.ts'
 import type { BrokerState, NamespaceState } from '../state/broker-state.ts'
 import type { Parts, RefusalParts } from '../state/parts.ts'
 import type { AccessState } from '../state/access-state.ts'

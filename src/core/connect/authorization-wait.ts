@@ -5,7 +5,7 @@
 //                                                                         └──► `unknown` again: denied, which prevents an endless loop
 
 import type { Packet, QoS } from '../../protocol/index.ts'
-import type { Permission } from '../model/identity.ts'
+import type { Permission } from '../messages/identity.ts'
 import type { PendingRequests } from '../state/pending-requests.ts'
 import type { Parts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'

@@ -6,7 +6,7 @@
 // it over; the reverse is refused.
 
 import { reasonCodes } from '../../protocol/index.ts'
-import type { Identity } from '../model/identity.ts'
+import type { Identity } from '../messages/identity.ts'
 import type { Parts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import { hasExpired } from '../sessions/end-session.ts'

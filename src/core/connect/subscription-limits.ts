@@ -1,7 +1,7 @@
 // Limits for the subscriptions of one session, and for their cost: see `sessions/subscription-usage.ts`.
 
 import type { TopicFilter } from '../../protocol/index.ts'
-import { isBridgeClient } from '../model/bridge-client-id.ts'
+import { isBridgeClient } from '../messages/bridge-client-id.ts'
 import type { MemoryAccount } from '../model/memory-account.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { SubscriptionUsage } from '../state/sessions/subscription-usage.ts'

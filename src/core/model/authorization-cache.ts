@@ -5,7 +5,7 @@
 //
 //   decisions: two bits for each QoS with and without the retain flag: 0 unknown, 1 allow, 2 deny, 3 disconnect
 
-import type { Permission } from './identity.ts'
+import type { Permission } from '../messages/identity.ts'
 import type { QoS, Topic } from '../../protocol/index.ts'
 
 /** Maximum number of cached topics of one client. */

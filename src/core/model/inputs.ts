@@ -3,11 +3,11 @@
 
 import type { Packet, ProtocolError, QoS, ReasonCode, TopicFilter } from '../../protocol/index.ts'
 import type { StoredMessage, StoredRecord } from '../../records/index.ts'
-import type { Identity } from './identity.ts'
+import type { Identity } from '../messages/identity.ts'
 import type { Connection } from './connection.ts'
 import type { MessageProperties } from '../../protocol/index.ts'
 import type { MemoryLevel } from './memory-account.ts'
-import type { Message } from './message.ts'
+import type { Message } from '../messages/message.ts'
 import type { PeerMessage, PeerNumber } from './peer-messages.ts'
 import type { CountedTopic, MatchedRule, RulePublication } from './rule-hook.ts'
 import type { RuleTrigger, RuleTriggerKind } from './rule-trigger.ts'

@@ -8,10 +8,10 @@
 
 import type { ProtocolVersion, QoS, ReasonCode } from '../../protocol/index.ts'
 import type { StoredChange } from '../../records/index.ts'
-import type { Identity } from './identity.ts'
+import type { Identity } from '../messages/identity.ts'
 import type { Connection } from './connection.ts'
 import type { DropReason } from './drop-reason.ts'
-import type { Message } from './message.ts'
+import type { Message } from '../messages/message.ts'
 import type { RequestId } from './inputs.ts'
 import type { PeerSendList } from './peer-send-list.ts'
 import type { SendList } from './send-list.ts'

@@ -18,7 +18,7 @@
 // the number itself is not sent. `committed upTo n`: the changes of the first n of them are durable, or need no write.
 
 import type { PacketId, QoS, ReasonCode, TopicFilter } from '../../protocol/index.ts'
-import type { Message } from './message.ts'
+import type { Message } from '../messages/message.ts'
 import { clientIdIn } from '../namespaces/internal-session-names.ts'
 
 /** Number of a shard of the node, from 0. */

@@ -8,7 +8,7 @@
 // Plain messages whose frames are adjacent in the publisher's chunk form a *run*: one entry, the first message. The objects of
 // the others are released at once, so that the garbage collector does not visit them.
 
-import { Message, never } from './message.ts'
+import { Message, never } from '../messages/message.ts'
 import type { PeerMessage, PeerNumber, PeerSend } from './peer-messages.ts'
 
 /** Sends messages to one shard. */

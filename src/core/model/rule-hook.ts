@@ -2,7 +2,7 @@
 // language and the actions are in other modules.
 
 import type { QoS, MessageProperties } from '../../protocol/index.ts'
-import type { Message } from './message.ts'
+import type { Message } from '../messages/message.ts'
 import type { RuleTrigger, RuleTriggerKind } from './rule-trigger.ts'
 
 /** A rule that a topic filter leads to. */

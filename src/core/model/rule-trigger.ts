@@ -11,8 +11,8 @@ import type {
   UnsubscribeProperties,
 } from '../../protocol/index.ts'
 import type { Connection } from './connection.ts'
-import type { Identity } from './identity.ts'
-import type { Message } from './message.ts'
+import type { Identity } from '../messages/identity.ts'
+import type { Message } from '../messages/message.ts'
 import type { DropReason } from './drop-reason.ts'
 
 export const ruleTriggerKinds = [

@@ -8,7 +8,7 @@
 
 import { failedAssertion, type ControlPacket, type PacketId, type QoS } from '../../protocol/index.ts'
 import type { Connection } from './connection.ts'
-import type { Message } from './message.ts'
+import type { Message } from '../messages/message.ts'
 
 /** Kinds of entries. The four acknowledgements have neither reason nor properties here; with these they are packets. */
 export const sendKinds = { publish: 0, puback: 1, pubrec: 2, pubrel: 3, pubcomp: 4, packet: 5 } as const

@@ -8,7 +8,7 @@
 
 import type { MessageProperties } from '../../protocol/index.ts'
 import { memoryColumns, type MemoryAccount } from '../model/memory-account.ts'
-import type { Message } from '../model/message.ts'
+import type { Message } from '../messages/message.ts'
 import type { Session, SessionDelivery } from '../state/sessions/session.ts'
 
 /** A delivery with its list entries. */

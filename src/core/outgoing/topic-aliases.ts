@@ -5,7 +5,7 @@ import type { Topic } from '../../protocol/index.ts'
 import type { MemoryAccount } from '../model/memory-account.ts'
 import type { Parts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
-import type { Message } from '../model/message.ts'
+import type { Message } from '../messages/message.ts'
 
 /** A topic without its name, and its entry. */
 const entryBytes = 256

@@ -3,8 +3,8 @@
 
 import type { Parts } from '../state/parts.ts'
 import type { MemoryAccount } from '../model/memory-account.ts'
-import type { Message } from '../model/message.ts'
-import { messageSize } from '../model/message-size.ts'
+import type { Message } from '../messages/message.ts'
+import { messageSize } from '../messages/message-size.ts'
 import type { SessionWill } from '../state/sessions/session-will.ts'
 
 /** The objects of one will without its topic, payload and properties, measured with 10,000 wills. */

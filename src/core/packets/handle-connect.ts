@@ -2,7 +2,7 @@
 // state, and further packets of the client are parked in order.
 
 import { isUtf8, reasonCodes, type ConnectPacket } from '../../protocol/index.ts'
-import { isBridgeClient } from '../model/bridge-client-id.ts'
+import { isBridgeClient } from '../messages/bridge-client-id.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { StorageState } from '../state/storage-state.ts'
 import type { CoreSettings } from '../model/settings.ts'

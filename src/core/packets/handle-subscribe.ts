@@ -16,7 +16,7 @@ import {
 } from '../../protocol/index.ts'
 import type { SubscriptionTrigger } from '../model/rule-trigger.ts'
 import type { SubscriptionRecord } from '../../records/index.ts'
-import { isBridgeClient, raisedQoSIn } from '../model/bridge-client-id.ts'
+import { isBridgeClient, raisedQoSIn } from '../messages/bridge-client-id.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { SubscriptionState } from '../state/subscription-state.ts'
 import type { CoreSettings } from '../model/settings.ts'

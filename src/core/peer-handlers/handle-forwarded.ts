@@ -9,7 +9,7 @@ import { deliverToGroup, matchesFullSession, deliverFromPeer } from '../publish/
 import { removeReceivedId, scheduleExpiry } from './expire-received-ids.ts'
 import { retainForTopic } from '../publish/route-message.ts'
 import { putRecord } from '../queues/persistent-queue.ts'
-import type { Message } from '../model/message.ts'
+import type { Message } from '../messages/message.ts'
 import { SharedAssignments, type SharedAssignment } from '../state/sessions/shared-assignments.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { LinkState } from '../state/peers/peer.ts'

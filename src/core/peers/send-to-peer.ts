@@ -2,7 +2,7 @@
 
 import type { Parts, PeerSendParts } from '../state/parts.ts'
 import type { OutputLists } from '../state/output-lists.ts'
-import { copyOut, type Message } from '../model/message.ts'
+import { copyOut, type Message } from '../messages/message.ts'
 import type { LinkState, Peer } from '../state/peers/peer.ts'
 import type { PeerPublish, PeerRelease } from '../model/peer-messages.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'

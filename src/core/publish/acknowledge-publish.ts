@@ -6,7 +6,7 @@ import type { ExchangeParts, RedeliverParts, ReleaseParts } from '../state/parts
 import type { Batches } from '../model/batches.ts'
 import type { Connection } from '../model/connection.ts'
 import type { Ack } from '../model/deferred-ack.ts'
-import type { Message } from '../model/message.ts'
+import type { Message } from '../messages/message.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { ForwardedPacketIds } from '../state/sessions/forwarded-packet-ids.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'

@@ -2,7 +2,7 @@
 // decisions.
 
 import type { Topic } from '../../protocol/index.ts'
-import type { Identity, Permission } from '../model/identity.ts'
+import type { Identity, Permission } from '../messages/identity.ts'
 import type { AuthorizationTrigger } from '../model/rule-trigger.ts'
 import type { Session } from '../state/sessions/session.ts'
 import type { Parts } from '../state/parts.ts'

@@ -7,8 +7,8 @@
 
 import { delayedTopicPrefix, parseTopicName, type TopicName } from '../../protocol/index.ts'
 import type { WillRecord } from '../../records/index.ts'
-import { copyAlone, fromStored, type Message, never, toStored } from '../model/message.ts'
-import { messageSize } from '../model/message-size.ts'
+import { copyAlone, fromStored, type Message, never, toStored } from '../messages/message.ts'
+import { messageSize } from '../messages/message-size.ts'
 import { delayedIdIn, reserveDelayedName } from '../namespaces/internal-session-names.ts'
 import { countWill, releaseWill } from '../outgoing/will-bytes.ts'
 import { putRecord } from '../queues/persistent-queue.ts'

@@ -2,7 +2,7 @@
 
 import type { CoreSettings } from '../model/settings.ts'
 import type { DeliverParts, EnqueueParts, Parts, PermitParts } from '../state/parts.ts'
-import type { Message } from '../model/message.ts'
+import type { Message } from '../messages/message.ts'
 import { canReceive } from '../state/sessions/can-receive.ts'
 import type { Session } from '../state/sessions/session.ts'
 import type { DeliveryPlan, MatchedSubscriber, SharedGroup } from '../topics/index.ts'

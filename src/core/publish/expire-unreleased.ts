@@ -1,7 +1,7 @@
 // Packet identifiers of QoS 2 messages whose PUBREL has not arrived. They are stored as long as the session, so that
 // the duplicate of a client that returns after any time is not delivered again [MQTT-4.3.3-2] [MQTT5-4.3.3-10].
 
-import { isBridgeClient } from '../model/bridge-client-id.ts'
+import { isBridgeClient } from '../messages/bridge-client-id.ts'
 import { releaseOnPeers } from '../peers/qos2-forwarding.ts'
 import { deleteRecord } from '../queues/persistent-queue.ts'
 import type { ExchangeParts } from '../state/parts.ts'

@@ -1,9 +1,9 @@
 // Topics that clients cannot publish to, whatever the access rules say.
 
-import { isBridgeClient } from '../model/bridge-client-id.ts'
+import { isBridgeClient } from '../messages/bridge-client-id.ts'
 import type { Parts } from '../state/parts.ts'
 import { namespacesRoot } from '../namespaces/namespaced-names.ts'
-import { isSourceClient, isSourceTopic } from '../model/source-topics.ts'
+import { isSourceClient, isSourceTopic } from '../messages/source-topics.ts'
 import { isBrokerTopic } from '../retained/retained-messages.ts'
 
 /**

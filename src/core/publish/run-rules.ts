@@ -3,8 +3,8 @@
 
 import { countLevels, parseTopicName, type Topic } from '../../protocol/index.ts'
 import type { RuleActionFailure, RuleActions, RulePublication } from '../model/rule-hook.ts'
-import { copyPublisherRights, Message, never, withTopic } from '../model/message.ts'
-import { isSourceTopic } from '../model/source-topics.ts'
+import { copyPublisherRights, Message, never, withTopic } from '../messages/message.ts'
+import { isSourceTopic } from '../messages/source-topics.ts'
 import { enqueueForSession } from '../queues/enqueue-for-session.ts'
 import { maxStoredOf } from '../queues/persistent-queue.ts'
 import { publishPermitFor } from '../peers/peer-backpressure.ts'

@@ -6,7 +6,7 @@ import type { QueuedRecord, SessionRecord, StoredChange } from '../../records/in
 import type { CoreSettings } from '../model/settings.ts'
 import type { Parts, QueueParts } from '../state/parts.ts'
 import type { Batches } from '../model/batches.ts'
-import { fromStored, toStored, type Message } from '../model/message.ts'
+import { fromStored, toStored, type Message } from '../messages/message.ts'
 import { maxAckDelayMs, type AckLatency } from '../state/sessions/ack-latency.ts'
 import { releaseDelivery } from '../outgoing/held-bytes.ts'
 import { announceFull, announceSpace } from '../peers/full-session-notice.ts'

@@ -12,11 +12,11 @@ import {
   toStored,
   type RetainedOrigin,
   type Message,
-} from '../model/message.ts'
-import { messageSize } from '../model/message-size.ts'
+} from '../messages/message.ts'
+import { messageSize } from '../messages/message-size.ts'
 import type { NamespaceQuotas } from '../namespaces/namespace-quotas.ts'
 import { namespaceOfTopic } from '../namespaces/namespaced-names.ts'
-import { SmallRetained, StoredRetained, type RetainedMessage } from '../model/retained-message.ts'
+import { SmallRetained, StoredRetained, type RetainedMessage } from '../messages/retained-message.ts'
 import { forgetPayload } from './retained-reads.ts'
 import { putRecord, deleteRecord } from '../queues/persistent-queue.ts'
 

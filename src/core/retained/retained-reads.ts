@@ -4,10 +4,10 @@
 import { failedAssertion } from '../../protocol/index.ts'
 import type { Parts } from '../state/parts.ts'
 import type { RetainedReader, RetainedState } from '../state/retained-state.ts'
-import { fromStored, type Message } from '../model/message.ts'
+import { fromStored, type Message } from '../messages/message.ts'
 import type { StoredMessage } from '../../records/index.ts'
 import { Session } from '../state/sessions/session.ts'
-import { StoredRetained, wholeMessage, type RetainedMessage } from '../model/retained-message.ts'
+import { StoredRetained, wholeMessage, type RetainedMessage } from '../messages/retained-message.ts'
 
 /**
  * Maximum bytes that one reader requests in advance, except for a single larger message. One message at a time would

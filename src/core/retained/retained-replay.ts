@@ -3,7 +3,7 @@
 // requested in the same way (retained-from-peers.ts).
 
 import { bareFilter, hasWildcard, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
-import { isBridgeClient } from '../model/bridge-client-id.ts'
+import { isBridgeClient } from '../messages/bridge-client-id.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { RetainedState } from '../state/retained-state.ts'
 import type { EnqueueParts, Parts } from '../state/parts.ts'
@@ -11,7 +11,7 @@ import { topicBelow } from '../namespaces/mountpoint.ts'
 import { canReceive } from '../state/sessions/can-receive.ts'
 import { type RetainedReplay, RetainedReplayQueue } from '../state/sessions/retained-replay-queue.ts'
 import type { Session } from '../state/sessions/session.ts'
-import { StoredRetained, type RetainedMessage } from '../model/retained-message.ts'
+import { StoredRetained, type RetainedMessage } from '../messages/retained-message.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
 import { waitingBytes } from '../outgoing/held-bytes.ts'
 import { sendPingresp } from '../outgoing/send-to-client.ts'

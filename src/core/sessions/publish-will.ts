@@ -8,12 +8,12 @@
 // next start.
 
 import { parseTopicName } from '../../protocol/index.ts'
-import { isSourceTopic } from '../model/source-topics.ts'
+import { isSourceTopic } from '../messages/source-topics.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Parts, RedeliverParts, WillParts } from '../state/parts.ts'
 import type { SessionWill } from '../state/sessions/session-will.ts'
 import type { DueWill } from '../state/will-state.ts'
-import { fromStored, Message, copyPublisherRights, withTopic } from '../model/message.ts'
+import { fromStored, Message, copyPublisherRights, withTopic } from '../messages/message.ts'
 import { topicBelow } from '../namespaces/mountpoint.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { StoredMessage } from '../../records/index.ts'

@@ -1,6 +1,6 @@
 // Sets the identity of a session, at CONNECT or after a re-authentication.
 
-import type { Identity } from '../model/identity.ts'
+import type { Identity } from '../messages/identity.ts'
 import type { BrokerRouter } from '../state/broker-state.ts'
 import type { Parts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'

@@ -15,8 +15,8 @@
 import type { CoreSettings } from '../model/settings.ts'
 import type { Parts, ReleaseParts, WillRecordParts } from '../state/parts.ts'
 import type { PendingWill } from '../state/will-state.ts'
-import { fromStored, toStored, type Message } from '../model/message.ts'
-import { messageSize } from '../model/message-size.ts'
+import { fromStored, toStored, type Message } from '../messages/message.ts'
+import { messageSize } from '../messages/message-size.ts'
 import type { WillRecord } from '../../records/index.ts'
 import {
   clientIdIn,

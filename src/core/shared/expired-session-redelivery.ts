@@ -10,7 +10,7 @@
 // the part before are durable. A later session with the same client ID is independent of these queues.
 
 import type { QueuedRecord, SessionRecord, StoredRecord } from '../../records/index.ts'
-import { isBridgeClient } from '../model/bridge-client-id.ts'
+import { isBridgeClient } from '../messages/bridge-client-id.ts'
 import type { Parts, RedeliverParts } from '../state/parts.ts'
 import type { EndedSessionQueue } from '../state/sessions/shared-redelivery-state.ts'
 import { reserveInternalName } from '../namespaces/internal-session-names.ts'

@@ -4,7 +4,7 @@
 import { reasonCodes, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerRouter } from '../state/broker-state.ts'
 import type { ForwardParts, PeerSendParts } from '../state/parts.ts'
-import type { Message } from '../model/message.ts'
+import type { Message } from '../messages/message.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Peer } from '../state/peers/peer.ts'
 import { plainPublish, type PeerNumber, type PeerPublish } from '../model/peer-messages.ts'

@@ -8,7 +8,7 @@
 
 import { splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
 import type { DeliverParts, ForwardParts, Parts, RedeliverParts } from '../state/parts.ts'
-import { toStored, type Message } from '../model/message.ts'
+import { toStored, type Message } from '../messages/message.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Peer } from '../state/peers/peer.ts'
 import type { SharedHandoff } from '../state/sessions/shared-redelivery-state.ts'

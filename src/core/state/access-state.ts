@@ -1,6 +1,6 @@
 // Permissions, and the check of all sessions after they changed.
 
-import type { Permissions } from '../model/identity.ts'
+import type { Permissions } from '../messages/identity.ts'
 import type { Session } from './sessions/session.ts'
 
 export class AccessState {

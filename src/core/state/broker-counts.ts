@@ -1,8 +1,8 @@
 // Numbers for metrics since the start of this shard, and the events of dropped messages.
 
-import { isBridgeClient } from '../model/bridge-client-id.ts'
+import { isBridgeClient } from '../messages/bridge-client-id.ts'
 import type { DropReason } from '../model/drop-reason.ts'
-import type { Message } from '../model/message.ts'
+import type { Message } from '../messages/message.ts'
 import type { BrokerEvent } from '../model/outputs.ts'
 import type { RuleTriggers } from './rule-triggers.ts'
 import { newBridgeSession, type Session } from './sessions/session.ts'

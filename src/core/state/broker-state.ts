@@ -3,7 +3,7 @@
 import type { TopicTable } from '../../protocol/index.ts'
 import { Batches } from '../model/batches.ts'
 import { Deadlines } from '../model/deadlines.ts'
-import { everythingAllowed, type Permissions } from '../model/identity.ts'
+import { everythingAllowed, type Permissions } from '../messages/identity.ts'
 import { MemoryAccount } from '../model/memory-account.ts'
 import type { ShardPlace } from '../model/peer-messages.ts'
 import type { NamespaceSettings } from '../model/resolve-namespace.ts'

@@ -8,7 +8,7 @@
 // of other brokers. Otherwise two brokers would keep each other's subscriptions forever.
 
 import { bareFilter, type QoS, type TopicFilter } from '../../protocol/index.ts'
-import { isBridgeClient } from '../model/bridge-client-id.ts'
+import { isBridgeClient } from '../messages/bridge-client-id.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
 
 /** Maximum filters reported. Further ones are reported when one of these is removed. */

@@ -6,7 +6,7 @@
 //          \____________________________\____ refused ____________________/^
 
 import type { ConnectPacket, Packet, ReasonCode, Topic } from '../../protocol/index.ts'
-import type { Identity } from '../model/identity.ts'
+import type { Identity } from '../messages/identity.ts'
 import type { Connection } from '../model/connection.ts'
 import type { RequestId } from '../model/inputs.ts'
 import type { Session } from './sessions/session.ts'

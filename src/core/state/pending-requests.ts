@@ -2,7 +2,7 @@
 
 import type { Connection } from '../model/connection.ts'
 import type { RequestId } from '../model/inputs.ts'
-import type { StoredRetained } from '../model/retained-message.ts'
+import type { StoredRetained } from '../messages/retained-message.ts'
 import type { Session } from './sessions/session.ts'
 import type { EndedSessionQueue } from './sessions/shared-redelivery-state.ts'
 import type { DueWill } from './will-state.ts'

@@ -1,7 +1,7 @@
 // Retained messages of this shard, and sessions that are sent retained messages for a new subscription.
 
 import type { MemoryAccount } from '../model/memory-account.ts'
-import type { RetainedMessage } from '../model/retained-message.ts'
+import type { RetainedMessage } from '../messages/retained-message.ts'
 import { RetainedTree } from '../topics/index.ts'
 import type { RetainedRequest } from './peers/retained-request.ts'
 import { RetainedPayloads } from './sessions/retained-payloads.ts'

@@ -5,9 +5,9 @@
 //
 // A flag for each kind says whether any rule uses it. Kinds that no rule uses cost nothing else.
 
-import type { BufferPool } from '../model/buffer-pool.ts'
-import { copyOut, type Message } from '../model/message.ts'
-import { messageSize } from '../model/message-size.ts'
+import type { BufferPool } from '../messages/buffer-pool.ts'
+import { copyOut, type Message } from '../messages/message.ts'
+import { messageSize } from '../messages/message-size.ts'
 import {
   messageOfTrigger,
   ruleTriggerKinds,
@@ -16,7 +16,7 @@ import {
   type RuleTrigger,
   type RuleTriggerKind,
 } from '../model/rule-trigger.ts'
-import { isBridgeClient } from '../model/bridge-client-id.ts'
+import { isBridgeClient } from '../messages/bridge-client-id.ts'
 import type { CountedTopic } from '../model/rule-hook.ts'
 import type { Session } from './sessions/session.ts'
 

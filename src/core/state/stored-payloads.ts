@@ -1,7 +1,7 @@
 // Payloads that outlive the chunk in which they were received: copied for queues, or stored once for several sessions.
 
-import { BufferPool } from '../model/buffer-pool.ts'
-import { PayloadRefcounts } from '../model/payload-refcounts.ts'
+import { BufferPool } from '../messages/buffer-pool.ts'
+import { PayloadRefcounts } from '../messages/payload-refcounts.ts'
 import type { ShardPlace } from '../model/peer-messages.ts'
 import type { FactRecord } from '../../records/index.ts'
 

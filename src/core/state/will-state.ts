@@ -1,7 +1,7 @@
 // Wills and delayed messages that are stored and not published, or not durable yet on every shard that must store them.
 
 import type { QoS, TopicName } from '../../protocol/index.ts'
-import type { Message } from '../model/message.ts'
+import type { Message } from '../messages/message.ts'
 import { PendingQueue } from './sessions/pending-queue.ts'
 import type { Session } from './sessions/session.ts'
 import type { SessionWill } from './sessions/session-will.ts'

@@ -8,7 +8,7 @@ import type { PeerTable } from '../state/peers/peer-table.ts'
 import { hasReadyRequest } from '../peer-handlers/handle-retained.ts'
 import { hasUnsentState } from '../peers/sync-peers.ts'
 import type { MemoryAccount } from '../model/memory-account.ts'
-import type { RetainedMessage } from '../model/retained-message.ts'
+import type { RetainedMessage } from '../messages/retained-message.ts'
 import { bridgeSessionOf, type BridgeSessionView } from './bridge-session.ts'
 import type { CachedAuthorization } from '../model/authorization-cache.ts'
 import {

@@ -1,7 +1,7 @@
 // The filter of client lists, and a slice of the matching clients.
 
 import type { Parts } from '../state/parts.ts'
-import { isBridgeClient } from '../model/bridge-client-id.ts'
+import { isBridgeClient } from '../messages/bridge-client-id.ts'
 import { isOfNamespace } from '../namespaces/namespaced-names.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { type ClientView, protocolOf, viewOf, waitingOf } from './client-view.ts'

@@ -9,7 +9,7 @@ import {
   type TopicFilter,
   type TopicName,
 } from '../../protocol/index.ts'
-import type { Identity } from '../model/identity.ts'
+import type { Identity } from '../messages/identity.ts'
 import type { BrokerRouter } from '../state/broker-state.ts'
 import type { StorageState } from '../state/storage-state.ts'
 import type { CoreSettings } from '../model/settings.ts'

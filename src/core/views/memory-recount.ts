@@ -3,7 +3,7 @@
 
 import { bytesInMemory, deliveryBytes } from '../outgoing/held-bytes.ts'
 import type { MemoryUse } from '../model/memory-account.ts'
-import type { Message } from '../model/message.ts'
+import type { Message } from '../messages/message.ts'
 import type { Session, SessionDelivery } from '../state/sessions/session.ts'
 import { sessionBytes, type SessionTable } from '../state/sessions/session-table.ts'
 

@@ -2,8 +2,8 @@
 
 import type { QoS, TopicFilter, TopicName } from '../../protocol/index.ts'
 import type { RetainedState } from '../state/retained-state.ts'
-import { never } from '../model/message.ts'
-import { type RetainedMessage, StoredRetained, wholeMessage } from '../model/retained-message.ts'
+import { never } from '../messages/message.ts'
+import { type RetainedMessage, StoredRetained, wholeMessage } from '../messages/retained-message.ts'
 
 export interface RetainedView {
   readonly topic: string

@@ -1,7 +1,7 @@
 // A request of another shard for retained messages of this shard, and its progress.
 
 import type { PeerNumber } from '../../model/peer-messages.ts'
-import type { RetainedMessage } from '../../model/retained-message.ts'
+import type { RetainedMessage } from '../../messages/retained-message.ts'
 import type { RetainedCursor } from '../../topics/index.ts'
 
 export interface RetainedRequest {

@@ -1,7 +1,7 @@
 // Checks whether a session may receive a message. The check runs when a match plan is made, so that most messages need
 // none. Queued messages are checked again, because permissions may have changed.
 
-import type { Permissions } from '../../model/identity.ts'
+import type { Permissions } from '../../messages/identity.ts'
 import { topicBelow } from '../../namespaces/mountpoint.ts'
 import type { Topic, TopicTable } from '../../../protocol/index.ts'
 import type { Session } from './session.ts'

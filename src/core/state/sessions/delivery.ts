@@ -4,7 +4,7 @@
 //   waiting --PUBLISH--> sent --PUBREC--> received --PUBCOMP--> done    (QoS 2)
 
 import type { PacketId, QoS } from '../../../protocol/index.ts'
-import type { Message } from '../../model/message.ts'
+import type { Message } from '../../messages/message.ts'
 
 export type DeliveryStage = 'waiting' | 'sent' | 'received'
 

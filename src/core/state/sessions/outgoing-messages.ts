@@ -1,7 +1,7 @@
 // Messages of one session on their way to its client: in flight, or waiting for the in-flight window. Most sessions have none,
 // so the lists are undefined until they are used.
 
-import { isBridgeClient, largestBridgePacketId } from '../../model/bridge-client-id.ts'
+import { isBridgeClient, largestBridgePacketId } from '../../messages/bridge-client-id.ts'
 import { InflightWindow, type InFlight } from './inflight-window.ts'
 import { PendingQueue } from './pending-queue.ts'
 

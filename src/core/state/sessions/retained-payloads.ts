@@ -8,8 +8,8 @@
 // turn or releases them, so that memory is not reserved for long.
 
 import type { MemoryAccount } from '../../model/memory-account.ts'
-import type { Message } from '../../model/message.ts'
-import type { StoredRetained } from '../../model/retained-message.ts'
+import type { Message } from '../../messages/message.ts'
+import type { StoredRetained } from '../../messages/retained-message.ts'
 import { PendingQueue } from './pending-queue.ts'
 
 /** Maximum bytes of messages being read, or read and not given to all readers; a single message may be larger. */

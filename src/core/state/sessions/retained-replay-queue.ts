@@ -3,7 +3,7 @@
 
 import { bareFilter, type TopicFilter, type TopicName } from '../../../protocol/index.ts'
 import type { PeerNumber } from '../../model/peer-messages.ts'
-import type { RetainedMessage } from '../../model/retained-message.ts'
+import type { RetainedMessage } from '../../messages/retained-message.ts'
 import { type RetainedCursor, type SubscriptionOptions, SubscriptionTrie } from '../../topics/index.ts'
 
 /** With several shards: the progress of each shard when it learned of the subscription. See retained-from-peers.ts. */

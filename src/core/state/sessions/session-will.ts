@@ -6,7 +6,7 @@
 // The reserved name keeps a large will apart from its session: the record stays while its message is read, although the session
 // may end and another may begin.
 
-import type { Message } from '../../model/message.ts'
+import type { Message } from '../../messages/message.ts'
 
 export class SessionWill {
   /** The name of its record: the client ID or a reserved name. */

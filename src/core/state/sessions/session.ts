@@ -7,8 +7,8 @@
 //   0           queueHead                                            diskFrom          nextSequence
 
 import type { PacketId, ProtocolVersion, TopicFilter } from '../../../protocol/index.ts'
-import type { Identity } from '../../model/identity.ts'
-import type { SpoolLimits } from '../../model/bridge-client-id.ts'
+import type { Identity } from '../../messages/identity.ts'
+import type { SpoolLimits } from '../../messages/bridge-client-id.ts'
 import type { Connection } from '../../model/connection.ts'
 import type { RequestId } from '../../model/inputs.ts'
 import type { DropReason } from '../../model/drop-reason.ts'

@@ -7,7 +7,7 @@
 // member that the message moves to.
 
 import type { TopicFilter } from '../../../protocol/index.ts'
-import { copyPublisherRights, withTopic, type Message } from '../../model/message.ts'
+import { copyPublisherRights, withTopic, type Message } from '../../messages/message.ts'
 import type { PeerNumber } from '../../model/peer-messages.ts'
 
 export class SharedRedelivery<Session extends object> {
