@@ -103,7 +103,7 @@ function walk(core: BrokerCore, filter: ClientFilter): TimedSlice[] {
   let from = { place: 0, offset: 0 }
   while (slices.length < slicesMeasured) {
     const [fromMs, beganMs] = [performance.now(), processorMs()]
-    const slice = core.view.clientSlice(filter, sliceWantedOf({ from, skip: 0, maxRows: Number.MAX_SAFE_INTEGER }))
+    const slice = core.view.listClients(filter, sliceWantedOf({ from, skip: 0, maxRows: Number.MAX_SAFE_INTEGER }))
     const lookingMs = processorMs() - beganMs
     structuredClone(slice)
     slices.push({ fromMs, copiedMs: performance.now(), lookingMs, heldMs: processorMs() - beganMs })

@@ -66,7 +66,7 @@ export function createHandlers(operations: Operations, authenticator: () => Auth
     ...alarmHandlers(operations.alarms),
     ...traceHandlers(operations.traces),
     ...accountHandlers(operations.accounts, authenticator),
-    ...diagnosticsHandlers(operations.insight),
+    ...diagnosticsHandlers(operations.diagnostics),
     ...slowSubscriptionHandlers(operations.slowSubscriptions),
     ...namespaceHandlers(operations.namespaces),
     ...ruleHandlers(operations.rules),

@@ -35,7 +35,7 @@ export interface NamespacedOperations {
   readonly publishing: PublishingOperations
   readonly retained: RetainedOperations
   readonly traces: TraceOperations
-  readonly insight: DiagnosticsOperations
+  readonly diagnostics: DiagnosticsOperations
   readonly slowSubscriptions: SlowSubscriptionOperations
   readonly rules: RuleOperations
 }

@@ -94,7 +94,7 @@ function onlyClients(clients: ClientOperations): Operations {
 }
 
 /** Slices of 250 clients each; after 20,000 clients the shard is unavailable. */
-const slicesUntilFailure: ClientOperations['clients'] = async (_filter, { from }) => {
+const slicesUntilFailure: ClientOperations['listClients'] = async (_filter, { from }) => {
   if (from.place > 20_000) return { unavailableShard: 1 }
   const rows = Array.from({ length: 250 }, (_, index) => anyClient(`c-${from.place + index}`))
   return { rows, passed: 250, next: { shard: 0, place: from.place + 250, offset: 0 } }
@@ -103,7 +103,7 @@ const slicesUntilFailure: ClientOperations['clients'] = async (_filter, { from }
 test('an aborted response closes its connection, and other connections are served', async (t) => {
   const operations = {
     ...clientOperations({ size: 1, query: async () => undefined }, 'here'),
-    clients: slicesUntilFailure,
+    listClients: slicesUntilFailure,
   }
   const events: string[] = []
   const note = (event: string): void => void events.push(event)

@@ -110,6 +110,7 @@ const ofKick = Type.Object({
 })
 
 export const clientEndpoints = {
+  // `listClients()` in all modules behind it: see docs/WALKS.md.
   list_clients: endpoint({
     ...clientList,
     path: '/clients',

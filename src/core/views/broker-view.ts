@@ -166,16 +166,16 @@ export class BrokerView {
   }
 
   /** Returns some of the clients that match the filter. */
-  clientSlice(filter: ClientFilter, wanted: SliceWanted): Slice<ClientView> {
+  listClients(filter: ClientFilter, wanted: SliceWanted): Slice<ClientView> {
     return listClients(this.#state, filter, wanted)
   }
 
-  subscriptionSlice(filter: SubscriptionFilter, wanted: SliceWanted): Slice<SubscriptionView> {
+  listSubscriptions(filter: SubscriptionFilter, wanted: SliceWanted): Slice<SubscriptionView> {
     return listSubscriptions(this.#state, filter, wanted)
   }
 
   /** Returns the cached permissions of a connected client to publish; undefined if it is not connected. */
-  cachedDecisions(clientId: string): readonly CachedAuthorization[] | undefined {
+  cachedAuthorizations(clientId: string): readonly CachedAuthorization[] | undefined {
     const connection = this.#state.sessions.get(clientId)?.connection
     return connection === undefined ? undefined : [...(connection.authorizationCache?.cachedEntries() ?? [])]
   }

@@ -71,7 +71,7 @@ export function operationsOf(
     clients: clientOperations(dependencies.supervisor, dependencies.nodeName),
     publishing: publishingOperations(dependencies.supervisor),
     retained: retainedOperations(dependencies.supervisor, dependencies.ownStore),
-    insight: diagnosticsOperations(dependencies.supervisor, dependencies.counters, dependencies.ownStore),
+    diagnostics: diagnosticsOperations(dependencies.supervisor, dependencies.counters, dependencies.ownStore),
     ...dependencies.observation.operations,
   }
   return {

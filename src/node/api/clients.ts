@@ -9,17 +9,22 @@ export function clientOperations(supervisor: QueryableShards, nodeName: string):
     queryShard(supervisor, ownerOf(command.clientId), { kind: 'change-client', command })
   return {
     nodeName,
-    clients: async (filter, wanted) => {
-      const { at, shards } = spanOf(supervisor, filter.clientId, wanted)
-      if (at.shard >= shards) return nothingMore
-      const slice = await queryShard(supervisor, at.shard, { kind: 'clients', filter, ...wanted, from: within(at) })
-      return continueSlice(slice, at, shards)
-    },
-    subscriptions: async (filter, wanted) => {
+    listClients: async (filter, wanted) => {
       const { at, shards } = spanOf(supervisor, filter.clientId, wanted)
       if (at.shard >= shards) return nothingMore
       const slice = await queryShard(supervisor, at.shard, {
-        kind: 'subscriptions',
+        kind: 'list-clients',
+        filter,
+        ...wanted,
+        from: within(at),
+      })
+      return continueSlice(slice, at, shards)
+    },
+    listSubscriptions: async (filter, wanted) => {
+      const { at, shards } = spanOf(supervisor, filter.clientId, wanted)
+      if (at.shard >= shards) return nothingMore
+      const slice = await queryShard(supervisor, at.shard, {
+        kind: 'list-subscriptions',
         filter,
         ...wanted,
         from: within(at),
@@ -27,11 +32,11 @@ export function clientOperations(supervisor: QueryableShards, nodeName: string):
       return continueSlice(slice, at, shards)
     },
     countClients: () => countClients(supervisor),
-    kick: (clientId, endsSession) => change({ name: 'kick', clientId, endsSession }),
-    changeKeepAlive: (clientId, seconds) => change({ name: 'keep-alive', clientId, seconds }),
+    kickoutClient: (clientId, endsSession) => change({ name: 'kick', clientId, endsSession }),
+    setKeepAlive: (clientId, seconds) => change({ name: 'keep-alive', clientId, seconds }),
     clearAuthorizationCache: (clientId) => change({ name: 'clear-authorization-cache', clientId }),
     cachedAuthorizations: async (clientId) => {
-      const response = await queryShard(supervisor, ownerOf(clientId), { kind: 'decisions', clientId })
+      const response = await queryShard(supervisor, ownerOf(clientId), { kind: 'cached-authorizations', clientId })
       return 'unavailableShard' in response ? response : (response.found ?? false)
     },
   }
@@ -57,7 +62,7 @@ function within({ place, offset }: ListPosition): { place: number; offset: numbe
   return { place, offset }
 }
 
-type AnySlice<Row> = Omit<QueryResult<'clients'>, 'rows'> & { readonly rows: readonly Row[] }
+type AnySlice<Row> = Omit<QueryResult<'list-clients'>, 'rows'> & { readonly rows: readonly Row[] }
 
 function continueSlice<Row>(
   slice: AnySlice<Row> | ShardUnavailable,

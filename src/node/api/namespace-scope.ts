@@ -28,7 +28,7 @@ export interface BrokerOperations {
   readonly clients: ClientOperations
   readonly publishing: PublishingOperations
   readonly retained: RetainedOperations
-  readonly insight: DiagnosticsOperations
+  readonly diagnostics: DiagnosticsOperations
   readonly slowSubscriptions: SlowSubscriptionOperations
   readonly traces: TraceOperations
   readonly rules: NodeRules
@@ -42,7 +42,7 @@ export function namespacedOperationsOf(whole: BrokerOperations, namespace: strin
     credentials: credentialOperations(whole.dependencies, namespace),
     publishing: publishingWithin(whole.publishing, names),
     retained: retainedWithin(whole.retained, names),
-    insight: insightWithin(whole.insight, names),
+    diagnostics: diagnosticsWithin(whole.diagnostics, names),
     slowSubscriptions: {
       nodeName: whole.slowSubscriptions.nodeName,
       listSlow: async (request) => {
@@ -111,9 +111,9 @@ function clientsWithin(clients: ClientOperations, names: NamespaceNames): Client
     filter === undefined ? undefined : (names.mountedFilter(filter) ?? noFilter)
   return {
     nodeName: clients.nodeName,
-    clients: (filter, wanted) =>
-      clients.clients({ ...filter, namespace, clientId: sessionOf(filter.clientId) }, wanted),
-    subscriptions: async (filter, wanted) => {
+    listClients: (filter, wanted) =>
+      clients.listClients({ ...filter, namespace, clientId: sessionOf(filter.clientId) }, wanted),
+    listSubscriptions: async (filter, wanted) => {
       const within = {
         ...filter,
         namespace,
@@ -122,14 +122,14 @@ function clientsWithin(clients: ClientOperations, names: NamespaceNames): Client
         bareFilter: placed(filter.bareFilter),
         matching: placed(filter.matching),
       }
-      const slice = await clients.subscriptions(within, wanted)
+      const slice = await clients.listSubscriptions(within, wanted)
       if ('unavailableShard' in slice) return slice
       return { ...slice, rows: slice.rows.map((row) => ({ ...row, filter: names.filterOf(row.filter) })) }
     },
     countClients: async () => {
       let count = 0
       for (let from: ListPosition | undefined = beginning; from !== undefined;) {
-        const slice: Awaited<ReturnType<ClientOperations['clients']>> = await clients.clients(
+        const slice: Awaited<ReturnType<ClientOperations['listClients']>> = await clients.listClients(
           { namespace },
           { from, skip: 0, maxRows: 0 },
         )
@@ -139,8 +139,8 @@ function clientsWithin(clients: ClientOperations, names: NamespaceNames): Client
       }
       return count
     },
-    kick: (clientId, endsSession) => clients.kick(names.session(clientId), endsSession),
-    changeKeepAlive: (clientId, seconds) => clients.changeKeepAlive(names.session(clientId), seconds),
+    kickoutClient: (clientId, endsSession) => clients.kickoutClient(names.session(clientId), endsSession),
+    setKeepAlive: (clientId, seconds) => clients.setKeepAlive(names.session(clientId), seconds),
     cachedAuthorizations: (clientId) => clients.cachedAuthorizations(names.session(clientId)),
     clearAuthorizationCache: (clientId) => clients.clearAuthorizationCache(names.session(clientId)),
   }
@@ -179,11 +179,11 @@ function retainedWithin(retained: RetainedOperations, names: NamespaceNames): Re
   }
 }
 
-function insightWithin(insight: DiagnosticsOperations, names: NamespaceNames): DiagnosticsOperations {
+function diagnosticsWithin(diagnostics: DiagnosticsOperations, names: NamespaceNames): DiagnosticsOperations {
   const { namespace } = names
   return {
     explain: async (doing) => {
-      const explained = await insight.explain({ ...doing, clientId: names.session(doing.clientId) })
+      const explained = await diagnostics.explain({ ...doing, clientId: names.session(doing.clientId) })
       if (explained === undefined) return undefined
       // Clients without a namespace that may receive everything are not shown.
       const own = explained.subscriptions.filter(({ clientId }) => names.isOwn(clientId))
@@ -194,7 +194,7 @@ function insightWithin(insight: DiagnosticsOperations, names: NamespaceNames): D
     listDropped: async (query, window) => {
       const clientId = query.clientId === undefined ? undefined : names.session(query.clientId)
       const topic = query.topic === undefined ? undefined : names.mounted(query.topic)
-      const page = await insight.listDropped({ ...query, namespace, clientId, topic }, window)
+      const page = await diagnostics.listDropped({ ...query, namespace, clientId, topic }, window)
       const messages = page.messages.map((message) => ({
         ...message,
         topic: names.topicOf(message.topic),
@@ -203,9 +203,9 @@ function insightWithin(insight: DiagnosticsOperations, names: NamespaceNames): D
       }))
       return { ...page, messages }
     },
-    timelineOf: (clientId) => insight.timelineOf(names.session(clientId)),
+    timelineOf: (clientId) => diagnostics.timelineOf(names.session(clientId)),
     queueOf: async (clientId, limit) => {
-      const rows = await insight.queueOf(names.session(clientId), limit)
+      const rows = await diagnostics.queueOf(names.session(clientId), limit)
       return typeof rows === 'string'
         ? rows
         : rows.map((row) => ({ ...row, topic: row.topic === undefined ? undefined : names.topicOf(row.topic) }))

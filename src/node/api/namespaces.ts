@@ -32,7 +32,7 @@ const noLimits: NamespaceLimits = { clients: undefined, retainedMessages: undefi
 
 export function namespaceOperations(
   dependencies: NamespaceDependencies,
-  clients: Pick<ClientOperations, 'clients'>,
+  clients: Pick<ClientOperations, 'listClients'>,
 ): NamespaceOperations {
   const { accessRecords: records, log } = dependencies
   const logChange = (what: string, { name, address }: Requester): void =>
@@ -111,13 +111,13 @@ const beginning: ListPosition = { shard: 0, place: 0, offset: 0 }
 
 async function emptyNamespace(
   { supervisor }: NamespaceDependencies,
-  clients: Pick<ClientOperations, 'clients'>,
+  clients: Pick<ClientOperations, 'listClients'>,
   namespace: string,
 ): Promise<RemovedNamespace | ShardUnavailable | { readonly notStored: string }> {
   let [sessions, retainedMessages] = [0, 0]
   for (let from: ListPosition | undefined = beginning; from !== undefined;) {
     const { shard }: ListPosition = from
-    const slice: Awaited<ReturnType<ClientOperations['clients']>> = await clients.clients(
+    const slice: Awaited<ReturnType<ClientOperations['listClients']>> = await clients.listClients(
       { namespace },
       { from, skip: 0, maxRows: maxRowsPerQuery },
     )

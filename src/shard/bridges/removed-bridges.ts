@@ -25,7 +25,7 @@ export async function bridgesWithSession(view: BrokerView): Promise<readonly str
 export async function sessionsWithPrefix(view: BrokerView, prefix: string): Promise<readonly string[]> {
   const clientIds: string[] = []
   for (let from: WalkPosition | undefined = { place: 0, offset: 0 }; from !== undefined;) {
-    const slice = view.clientSlice({ clientIdPart: prefix }, sliceWantedOf({ from, skip: 0, maxRows: Infinity }))
+    const slice = view.listClients({ clientIdPart: prefix }, sliceWantedOf({ from, skip: 0, maxRows: Infinity }))
     for (const { clientId } of slice.rows) {
       if (clientId.startsWith(prefix)) clientIds.push(clientId)
     }

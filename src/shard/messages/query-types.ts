@@ -86,12 +86,17 @@ export interface ShardQueries {
     parameters: { readonly action: string; readonly letter: number | undefined }
     result: { readonly count: number }
   }
-  clients: { parameters: SliceRequest & { readonly filter: ClientFilter }; result: Slice<ClientView> }
-  subscriptions: { parameters: SliceRequest & { readonly filter: SubscriptionFilter }; result: Slice<SubscriptionView> }
+  /** `listClients()`: a slice of the clients of this shard that match. */
+  'list-clients': { parameters: SliceRequest & { readonly filter: ClientFilter }; result: Slice<ClientView> }
+  /** `listSubscriptions()`: a slice of the subscriptions of this shard that match. */
+  'list-subscriptions': {
+    parameters: SliceRequest & { readonly filter: SubscriptionFilter }
+    result: Slice<SubscriptionView>
+  }
   /** Number of sessions, with and without a connected client. */
   'session-count': { parameters: object; result: number }
   /** Cached permissions of a connected client; undefined: it is not connected. */
-  decisions: {
+  'cached-authorizations': {
     parameters: { readonly clientId: string }
     result: { readonly found: readonly CachedAuthorization[] | undefined }
   }

@@ -19,10 +19,10 @@ type QueryHandlers = {
 }
 
 const handlers: QueryHandlers = {
-  clients: ({ core }, query) => core.view.clientSlice(query.filter, sliceWantedOf(query)),
-  subscriptions: ({ core }, query) => core.view.subscriptionSlice(query.filter, sliceWantedOf(query)),
+  'list-clients': ({ core }, query) => core.view.listClients(query.filter, sliceWantedOf(query)),
+  'list-subscriptions': ({ core }, query) => core.view.listSubscriptions(query.filter, sliceWantedOf(query)),
   'session-count': ({ core }) => core.view.sessions,
-  decisions: ({ core }, { clientId }) => ({ found: core.view.cachedDecisions(clientId) }),
+  'cached-authorizations': ({ core }, { clientId }) => ({ found: core.view.cachedAuthorizations(clientId) }),
   'change-client': async ({ commands }, { command }) => (await commands.run(command)).done,
   client: ({ core }, { clientId }) => {
     const client = core.view.client(clientId)

@@ -1,4 +1,4 @@
-// Clients, and what they subscribe to.
+// Commands for clients and their subscriptions.
 
 import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
 import { queryFrom } from '../filters.ts'
@@ -11,11 +11,7 @@ export const clientCommands: readonly CtlCommand[] = [
     name: 'clients list',
     description: 'list connected clients and sessions; filters as KEY=VALUE: username=a conn_state=connected',
     arguments: ['[filters...]'],
-    run: ({ client, operands }) => {
-      const filters = queryFrom('list_clients', operands)
-      if ('usage' in filters) return filters
-      return shown(client.list_clients(filters), ({ data }) => ({ rows: data, columns }))
-    },
+    run: listClients,
   },
   {
     name: 'clients show',
@@ -43,12 +39,7 @@ export const clientCommands: readonly CtlCommand[] = [
     name: 'subscriptions list',
     description: 'list subscriptions of clients; filters as KEY=VALUE: clientid=a topic=b qos=1 share=group',
     arguments: ['[filters...]'],
-    run: ({ client, operands }) => {
-      const filters = queryFrom('list_subscriptions', operands)
-      if ('usage' in filters) return filters
-      const shows = ['clientid', 'topic', 'qos']
-      return shown(client.list_subscriptions(filters), ({ data }) => ({ rows: data, columns: shows }))
-    },
+    run: listSubscriptions,
   },
   { name: 'topics tree', description: 'show subscriptions as a tree of topic levels', run: showTree },
   {
@@ -57,6 +48,19 @@ export const clientCommands: readonly CtlCommand[] = [
     run: ({ client }) => shown(client.list_routes(), ({ data }) => ({ rows: data, columns: ['topic', 'node'] })),
   },
 ]
+
+function listClients({ client, operands }: CtlCall): Promise<Outcome> | Outcome {
+  const filters = queryFrom('list_clients', operands)
+  if ('usage' in filters) return filters
+  return shown(client.list_clients(filters), ({ data }) => ({ rows: data, columns }))
+}
+
+function listSubscriptions({ client, operands }: CtlCall): Promise<Outcome> | Outcome {
+  const filters = queryFrom('list_subscriptions', operands)
+  if ('usage' in filters) return filters
+  const shows = ['clientid', 'topic', 'qos']
+  return shown(client.list_subscriptions(filters), ({ data }) => ({ rows: data, columns: shows }))
+}
 
 interface TreeNode {
   readonly topic: string

@@ -21,14 +21,17 @@ import type { JsonText } from '../../http/json-text.ts'
 /** Clients and subscriptions, for the API. */
 export interface ClientOperations {
   readonly nodeName: string
-  clients(filter: ClientFilter, wanted: RowsWanted): Promise<ListSlice<ClientView> | ShardUnavailable>
-  subscriptions(filter: SubscriptionFilter, wanted: RowsWanted): Promise<ListSlice<SubscriptionView> | ShardUnavailable>
+  listClients(filter: ClientFilter, wanted: RowsWanted): Promise<ListSlice<ClientView> | ShardUnavailable>
+  listSubscriptions(
+    filter: SubscriptionFilter,
+    wanted: RowsWanted,
+  ): Promise<ListSlice<SubscriptionView> | ShardUnavailable>
   /** Number of all clients, connected or not. */
   countClients(): Promise<number | ShardUnavailable>
   /** False: not connected; the same applies below. */
   /** `endsSession`: the session ends as well, also if its client is not connected. */
-  kick(clientId: string, endsSession: boolean): Promise<boolean | ShardUnavailable>
-  changeKeepAlive(clientId: string, seconds: number): Promise<boolean | ShardUnavailable>
+  kickoutClient(clientId: string, endsSession: boolean): Promise<boolean | ShardUnavailable>
+  setKeepAlive(clientId: string, seconds: number): Promise<boolean | ShardUnavailable>
   /** Cached permissions to publish. */
   cachedAuthorizations(clientId: string): Promise<readonly CachedAuthorization[] | false | ShardUnavailable>
   clearAuthorizationCache(clientId: string): Promise<boolean | ShardUnavailable>
@@ -45,11 +48,11 @@ export function clientHandlers(clients: ClientOperations): Handlers<typeof clien
     lookup_node_client_via_username: ({ params, query }) =>
       otherNode(clients, params.node) ?? listClients(clients, query, { username: params.username }),
     kickout_node_client: async ({ params: { node, clientid }, query }) =>
-      otherNode(clients, node) ?? doneOr(await clients.kick(clientid, query.session === true), clientid),
+      otherNode(clients, node) ?? doneOr(await clients.kickoutClient(clientid, query.session === true), clientid),
     kickout_client: async ({ params: { clientid }, query }) =>
-      doneOr(await clients.kick(clientid, query.session === true), clientid),
+      doneOr(await clients.kickoutClient(clientid, query.session === true), clientid),
     set_keepalive: async ({ params: { clientid }, body }) =>
-      doneOr(await clients.changeKeepAlive(clientid, body.interval), clientid),
+      doneOr(await clients.setKeepAlive(clientid, body.interval), clientid),
     list_acl_cache: async ({ params: { clientid } }) => {
       const found = await clients.cachedAuthorizations(clientid)
       if (found === false) return refuseOffline(clientid)
@@ -71,7 +74,7 @@ const maxClientsAtOnce = 64
 async function clearAuthorizationCaches(clients: ClientOperations): Promise<{ code: 0 } | ApiError> {
   for (let at: ListPosition | undefined = beginning; at !== undefined;) {
     const wanted = { from: at, skip: 0, maxRows: maxClientsAtOnce }
-    const slice: ListSlice<ClientView> | ShardUnavailable = await clients.clients({ isConnected: true }, wanted)
+    const slice: ListSlice<ClientView> | ShardUnavailable = await clients.listClients({ isConnected: true }, wanted)
     if ('unavailableShard' in slice) return shardUnavailableError(slice)
     const outcomes = await Promise.all(slice.rows.map(({ clientId }) => clients.clearAuthorizationCache(clientId)))
     const unavailable = outcomes.find((outcome) => typeof outcome === 'object')
@@ -95,7 +98,7 @@ async function listClients(
 function sourceOf(clients: ClientOperations, filter: WantedClients): ListSource<ClientView> {
   const record = (client: ClientView): object => clientRecord(client, clients.nodeName)
   if (filter === 'nobody') return { record, slice: async () => ({ rows: [], passed: 0, next: undefined }) }
-  const slice: ListSource<ClientView>['slice'] = (wanted) => clients.clients(filter, wanted)
+  const slice: ListSource<ClientView>['slice'] = (wanted) => clients.listClients(filter, wanted)
   const isForAll = Object.values(filter).every((condition) => condition === undefined)
   return isForAll ? { record, slice, count: () => clients.countClients() } : { record, slice }
 }

@@ -38,8 +38,8 @@ async function visitAll(
 ): Promise<ApiError | undefined> {
   let at: ListPosition | undefined = beginning
   while (at !== undefined) {
-    const slice: Awaited<ReturnType<ClientOperations['subscriptions']>> | ShardUnavailable =
-      await clients.subscriptions({}, { from: at, skip: 0, maxRows: allRows })
+    const slice: Awaited<ReturnType<ClientOperations['listSubscriptions']>> | ShardUnavailable =
+      await clients.listSubscriptions({}, { from: at, skip: 0, maxRows: allRows })
     if ('unavailableShard' in slice) return shardUnavailableError(slice)
     for (const row of slice.rows) {
       if (!visit(row))

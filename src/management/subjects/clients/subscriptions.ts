@@ -58,7 +58,7 @@ const nothing: ListSource<never> = {
 
 function sourceOf(clients: ClientOperations, wanted: SubscriptionFilter): ListSource<SubscriptionView> {
   return {
-    slice: (rows) => clients.subscriptions(wanted, rows),
+    slice: (rows) => clients.listSubscriptions(wanted, rows),
     record: ({ clientId, filter, qos }) => ({ ...clientName(clientId), topic: filter, qos, node: clients.nodeName }),
   }
 }
@@ -66,7 +66,7 @@ function sourceOf(clients: ClientOperations, wanted: SubscriptionFilter): ListSo
 /** A topic is listed at the subscription that represents it, so a later page continues correctly. */
 function routesOf(clients: ClientOperations): ListSource<SubscriptionView> {
   return {
-    slice: (rows) => clients.subscriptions({ isOnePerTopic: true }, rows),
+    slice: (rows) => clients.listSubscriptions({ isOnePerTopic: true }, rows),
     record: ({ filter }) => ({ topic: bareFilter(filter), node: clients.nodeName }),
   }
 }
@@ -77,7 +77,7 @@ async function firstOf(
 ): Promise<SubscriptionView | ShardUnavailable | undefined> {
   let at: ListPosition | undefined = beginning
   while (at !== undefined) {
-    const slice: ListSlice<SubscriptionView> | ShardUnavailable = await clients.subscriptions(filter, {
+    const slice: ListSlice<SubscriptionView> | ShardUnavailable = await clients.listSubscriptions(filter, {
       from: at,
       skip: 0,
       maxRows: 1,

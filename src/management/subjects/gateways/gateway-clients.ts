@@ -49,12 +49,12 @@ export function gatewayClientHandlers(
     get_gateway_clients: async ({ params: { name }, query }) => {
       const gateway = await findGateway(gateways, name)
       if (gateway instanceof ApiError) return gateway
-      return listClients(clients, query, gateway.protocolName)
+      return listGatewayClients(clients, query, gateway.protocolName)
     },
     get_gateway_client: ({ params }) => forClient(params, (client) => clientRecord(client, clients.nodeName)),
     kick_gateway_client: ({ params }) =>
       forClient(params, async ({ clientId }) => {
-        const outcome = await clients.kick(clientId, false)
+        const outcome = await clients.kickoutClient(clientId, false)
         return typeof outcome === 'object' ? shardUnavailableError(outcome) : { code: 0 as const }
       }),
     get_gateway_client_subscriptions: ({ params }) =>
@@ -159,7 +159,7 @@ function responseFields(document: Readonly<Record<string, unknown>> | undefined)
 }
 
 /** With the conditions of the list of version 4, whose names start with `_`. */
-async function listClients(clients: ClientOperations, query: ClientsQuery, protocolName: string) {
+async function listGatewayClients(clients: ClientOperations, query: ClientsQuery, protocolName: string) {
   const { page = 1, limit = defaultLimit, clientid, username, ip_address, conn_state, proto_ver, clean_start } = query
   const wanted = clientFilterOf(
     {
@@ -209,7 +209,7 @@ async function rowsOf(
   let count = 0
   for (let at: ListPosition | undefined = beginning; at !== undefined;) {
     const wanted = { from: at, skip: 0, maxRows: sliceRows }
-    const slice: ListSlice<ClientView> | ShardUnavailable = await clients.clients(filter, wanted)
+    const slice: ListSlice<ClientView> | ShardUnavailable = await clients.listClients(filter, wanted)
     if ('unavailableShard' in slice) return shardUnavailableError(slice)
     for (const row of slice.rows) if (count++ >= skip && rows.length < maxRows) rows.push(row)
     at = slice.next
@@ -221,7 +221,7 @@ async function subscriptionsOf(clients: ClientOperations, clientId: string) {
   const found: SubscriptionView[] = []
   for (let at: ListPosition | undefined = beginning; at !== undefined;) {
     const wanted = { from: at, skip: 0, maxRows: sliceRows }
-    const slice: ListSlice<SubscriptionView> | ShardUnavailable = await clients.subscriptions({ clientId }, wanted)
+    const slice: ListSlice<SubscriptionView> | ShardUnavailable = await clients.listSubscriptions({ clientId }, wanted)
     if ('unavailableShard' in slice) return shardUnavailableError(slice)
     found.push(...slice.rows)
     at = slice.next
