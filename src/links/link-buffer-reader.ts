@@ -1,4 +1,5 @@
-// Reads the records of a link buffer, see link-buffer-writer.ts. Both ends are this program, so an invalid record is an internal error.
+// Reads the records of a link buffer, see link-buffer-writer.ts. This program writes and reads them, so an invalid record is an
+// internal error.
 
 import { failedAssertion } from '../protocol/index.ts'
 import { linkBufferHeaderBytes, recordHeaderBytes } from './link-buffer-writer.ts'
@@ -72,20 +73,20 @@ export class LinkBufferReader {
     return this.chunk.readDoubleLE(this.#advance(8))
   }
 
-  /** UTF-8 after four bytes of length. */
+  /** Reads UTF-8 text after four bytes of length. */
   text(): string {
     const bytes = this.uint32()
     const start = this.#advance(bytes)
     return this.chunk.toString('utf8', start, start + bytes)
   }
 
-  /** A view of the link buffer. */
+  /** Returns a view of the link buffer. */
   bytes(count: number): Buffer {
     const start = this.#advance(count)
     return this.chunk.subarray(start, start + count)
   }
 
-  /** A view of the rest of the record. */
+  /** Returns a view of the rest of the record. */
   rest(): Buffer {
     return this.bytes(this.recordEnd - this.at)
   }

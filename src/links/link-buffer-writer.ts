@@ -1,18 +1,18 @@
-// Collects the records for a peer within one turn, one after the other in one piece of memory:
+// Collects the records for a peer within one turn, one after the other in a link buffer:
 //
 //   buffer:  | bytes in use | record | record | ...
 //   record:  | kind | bytes of the body | body |
 //
-// The memory of a nearly full link buffer is transferred to the receiver. A small one is copied into memory of its size, so
-// that a few bytes do not cost a whole buffer.
+// The memory of a link buffer is transferred to the receiver. If few bytes are in use, they are copied into memory of their size
+// first, so that they do not cost a whole buffer.
 
 /**
- * Usual size of a link buffer. Small, because a buffer is sent when it is full, and because one message in use keeps the whole
- * buffer; large, so that few are needed.
+ * Usual size of a link buffer. A larger buffer would be sent later, and a message that is in use keeps the whole buffer in memory. With
+ * a smaller one, more buffers would be needed.
  */
 export const linkBufferBytes = 65_536
-/** Up to this size, a copy costs less than new memory. */
-const copiedUpToBytes = 16_384
+/** Up to this number of bytes, a copy costs less than new memory. */
+const maxCopiedBytes = 16_384
 
 export const linkBufferHeaderBytes = 4
 export const recordHeaderBytes = 5
@@ -20,13 +20,13 @@ export const recordHeaderBytes = 5
 export class LinkBufferWriter {
   /** Offset of the next byte. */
   at = linkBufferHeaderBytes
-  /** Bytes of all link buffers so far. */
+  /** Bytes in use of all link buffers that were sent. */
   sentBytes = 0
   #buffer: Buffer = Buffer.allocUnsafeSlow(linkBufferBytes)
   #recordAt = 0
-  readonly #send: (send: ArrayBuffer) => void
+  readonly #send: (buffer: ArrayBuffer) => void
 
-  constructor(send: (send: ArrayBuffer) => void) {
+  constructor(send: (buffer: ArrayBuffer) => void) {
     this.#send = send
   }
 
@@ -62,7 +62,7 @@ export class LinkBufferWriter {
     this.at = linkBufferHeaderBytes
     // `allocUnsafeSlow` uses no shared pool: the buffer can be transferred.
     const memory = buffer.buffer as ArrayBuffer
-    if (used <= copiedUpToBytes) return this.#send(memory.slice(0, used))
+    if (used <= maxCopiedBytes) return this.#send(memory.slice(0, used))
     this.#buffer = Buffer.allocUnsafeSlow(linkBufferBytes)
     this.#send(memory)
   }
@@ -74,7 +74,7 @@ export class LinkBufferWriter {
   }
 }
 
-/** Little-endian, below 2^32. */
+/** Writes a number below 2^32, little-endian. */
 export function writeUint32(target: Buffer, at: number, value: number): void {
   target[at] = value
   target[at + 1] = value >>> 8

@@ -3,7 +3,7 @@
 export interface LinkPort {
   /** Receives the link buffers of the other end, in order. Those that arrive before it is set wait; never called after `onClose`. */
   onBuffer: (buffer: ArrayBuffer) => void
-  /** The other end is gone, or this one was closed. Called once, after everything that was sent. */
+  /** Called once, when the peer has ended or this port was closed, after everything that was sent. */
   onClose: () => void
   /** Transfers the memory: this end must not read it afterwards. Without effect if the other end is closed. */
   send(buffer: ArrayBuffer): void

@@ -31,7 +31,7 @@ import { copyOf, RelayedStream, type RelayedStreamLink, type RelayOrigin } from 
 export const congestedFromBytes = 4_194_304
 const relievedAtBytes = congestedFromBytes / 2
 /** Number of handled bytes after which they are reported to the peer as credit. */
-const creditFromBytes = congestedFromBytes / 8
+const minCreditBytes = congestedFromBytes / 8
 
 const uint32Bytes = 4
 const idBytes = 4
@@ -69,11 +69,11 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
   /** Received link buffers; `#inboxRead` of them have been opened. */
   #inbox: ArrayBuffer[] = []
   #inboxRead = 0
-  #found: PartialRetainedResponse | undefined
+  #retainedResponse: PartialRetainedResponse | undefined
   #isInRun = false
   #portIsClosed = false
-  #isOver = false
-  /** Sent bytes that the peer has handled. */
+  #isClosed = false
+  /** Number of sent bytes that the peer has handled. */
   #confirmedBytes = 0
   /** Received bytes that are handled and not reported yet. */
   #uncreditedBytes = 0
@@ -88,7 +88,7 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
     this.peer = peer
     this.#port = port
     this.#dependencies = dependencies
-    this.#writer = new LinkBufferWriter((post) => port.send(post))
+    this.#writer = new LinkBufferWriter((buffer) => port.send(buffer))
     this.#publishWriter = new PublishWriter(this.#writer)
     this.#publishReader = new PublishReader(this.#reader, dependencies.topics)
     port.onBuffer = (buffer) => {
@@ -101,12 +101,12 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
     }
   }
 
-  /** Sockets of this shard that are relayed to the peer. */
+  /** Number of sockets of this shard that are relayed to the peer. */
   get relayedSockets(): number {
     return this.#relayedSockets.size
   }
 
-  /** The bytes of its messages are read until `flush`: they must not change before. */
+  /** Adds a message to the link buffer. Payloads are copied at the latest by `flush` and must not change before. */
   send(message: PeerMessage): void {
     this.#markDirty()
     if (message.kind === 'publish') return this.#publishWriter.publish(message)
@@ -114,7 +114,7 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
     writePeerMessage(this.#writer, this.#publishWriter, message)
   }
 
-  /** The same as `send` with the result of `plainPublish`. */
+  /** Does the same as `send` with the result of `plainPublish`. */
   sendPlain(message: Message): void {
     this.#markDirty()
     this.#publishWriter.sendPlain(message)
@@ -126,22 +126,22 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
     this.#publishWriter.sendRun(first, end)
   }
 
-  /** Copies what was sent so far, so that its chunks can be reused. Does not send it. */
+  /** Copies the payloads of all messages so far, so that their chunks can be reused. Does not send them. */
   settle(): void {
     this.#publishWriter.endRun()
   }
 
-  /** Relays a connection to the peer from now on, with the data that its client has sent already. */
-  relay(stream: ByteStream, listener: number, begun: readonly Buffer[]): void {
+  /** Relays a connection to the peer from now on. `received`: data that its client has sent already. */
+  relay(stream: ByteStream, listener: number, received: readonly Buffer[]): void {
     const relay = (this.#lastRelay = (this.#lastRelay + 1) >>> 0)
     const { remoteAddress, remotePort, credentials } = stream
     const gatewayClient = stream.gatewayClient === undefined ? undefined : copyOf(stream.gatewayClient)
     const origin: RelayOrigin = { listener, remoteAddress, remotePort, credentials, gatewayClient }
     this.#beginRecord()
     writeClone(this.#writer, recordKinds.relayOpen, { relay, origin })
-    const begunBytes = begun.reduce((sum, chunk) => sum + chunk.length, 0)
-    this.#relayedSockets.set(relay, new RelayAcceptor(this, relay, stream, begunBytes))
-    for (const chunk of begun) this.#writeBytes(recordKinds.relayData, relay, chunk)
+    const receivedBytes = received.reduce((sum, chunk) => sum + chunk.length, 0)
+    this.#relayedSockets.set(relay, new RelayAcceptor(this, relay, stream, receivedBytes))
+    for (const chunk of received) this.#writeBytes(recordKinds.relayData, relay, chunk)
   }
 
   /** Sends everything since the last call. */
@@ -150,22 +150,22 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
     this.#isDirty = false
     this.#publishWriter.endRun()
     this.#writer.flush()
-    this.#lookAtCongestion()
+    this.#updateCongestion()
   }
 
   /** Handles one received message or record of a relay. Returns false if there is none. */
   readNext(): boolean {
-    if (this.#isOver) return false
+    if (this.#isClosed) return false
     if (this.#isInRun) return this.#readFromRun()
     if (this.#reader.isAtEnd && !this.#openNext()) return false
     const kind = this.#reader.begin()
     this.#read(kind)
-    // For a socket that is closed, only the number was read.
+    // For a socket that is closed, only the number of the relay was read.
     if (!this.#isInRun) this.#reader.endRecord()
     return true
   }
 
-  /** Announces that this end sends nothing more, except for relays. */
+  /** Notifies the peer that this shard sends nothing more, except for relays. */
   sendFinalNotice(): void {
     this.#beginRecord()
     this.#writer.begin(recordKinds.shutdown, 0)
@@ -192,13 +192,13 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
   }
 
   relayClosed(relay: number, error: Error | undefined): void {
-    if (!this.#relayedSockets.delete(relay) || this.#isOver) return
+    if (!this.#relayedSockets.delete(relay) || this.#isClosed) return
     this.#beginRecord()
     writeClone(this.#writer, recordKinds.relayClosed, { relay, error: error?.message })
   }
 
   relayedClientChanged(relay: number, gatewayClient: GatewayClientTraits): void {
-    if (!this.#relayedSockets.has(relay) || this.#isOver) return
+    if (!this.#relayedSockets.has(relay) || this.#isClosed) return
     this.#beginRecord()
     writeClone(this.#writer, recordKinds.relayedClient, { relay, gatewayClient: copyOf(gatewayClient) })
   }
@@ -239,15 +239,15 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
       case recordKinds.clone:
         return this.#dependencies.notePeerMessage(this, readPeerMessage(this.#reader))
       case recordKinds.retainedResponse:
-        this.#found = new PartialRetainedResponse(this.#reader)
-        return this.#reportIfComplete(this.#found)
+        this.#retainedResponse = new PartialRetainedResponse(this.#reader)
+        return this.#reportIfComplete(this.#retainedResponse)
       case recordKinds.retainedMessage:
-        assert(this.#found !== undefined, 'a retained message has come that belongs to nothing')
-        this.#found.add(this.#publishReader.message().message)
-        return this.#reportIfComplete(this.#found)
+        assert(this.#retainedResponse !== undefined, 'a retained message was received that belongs to no response')
+        this.#retainedResponse.add(this.#publishReader.message().message)
+        return this.#reportIfComplete(this.#retainedResponse)
       case recordKinds.credit:
         this.#confirmedBytes += this.#reader.uint32()
-        return this.#lookAtCongestion()
+        return this.#updateCongestion()
       case recordKinds.shutdown:
         return this.#dependencies.noteFinalNotice(this)
       default:
@@ -268,7 +268,7 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
         return this.#streamOf(reader.uint32()).receive(reader.rest())
       case recordKinds.relaySent:
         return this.#streamOf(reader.uint32()).noteSent(reader.uint32())
-      // The socket may have closed, and the report be on its way to the peer.
+      // The socket may be closed, if the peer has not received `relayClosed` yet.
       case recordKinds.relayWrite:
         this.relayedChunks++
         return this.#relayedSockets.get(reader.uint32())?.write(reader.rest())
@@ -279,7 +279,7 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
       case recordKinds.relayDestroy:
         return this.#relayedSockets.get(reader.uint32())?.destroy()
       default:
-        throw failedAssertion(`a record of kind ${kind} has come from shard ${this.peer}`)
+        throw failedAssertion(`a record of unknown kind ${kind} was received from shard ${this.peer}`)
     }
   }
 
@@ -293,8 +293,8 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
   }
 
   #reportIfComplete(found: PartialRetainedResponse): void {
-    if (!found.isWhole) return
-    this.#found = undefined
+    if (!found.isComplete) return
+    this.#retainedResponse = undefined
     this.#dependencies.notePeerMessage(this, found.read())
   }
 
@@ -335,18 +335,18 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
     }
     reader.open(this.#inbox[this.#inboxRead])
     // Link buffers are released at once, not with the last one of the inbox.
-    this.#inbox[this.#inboxRead++] = nothing
+    this.#inbox[this.#inboxRead++] = emptyBuffer
     return !reader.isAtEnd || this.#openNext()
   }
 
   #addCredit(bytes: number): void {
     this.#uncreditedBytes += bytes
-    if (this.#uncreditedBytes < creditFromBytes) return
+    if (this.#uncreditedBytes < minCreditBytes) return
     this.#writeNumber(recordKinds.credit, this.#uncreditedBytes)
     this.#uncreditedBytes = 0
   }
 
-  #lookAtCongestion(): void {
+  #updateCongestion(): void {
     const waitingBytes = this.#writer.sentBytes - this.#confirmedBytes
     if (this.isCongested ? waitingBytes > relievedAtBytes : waitingBytes <= congestedFromBytes) return
     this.isCongested = !this.isCongested
@@ -356,7 +356,7 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
 
   /** Ends all relays: closes local sockets of remote sessions, and streams of local sessions. */
   #finish(): void {
-    this.#isOver = true
+    this.#isClosed = true
     this.#waitingForSpace = []
     const relayedSockets = [...this.#relayedSockets.values()]
     const streams = [...this.#streams.values()]
@@ -408,4 +408,4 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
   }
 }
 
-const nothing = new ArrayBuffer(0)
+const emptyBuffer = new ArrayBuffer(0)

@@ -68,12 +68,12 @@ export class PartialRetainedResponse {
     this.#header = readClone(reader) as RetainedResponseHeader
   }
 
-  get isWhole(): boolean {
+  get isComplete(): boolean {
     return this.#messages.length === this.#header.count
   }
 
   add(message: Message): void {
-    if (this.isWhole) throw failedAssertion(`more than ${this.#header.count} retained messages arrived`)
+    if (this.isComplete) throw failedAssertion(`more than ${this.#header.count} retained messages arrived`)
     this.#messages.push(message)
   }
 

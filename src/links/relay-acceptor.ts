@@ -3,7 +3,7 @@
 
 import type { ByteStream, GatewayClientTraits } from '../transports/index.ts'
 import { linkBufferBytes } from './link-buffer-writer.ts'
-import { relayWindowBytes, unconfirmedBytes } from './relayed-stream.ts'
+import { relayWindowBytes, maxUnconfirmedBytes } from './relayed-stream.ts'
 
 /** The functions of a link that the shard with the socket uses for a relayed connection. */
 export interface RelayAcceptorLink {
@@ -17,7 +17,7 @@ export interface RelayAcceptorLink {
 }
 
 /** Number of bytes sent to the client after which they are reported to the other shard. */
-const reportSentFromBytes = unconfirmedBytes / 2
+const minReportedBytes = maxUnconfirmedBytes / 2
 
 export class RelayAcceptor {
   readonly #link: RelayAcceptorLink
@@ -51,8 +51,8 @@ export class RelayAcceptor {
   }
 
   write(bytes: Buffer): void {
-    // `bytes` is a view of a link buffer. While a write is in progress, further ones are copied, so that a slow socket keeps only one
-    // link buffer in memory. Large ones have a link buffer of their own.
+    // `bytes` is a view of a link buffer. While a write is in progress, further bytes are copied, so that a slow socket keeps only one
+    // link buffer in memory. Large writes are not copied, because they have a link buffer of their own.
     const own = this.#writesInProgress === 0 || bytes.length >= linkBufferBytes ? bytes : Buffer.from(bytes)
     this.#writesInProgress++
     this.#unreportedSentBytes += bytes.length
@@ -79,7 +79,7 @@ export class RelayAcceptor {
 
   #noteSent(): void {
     this.#writesInProgress--
-    if (this.#writesInProgress > 0 || this.#unreportedSentBytes < reportSentFromBytes) return
+    if (this.#writesInProgress > 0 || this.#unreportedSentBytes < minReportedBytes) return
     this.#link.relaySent(this.#relay, this.#unreportedSentBytes)
     this.#unreportedSentBytes = 0
   }

@@ -1,10 +1,9 @@
-// The connection of a client whose socket belongs to another shard. For the shard with the session it is a byte stream like
-// any other.
+// The connection of a client whose socket belongs to another shard. The shard with the session uses it like any other byte stream.
 //
 //   shard with the socket (RelayAcceptor)        shard with the session (RelayedStream)
 //        |----- open, data, data ... --------------->|   at most `relayWindowBytes` of unread data
 //        |<---- credit n -----------------------------|   n bytes were read
-//        |<---- write --------------------------------|   completes at once, up to `unconfirmedBytes`
+//        |<---- write --------------------------------|   completes at once, up to `maxUnconfirmedBytes`
 //        |----- sent n ------------------------------>|   for many writes together
 //        |<---- end or destroy -----------------------|
 //        |----- changed properties of the client ---->|   only if it uses a gateway
@@ -14,13 +13,13 @@ import type { ByteStream, GatewayClientTraits, StreamCredentials } from '../tran
 
 /** Maximum unread bytes of one client at the shard of its session; then reading from its socket pauses. */
 export const relayWindowBytes = 131_072
-/** Bytes that are read before they are reported. */
-const creditFromBytes = relayWindowBytes / 2
+/** Number of read bytes after which they are reported to the other shard as credit. */
+const minCreditBytes = relayWindowBytes / 2
 /**
  * Maximum unconfirmed bytes for one client. A write beyond it completes when the other shard has confirmed it. So the
- * memory of a client that does not read is bounded, and a small message needs no confirmation.
+ * memory for a client that does not read is limited, and the write of a small message waits for no confirmation.
  */
-export const unconfirmedBytes = 32_768
+export const maxUnconfirmedBytes = 32_768
 
 /** The link as a relay uses it, on the shard with the session. */
 export interface RelayedStreamLink {
@@ -56,47 +55,47 @@ export class RelayedStream implements ByteStream {
   readonly remoteAddress: string
   readonly remotePort: number
   readonly credentials: StreamCredentials | undefined
-  /** A copy of the gateway's, which `noteGatewayClient` updates. */
+  /** A copy of the properties that the gateway has. `noteGatewayClient` updates it. */
   readonly gatewayClient: GatewayClientTraits | undefined
   onData: (chunk: Buffer) => void
   onClose: (error?: Error) => void
-  readonly #home: RelayedStreamLink
+  readonly #link: RelayedStreamLink
   readonly #relay: number
   /** Callbacks of writes that wait for a confirmation. */
   #done: (() => void)[]
   #unsentBytes: number
   #isPaused: boolean
-  /** Copies of data that was received while reading was paused: a link buffer is not kept for a part of it. */
-  #held: Buffer[]
-  #handingIsPlanned: boolean
+  /** Data that was received while reading was paused. Copies, so that the link buffer is released. */
+  #unread: Buffer[]
+  #deliveryIsPlanned: boolean
   #uncreditedBytes: number
-  /** `gone`: the other end has closed, but received data is unread, or reading is paused. */
-  #state: 'open' | 'ending' | 'gone' | 'closed'
+  /** `peer-closed`: the socket has closed, but received data is unread, or reading is paused. */
+  #state: 'open' | 'ending' | 'peer-closed' | 'closed'
 
-  constructor(home: RelayedStreamLink, relay: number, origin: RelayOrigin) {
+  constructor(link: RelayedStreamLink, relay: number, origin: RelayOrigin) {
     this.remoteAddress = origin.remoteAddress
     this.remotePort = origin.remotePort
     this.credentials = origin.credentials
     this.gatewayClient = origin.gatewayClient
     this.onData = ignore
     this.onClose = ignore
-    this.#home = home
+    this.#link = link
     this.#relay = relay
     this.#done = []
     this.#unsentBytes = 0
     this.#isPaused = false
-    this.#held = []
-    this.#handingIsPlanned = false
+    this.#unread = []
+    this.#deliveryIsPlanned = false
     this.#uncreditedBytes = 0
     this.#state = 'open'
   }
 
   write(buffer: Buffer, done: () => void): void {
-    // Too late to be sent. The callback still runs later and never within the call, as always.
+    // The stream has ended, so the bytes are discarded. The callback never runs within this call.
     if (this.#state !== 'open') return process.nextTick(done)
-    this.#home.relayWrite(this.#relay, buffer)
+    this.#link.relayWrite(this.#relay, buffer)
     this.#unsentBytes += buffer.length
-    if (this.#unsentBytes <= unconfirmedBytes) process.nextTick(done)
+    if (this.#unsentBytes <= maxUnconfirmedBytes) process.nextTick(done)
     else this.#done.push(done)
   }
 
@@ -107,45 +106,45 @@ export class RelayedStream implements ByteStream {
   resume(): void {
     if (!this.#isPaused) return
     this.#isPaused = false
-    if (this.#held.length > 0 || this.#state === 'gone') this.#planHanding()
+    if (this.#unread.length > 0 || this.#state === 'peer-closed') this.#planDelivery()
   }
 
   end(): void {
-    if (this.#state === 'open') this.#home.relayEnd(this.#relay)
+    if (this.#state === 'open') this.#link.relayEnd(this.#relay)
     this.#finish()
   }
 
   destroy(): void {
-    if (this.#state === 'open' || this.#state === 'ending') this.#home.relayDestroy(this.#relay)
+    if (this.#state === 'open' || this.#state === 'ending') this.#link.relayDestroy(this.#relay)
     this.#finish()
   }
 
-  /** Data was received. */
+  /** Called for received data. */
   receive(chunk: Buffer): void {
     if (this.#state !== 'open') return
-    if (this.#isPaused || this.#held.length > 0) this.#held.push(Buffer.from(chunk))
-    else this.#hand(chunk)
+    if (this.#isPaused || this.#unread.length > 0) this.#unread.push(Buffer.from(chunk))
+    else this.#deliver(chunk)
   }
 
-  /** This number of written bytes was sent. */
+  /** Called when the other shard has sent this number of written bytes to the client. */
   noteSent(bytes: number): void {
     this.#unsentBytes -= bytes
-    if (this.#unsentBytes <= unconfirmedBytes) this.#endWrites()
+    if (this.#unsentBytes <= maxUnconfirmedBytes) this.#endWrites()
   }
 
   noteGatewayClient(changed: GatewayClientTraits): void {
     if (this.gatewayClient !== undefined) Object.assign(this.gatewayClient, changed)
   }
 
-  /** The other end is gone: the socket has closed, or its shard has failed. */
+  /** Called when the socket has closed, or its shard has failed. */
   noteClosed(error: Error | undefined): void {
-    if (this.#state === 'closed' || this.#state === 'gone') return
+    if (this.#state === 'closed' || this.#state === 'peer-closed') return
     const isOpen = this.#state === 'open'
-    if (isOpen) this.#state = 'gone'
+    if (isOpen) this.#state = 'peer-closed'
     this.#endWrites()
-    // Data that the client sent before it closed is still delivered, as from a socket: a paused reader may have read some of
-    // it without handling it.
-    if (isOpen && error === undefined && (this.#isPaused || this.#held.length > 0)) return
+    // Data that the client sent before it closed the connection is still delivered, as from a socket. A paused reader may have
+    // a part of it that it has not handled.
+    if (isOpen && error === undefined && (this.#isPaused || this.#unread.length > 0)) return
     this.#close(error)
   }
 
@@ -156,45 +155,45 @@ export class RelayedStream implements ByteStream {
     for (const done of ended) done()
   }
 
-  #hand(chunk: Buffer): void {
+  #deliver(chunk: Buffer): void {
     this.#uncreditedBytes += chunk.length
-    if (this.#uncreditedBytes >= creditFromBytes && this.#state === 'open') {
-      this.#home.relayCredit(this.#relay, this.#uncreditedBytes)
+    if (this.#uncreditedBytes >= minCreditBytes && this.#state === 'open') {
+      this.#link.relayCredit(this.#relay, this.#uncreditedBytes)
       this.#uncreditedBytes = 0
     }
     this.onData(chunk)
   }
 
-  /** Runs later, and never within the call that resumes reading. */
-  #planHanding(): void {
-    if (this.#handingIsPlanned) return
-    this.#handingIsPlanned = true
-    setImmediate(() => this.#handHeld())
+  /** Delivers unread data later, never within the call that resumes reading. */
+  #planDelivery(): void {
+    if (this.#deliveryIsPlanned) return
+    this.#deliveryIsPlanned = true
+    setImmediate(() => this.#deliverUnread())
   }
 
-  #handHeld(): void {
-    this.#handingIsPlanned = false
+  #deliverUnread(): void {
+    this.#deliveryIsPlanned = false
     while (!this.#isPaused) {
-      const chunk = this.#held.shift()
+      const chunk = this.#unread.shift()
       if (chunk === undefined) break
-      this.#hand(chunk)
+      this.#deliver(chunk)
     }
-    if (this.#state === 'gone' && !this.#isPaused && this.#held.length === 0) this.#close(undefined)
+    if (this.#state === 'peer-closed' && !this.#isPaused && this.#unread.length === 0) this.#close(undefined)
   }
 
-  /** Stops reading for good. */
+  /** Ends reading. */
   #finish(): void {
     this.onData = ignore
-    this.#held = []
+    this.#unread = []
     this.#isPaused = false
     if (this.#state === 'open') this.#state = 'ending'
-    else if (this.#state === 'gone') this.#planHanding()
+    else if (this.#state === 'peer-closed') this.#planDelivery()
   }
 
   #close(error: Error | undefined): void {
     this.#state = 'closed'
     this.onData = ignore
-    this.#held = []
+    this.#unread = []
     this.onClose(error)
   }
 }

@@ -129,7 +129,7 @@ async function run(): Promise<void> {
     log,
     identity,
     listenerOf,
-    isTaken: (stream, number) => gateways.takeDatagrams(stream, number),
+    acceptGatewayStream: (stream, number) => gateways.takeDatagrams(stream, number),
     noteFirstMessage: raiseInliningLimit,
     raiseAlarm,
     endAlarm,

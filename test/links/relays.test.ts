@@ -20,13 +20,13 @@ class Relay {
   readonly received: Buffer[] = []
   readonly closings: (Error | undefined)[] = []
 
-  constructor(pair = new LinkedPair(), begun: readonly Buffer[] = []) {
+  constructor(pair = new LinkedPair(), received: readonly Buffer[] = []) {
     this.pair = pair
     pair.owners[1].onRelayed = (stream) => {
       stream.onData = (chunk) => this.received.push(Buffer.from(chunk))
       stream.onClose = (error) => this.closings.push(error)
     }
-    pair.links[0].relay(this.socket, listener, begun)
+    pair.links[0].relay(this.socket, listener, received)
     pair.deliverAll(1)
     this.home = pair.owners[1].relayed.at(-1)!.stream
   }

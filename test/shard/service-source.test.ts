@@ -58,13 +58,13 @@ test('a message is acknowledged to the service when this broker has stored it; o
   callbacks.noteConnected()
   const stored = Promise.withResolvers<void>()
   stage.handled = stored.promise
-  let isTaken: boolean | undefined
-  const taking = callbacks.take(message('x')).then((taken) => (isTaken = taken))
+  let acceptGatewayStream: boolean | undefined
+  const taking = callbacks.take(message('x')).then((taken) => (acceptGatewayStream = taken))
   await turn()
-  assert.equal(isTaken, undefined)
+  assert.equal(acceptGatewayStream, undefined)
   stored.resolve()
   await taking
-  assert.equal(isTaken, true)
+  assert.equal(acceptGatewayStream, true)
   assert.equal(await callbacks.take(message('x'.repeat(2_000))), false)
   assert.deepEqual(
     stage.published.map(({ topic, payload }) => `${topic} ${payload.toString()}`),

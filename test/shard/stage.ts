@@ -94,7 +94,7 @@ export class ShardStage {
         ...options.start,
       },
       listenerOf: (number) => (number === listener.number ? listener : undefined),
-      isTaken: () => false,
+      acceptGatewayStream: () => false,
       store: this.store,
       clock: this.clock,
       counters: this.#counters,

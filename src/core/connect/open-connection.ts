@@ -68,8 +68,8 @@ export function openConnection(
   const wasStored = session.stored !== undefined
   attach(state, connection, session, connect)
   setIdentity(state, connection, session, granted.identity)
-  // For a session that ends with this connection, the end is stored now: otherwise the session would return after a
-  // crash.
+  // If a stored session will end with this connection, its record with expiry 0 is stored now. Otherwise the session would exist again
+  // after a crash.
   if (session.expirySeconds > 0 || wasStored) startStoring(state.batches, session)
   storeWill(state, connection, session, connect)
   moveTo(connection, {
@@ -87,7 +87,7 @@ export function openConnection(
   // batch.
   const hasWaited = awaiting.waitsUntilMs !== undefined
   const waits = wasStored || hasWaited || state.batches.openBatch.changes.length > changesBefore
-  // MQTT 3.1 has no session-present flag: there the byte is reserved.
+  // MQTT 3.1 has no session-present flag: its byte is reserved.
   const sessionPresent = isKnown && connect.version !== 3
   sendPacket(state, connection, { ...connack, sessionPresent }, waits)
   announceBrokerName(state, connection)
@@ -118,7 +118,7 @@ function isWithinClientLimit(connack: ConnackPacket, connect: ConnectPacket): bo
   return maximumPacketBytes === undefined || measurePacket(connack, connect.version) <= maximumPacketBytes
 }
 
-/** Reserves a connection of the namespace if it has limits. `leave` returns it. */
+/** Reserves a connection if the namespace has limits. Returns false if the namespace has none left. It is released when the client disconnects. */
 function reserveNamespaceSlot(
   { sessions, namespaces }: Parts<'namespaces' | 'sessions'>,
   { namespace }: Connection,
@@ -129,7 +129,7 @@ function reserveNamespaceSlot(
   return quotas.takeClient(namespace, sessions.get(clientId)?.connection !== undefined)
 }
 
-/** A new session needs memory. Existing sessions may be resumed, because sending their queued messages frees memory. */
+/** Returns whether a new session is refused because memory is short. Existing sessions are resumed, because sending their queued messages frees memory. */
 function hasNoMemory(
   { memory, sessions }: Parts<'memory' | 'sessions'>,
   { listener }: Connection,
@@ -152,8 +152,7 @@ function refusePacketTooLarge(state: RefusalParts, connection: Connection, clien
 }
 
 /**
- * The will of this session, or of an earlier session of the client, may have to be read from disk before it is
- * published.
+ * Returns whether the will of this session, or of an earlier session of the client, must be read from disk before it is published.
  */
 function hasWillOnDisk({ sessions, wills }: Parts<'sessions' | 'wills'>, clientId: string): boolean {
   const will = sessions.get(clientId)?.will ?? wills.delayedWills.get(clientId)
@@ -192,7 +191,7 @@ function findResumableSession(state: BrokerState, clientId: string, connect: Con
   return session
 }
 
-/** [MQTT5-3.1.3-9] The client reconnected within the will delay: the will is not published. */
+/** [MQTT5-3.1.3-9] Drops the will if the client reconnected within the will delay. A will whose delay has passed is published. */
 function cancelOrPublishWill(state: BrokerState, session: Session): void {
   const { will } = session
   if (will === undefined || will.dueAtMs === Infinity) return
@@ -200,6 +199,7 @@ function cancelOrPublishWill(state: BrokerState, session: Session): void {
   else dropWill(state, session)
 }
 
+/** Does the same for the will of an earlier session of the client. */
 function settleDelayedWill(state: BrokerState, clientId: string): void {
   const delayed = state.wills.delayedWills.get(clientId)
   if (delayed === undefined) return
@@ -267,7 +267,7 @@ function sessionExpiry(settings: CoreSettings, connection: Connection, connect: 
   return Math.min(requested, maxSessionExpirySeconds ?? neverExpires)
 }
 
-/** [MQTT5-3.1.2-21] A keep alive of the broker's settings replaces the client's. Only 5.0 clients can be told. */
+/** [MQTT5-3.1.2-21] Returns the keep alive of the broker's settings, or that of the client. Only CONNACK of 5.0 can contain the broker's. */
 function keepAliveSeconds(settings: CoreSettings, connection: Connection, connect: ConnectPacket): number {
   const { serverKeepAliveSeconds } = settings
   return connect.version === 5 && serverKeepAliveSeconds !== undefined && connection.listener.isBridge !== true

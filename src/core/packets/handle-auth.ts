@@ -1,5 +1,5 @@
-// Enhanced authentication [MQTT5-4.12]: CONNECT names a method, AUTH packets go in both directions, CONNACK ends it. An
-// authenticator knows the method; this file checks only the order of packets. A connected client may re-authenticate (0x19);
+// Enhanced authentication [MQTT5-4.12]: CONNECT names a method, client and broker exchange AUTH packets, and CONNACK ends the exchange. An
+// authenticator implements the method; this file checks only the order of packets. A connected client may re-authenticate (0x19);
 // its other packets are handled meanwhile.
 //
 // `authenticate` and `continue-authentication` are requests of the core; their result may need a further step of the client:
@@ -152,7 +152,7 @@ export function handleReauthenticationResult(
   forgetRequestedTopics(now)
 }
 
-/** mqtt.idle_timeout applies to the steps of a re-authentication as to CONNECT. */
+/** Called when a step of a re-authentication took longer than mqtt.idle_timeout, which also applies to CONNECT. */
 export function endReauthentication(state: BrokerState, connection: Connection): void {
   const now = stateOf(connection)
   if (now.state !== 'open' || now.reauthentication === undefined) return
@@ -168,7 +168,7 @@ function faultOf(packet: AuthPacket, method: string | undefined, expected: Reaso
   return undefined
 }
 
-/** 0x87 and 0x8C are the CONNACK codes that DISCONNECT has as well [MQTT5-3.14.2.1]. */
+/** Returns 0x87 or 0x8C, which are the CONNACK codes that DISCONNECT has as well [MQTT5-3.14.2.1]. */
 function reasonToEndWith(reason: ReasonCode): ReasonCode {
   return reason === reasonCodes.badAuthenticationMethod ? reason : reasonCodes.notAuthorized
 }

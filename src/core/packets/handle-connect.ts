@@ -1,5 +1,5 @@
-// The steps of CONNECT. The authentication is requested, not awaited: until the response the connection has a named
-// state, and further packets of the client are parked in order.
+// The steps of CONNECT. The core requests the authentication and does not block. Until the response, the connection is in the state
+// `awaiting-authentication`, and further packets of the client are parked in order.
 
 import { isUtf8, reasonCodes, type ConnectPacket } from '../../protocol/index.ts'
 import { isBridgeClient } from '../messages/bridge-client-id.ts'
@@ -47,10 +47,10 @@ export function handleConnect(state: BrokerState, connection: Connection, connec
     const reason = reasonCodes.notAuthorized
     return refuseConnection(state, connection, connect.clientId, { reason, text: 'the client belongs to no namespace' })
   }
-  const own = ownNameOf(connection, connect)
+  const own = clientIdOf(connection, connect)
   const clientId = own === '' ? state.ids.nextClientId(namespace, state.sessions) : namespacedName(namespace, own)
   if (namespaces !== undefined && !state.ids.isOwn(clientId)) {
-    // The other shard found another namespace, because listeners are being changed at this moment.
+    // The shard that relayed the client found another namespace, because listeners are being changed at this moment.
     const reason = reasonCodes.serverUnavailable
     return refuseConnection(state, connection, connect.clientId, { reason, text: 'try again' })
   }
@@ -146,8 +146,8 @@ function handleParked(
   resumeReading(state, connection, readPauseReasons.decision)
 }
 
-/** The client ID that the transport found (in a certificate) replaces that of CONNECT. */
-function ownNameOf(connection: Connection, connect: ConnectPacket): string {
+/** Returns the client ID of the certificate, if the transport found one; it replaces the client ID of CONNECT. */
+function clientIdOf(connection: Connection, connect: ConnectPacket): string {
   return connection.origin?.clientId ?? connect.clientId
 }
 
@@ -167,7 +167,7 @@ function refusalOf(
 
 function refuseClientId(settings: CoreSettings, connection: Connection, connect: ConnectPacket): Refusal | undefined {
   const { version } = connect
-  const clientId = ownNameOf(connection, connect)
+  const clientId = clientIdOf(connection, connect)
   const reason = reasonCodes.clientIdentifierNotValid
   if (clientId === '') {
     // [MQTT-3.1.3-8] A session with an assigned client ID cannot be resumed; 3.1 has no empty client IDs.
@@ -177,7 +177,7 @@ function refuseClientId(settings: CoreSettings, connection: Connection, connect:
   const isTooLongFor31 = version === 3 && connect.clientId.length > maxClientIdCharacters31
   if (isTooLongFor31 && settings.limitsClientIdsOf31)
     return { reason, text: `client ids of MQTT 3.1 have at most ${maxClientIdCharacters31} characters` }
-  // The client ID was not chosen by a user.
+  // The broker chose the client ID of a bridge.
   if (connection.listener.isBridge === true) return undefined
   // A client with such a client ID would receive everything that waits for the bridge.
   if (isBridgeClient(clientId))
@@ -189,7 +189,7 @@ function refuseClientId(settings: CoreSettings, connection: Connection, connect:
   return undefined
 }
 
-/** [MQTT5-3.2.2-12, -13] A will has the restrictions of a message. */
+/** [MQTT5-3.2.2-12, -13] The restrictions of a message also apply to a will. */
 function refuseWill(settings: CoreSettings, connect: ConnectPacket): Refusal | undefined {
   const { will } = connect
   if (will === undefined) return undefined
@@ -205,12 +205,12 @@ function refuseWill(settings: CoreSettings, connect: ConnectPacket): Refusal | u
   return undefined
 }
 
-/** While the store fails, a persistent session cannot be promised. */
+/** While the store fails, clients with persistent sessions are refused, because their sessions cannot be stored. */
 function refuseWithoutStorage(storage: StorageState, connect: ConnectPacket): Refusal | undefined {
   if (storage.isHealthy) return undefined
-  const isToBeKept =
+  const isPersistent =
     connect.version === 5 ? (connect.properties?.sessionExpiryIntervalSeconds ?? 0) > 0 : !connect.cleanStart
-  return isToBeKept
+  return isPersistent
     ? { reason: reasonCodes.serverUnavailable, text: 'the disk fails: no persistent session can be stored' }
     : undefined
 }

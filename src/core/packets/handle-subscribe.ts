@@ -50,8 +50,8 @@ export function handleSubscribe(state: BrokerState, connection: Connection, open
   if (held === undefined) return
   const { session } = open
   const identifier = packet.properties?.subscriptionIdentifier
-  // [MQTT-3.8.4-4] [MQTT5-3.8.4-5] Filters are handled one after the other, as in separate packets: the first may reach
-  // a limit.
+  // [MQTT-3.8.4-4] [MQTT5-3.8.4-5] Filters are handled one after the other, as in separate packets. So a filter may be refused because
+  // an earlier one has reached a limit.
   const outcomes = packet.subscriptions.map((request, place) => {
     const filter = exceedsFilterLimits(state.settings, request.filter)
       ? undefined
@@ -88,7 +88,7 @@ export function handleSubscribe(state: BrokerState, connection: Connection, open
   }
 }
 
-/** `subscriptions_rate`: whether the client may subscribe to one more filter now. */
+/** Counts a subscription against `subscriptions_rate`. Returns false if the client has reached the rate. */
 function takeSubscription({ counts, nowMs }: Parts<'counts' | 'nowMs'>, { subscriptions }: SendLimits): boolean {
   if (subscriptions === undefined) return true
   if ((subscriptions.left(nowMs).messages?.left ?? 0) < 1) {
@@ -139,8 +139,8 @@ function failureFor(connection: Connection, request: SubscriptionRequest, reason
 }
 
 /**
- * [MQTT5-3.1.2-24] If the SUBACK exceeds the client's Maximum Packet Size, no subscription is made and the connection
- * is closed with the reason.
+ * [MQTT5-3.1.2-24] Returns false and closes the connection if SUBACK or UNSUBACK would exceed the Maximum Packet Size of the client. No
+ * subscription is changed then.
  */
 function canSendResponse(
   state: BrokerState,
@@ -187,7 +187,7 @@ function optionsOf(
   const noLocal = request.noLocal || hasNoLocal
   const retainAsPublished = request.retainAsPublished || hasNoLocal
   const options = { qos, noLocal, retainAsPublished, retainHandling }
-  // Bridges use the identifier for other purposes: see bridge-client-id.ts.
+  // Bridges use the identifier for the QoS: see bridge-client-id.ts.
   if (listener.isBridge === true) return { ...options, identifier: undefined, raisesTo: raisedQoSIn(identifier) }
   return { ...options, identifier, raisesTo: 0 }
 }
@@ -218,12 +218,12 @@ export function subscribe(
 }
 
 function recordOf(session: Session, filter: TopicFilter, options: SubscriptionOptions): SubscriptionRecord {
-  const { raisesTo, identifier: own, ...kept } = options
+  const { raisesTo, identifier: own, ...others } = options
   const identifier = raisesTo > 0 ? raisesTo : own
-  return { kind: 'subscription', clientId: session.clientId, filter, ...kept, identifier }
+  return { kind: 'subscription', clientId: session.clientId, filter, ...others, identifier }
 }
 
-/** Returns whether the filter is exclusive, or may conflict with an exclusive one. */
+/** Returns whether the filter is exclusive, or may conflict with an exclusive filter. */
 function isExclusive(subscriptions: SubscriptionState, filter: TopicFilter): boolean {
   return subscriptions.exclusiveHolders.size > 0 || splitExclusiveFilter(filter) !== undefined
 }
@@ -245,7 +245,7 @@ export function handleUnsubscribe(
     const mounted = mountedFilter(connection.mountpoint, rewritten(state, connection, session, filter))
     return mounted !== undefined && unsubscribe(state, session, mounted, packet.properties)
   })
-  const codes = found.map((wasThere) => (wasThere ? reasonCodes.success : reasonCodes.noSubscriptionExisted))
+  const codes = found.map((existed) => (existed ? reasonCodes.success : reasonCodes.noSubscriptionExisted))
   sendPacket(
     state,
     connection,

@@ -1,6 +1,6 @@
 // QoS 2 messages to other shards. A peer identifies a message of a client by the name of its session and its packet
-// identifier, and accepts it once, despite failures, until the identifier is released. The client may reuse the
-// identifier only after all shards removed it; otherwise a new message would be taken for the old one.
+// identifier. The peer accepts the message once, despite failures, until the identifier is released. The client may reuse the
+// identifier only after all shards removed it. Otherwise a peer would treat a new message as a duplicate.
 
 import type { PacketId } from '../../protocol/index.ts'
 import type { Parts, ReleaseParts } from '../state/parts.ts'
@@ -29,15 +29,15 @@ export function clientIdOfPeerName(name: string): string | undefined {
   return space === -1 ? undefined : name.slice(space + 1)
 }
 
-/** Records that the peer knows this packet identifier. */
+/** Records that the peer has this packet identifier. */
 export function recordForwarded(session: Session, packetId: PacketId, peer: Peer): void {
   session.incoming.forwarded ??= new ForwardedPacketIds()
   session.incoming.forwarded.of(packetId).peers.add(peer.number)
 }
 
 /**
- * Tells all peers that know the packet identifier to remove it. The barrier completes when they committed that;
- * undefined if no peer knows it, so that it may be reused at once.
+ * Notifies all peers that have the packet identifier, so that they remove it. The barrier completes when they have committed that.
+ * Returns undefined if no peer has the identifier: then it may be reused at once.
  */
 export function releaseOnPeers(state: ReleaseParts, session: Session, packetId: PacketId): CommitBarrier | undefined {
   const { peerTable } = state
@@ -72,9 +72,9 @@ function sendReleased(
 }
 
 /**
- * Sends the release to each peer; the barrier waits for them. The release waits for `behind`, which says that the peers
- * have the messages with this identifier. If both were under way, a peer could commit both, fail before it confirms
- * them, and get both again.
+ * Sends the release to each peer; `barrier` waits for the peers. The release waits for `behind`, which completes when the peers have the
+ * messages with this identifier. If a message and its release were sent together, a peer could commit both, fail before it confirms them,
+ * and get both again.
  */
 export function sendRelease(
   state: Parts<'batches' | 'outputs' | 'payloads' | 'storage'>,
@@ -94,7 +94,7 @@ export function sendRelease(
   all.arrive()
 }
 
-/** In order: messages without confirmation may still wait in the outbox. */
+/** Sends the release behind messages that still wait for the peer. */
 function release(
   state: Parts<'batches' | 'outputs' | 'payloads' | 'storage'>,
   peer: Peer,
@@ -108,7 +108,7 @@ function release(
   })
 }
 
-/** The session ended: no peer must remember its identifiers. */
+/** Called when the session has ended. Releases all its packet identifiers on the peers. */
 export function releaseAllOnPeers(state: ReleaseParts, session: Session): void {
   for (const packetId of session.incoming.forwarded?.packetIds() ?? []) releaseOnPeers(state, session, packetId)
 }

@@ -1,5 +1,5 @@
-// Reports the filters of sessions of this shard to the peers. SUBACK confirms a subscription on all shards, so it waits
-// until all peers have it.
+// Updates the local interest: the filters of this shard that its peers know. SUBACK confirms a subscription on all shards, so it waits
+// until all peers have the filter.
 
 import { splitExclusiveFilter, type SubackPacket, type TopicFilter } from '../../protocol/index.ts'
 import type { AckParts, Parts } from '../state/parts.ts'
@@ -25,7 +25,7 @@ export function sendSubackWhenSeen(
   barrier.arrive()
 }
 
-/** Undefined if all peers have these filters; otherwise its creator has not arrived yet. */
+/** Returns a barrier that completes when all peers have these filters, after the caller calls `arrive`. Undefined if all have them. */
 export function barrierForFilters(peerTable: PeerTable, filters: readonly TopicFilter[]): CommitBarrier | undefined {
   const version = Math.max(
     0,
@@ -58,7 +58,7 @@ export function presenceOf({ connection, stored }: Session): SessionPresence {
   }
 }
 
-/** A subscription of a session was added, changed or removed; `undefined` on the side where there is none. */
+/** Called when a subscription was added (`before` undefined), changed, or removed (`after` undefined). */
 export function updateInterest(
   peerTable: PeerTable | undefined,
   presence: SessionPresence,
@@ -68,14 +68,14 @@ export function updateInterest(
   const interest = peerTable?.interest
   if (interest === undefined) return
   const { before, after } = change
-  // For peers an exclusive filter is an ordinary one. The registry handles the exclusion.
+  // For peers an exclusive filter is like any other filter. The registry handles the exclusion.
   const bare = splitExclusiveFilter(filter) ?? filter
   if (after !== undefined) interest.change(bare, { ...presence, qos: after.qos }, 1)
   if (before !== undefined) interest.change(bare, { ...presence, qos: before.qos }, -1)
 }
 
 /**
- * The client of a session connected (1) or disconnected (-1), which changes the distribution of shared subscriptions.
+ * Called when the client of a session connected (1) or disconnected (-1), which changes the distribution of shared messages.
  */
 export function updatePresence(peerTable: PeerTable | undefined, session: Session, change: 1 | -1): void {
   const interest = peerTable?.interest

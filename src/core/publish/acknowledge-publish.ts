@@ -1,4 +1,4 @@
-// PUBACK and PUBREC for messages of clients: at once, after the commit, or after the commit on every shard that stores
+// Sends PUBACK and PUBREC for messages of clients: at once, after the commit, or after the commit on every shard that stores
 // the message.
 
 import { reasonCodes, type PacketId, type ReasonCode } from '../../protocol/index.ts'
@@ -44,7 +44,7 @@ export function acknowledgePublish(state: ExchangeParts, connection: Connection,
 }
 
 /**
- * Returns what PUBREC of a QoS 2 message waits for. If a shard refused the message, PUBREC ends the exchange, and the
+ * Returns the barrier for which PUBREC of a QoS 2 message waits. If a shard refused the message, PUBREC ends the exchange, and the
  * client may reuse the packet identifier at once; so the other shards must have removed it before. A disconnected
  * client has not received the refusal: its duplicate is not a new message [MQTT5-4.3.3-10], and is refused as well.
  */
@@ -90,9 +90,9 @@ function removeIncoming(state: ReleaseParts, session: Session, packetId: PacketI
 }
 
 /**
- * [MQTT-4.3.3-2] [MQTT5-4.3.3-10] A duplicate of a QoS 2 message: only the acknowledgement is repeated. If the message
- * is from before the restart of this shard, it is sent to the peers again, which may not have it. It is not sent if the
- * client is not authorized, because then the original may have been refused.
+ * [MQTT-4.3.3-2] [MQTT5-4.3.3-10] Repeats the acknowledgement for a duplicate of a QoS 2 message. A message that this shard accepted before
+ * its restart is also sent to the peers again, because they may not have it. It is not sent if the client is not authorized, because
+ * then the original may have been refused.
  */
 export function acknowledgeDuplicate(
   state: RedeliverParts,

@@ -1,6 +1,6 @@
 // Messages to `$delayed/{n}/topic` are stored, and published to `topic` n seconds later.
 //
-//   PUBLISH $delayed/10/a ──► record under a reserved name ──► PUBACK ──► due ──► published to a; the record is deleted in that batch
+//   PUBLISH $delayed/10/a ──► record of an internal session ──► PUBACK ──► due ──► published to a; the record is deleted in that batch
 //
 // The record has the form of a will (`sessions/stored-wills.ts`): a large message is removed from memory when it is durable, and
 // messages for other shards are sent again after a restart. Each shard has its part of the limit.
@@ -17,19 +17,19 @@ import type { Parts, WillRecordParts } from '../state/parts.ts'
 import type { DelayedMessage } from '../state/will-state.ts'
 import { SessionWill } from '../state/sessions/session-will.ts'
 
-/** From this number on it is a time in seconds since 1970. It is also the longest delay. */
+/** Longest delay. A number from this one on is a time in seconds since 1970. */
 const maxDelaySeconds = 4_294_967
 const msPerSecond = 1_000
 const form = /^(\d{1,12})\/(.+)$/s
 
-/** Where and when a message is to be published. */
+/** Topic and time of a delayed message. */
 export interface Delay {
   readonly topic: TopicName
   readonly dueAtMs: number
 }
 
 /**
- * Parses the client's topic. Undefined if the delay is not a number or too long, or if no valid topic name follows it.
+ * Parses the client's topic. Returns undefined if the delay is not a number or too long, or if no valid topic name follows it.
  */
 export function readDelay(name: TopicName, nowMs: number): Delay | undefined {
   const [, seconds, rest = ''] = form.exec(name.slice(delayedTopicPrefix.length)) ?? []
@@ -74,7 +74,7 @@ export function restoreDelayed(
   addDelayed(state, will, message, dueAtMs)
 }
 
-/** Removes a message that is being published or deleted. Undefined if there is none. */
+/** Removes and returns a message that is being published or deleted. Returns undefined if it does not exist. */
 export function takeDelayed(state: Parts<'deadlines' | 'memory' | 'wills'>, id: string): DelayedMessage | undefined {
   const found = state.wills.delayedMessages.get(id)
   if (found === undefined) return undefined

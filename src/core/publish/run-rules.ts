@@ -1,5 +1,5 @@
-// Rules run after their message was delivered, in the same turn: changes of their actions are in the batch that the
-// acknowledgement of the message waits for.
+// Runs rules after their message was delivered, in the same turn. So the changes of their actions are in the batch for which the
+// acknowledgement of the message waits.
 
 import { countLevels, parseTopicName, type Topic } from '../../protocol/index.ts'
 import type { RuleActionFailure, RuleActions, RulePublication } from '../model/rule-hook.ts'
@@ -25,7 +25,7 @@ export function runMatchedRules(state: BrokerState, message: Message, route: Rou
   rules.hook?.run(matched, message, actionsIn(state, route))
 }
 
-/** Runs rules for recorded events. Their actions are in the batch of the event, unless the time limit is reached. */
+/** Runs rules for recorded events. Their changes are in the batch of the event, unless the time limit is reached; the rest runs later. */
 export function runTriggeredRules(state: BrokerState, route: Route): void {
   const { triggers, hook } = state.rules
   const lost = triggers.takeLost()
@@ -100,7 +100,7 @@ function failureOf(state: PermitParts & Parts<'storage'>, message: Message): Rul
   return publishPermitFor(state, peerTable, { topic, qos, retain }) === 'go' ? undefined : 'shard-behind'
 }
 
-/** Stores a message in the session of an action. Returns undefined if it succeeded. */
+/** Adds a result of a rule to an action queue. Returns undefined if it succeeded. */
 export function storeInActionQueue(
   state: EnqueueParts & Parts<'storage'>,
   clientId: string,

@@ -1,4 +1,4 @@
-// One message for one session: sent now, queued, or dropped with a reason.
+// Gives one message to one session: it is sent now, queued, or dropped with a reason.
 
 import type { QoS } from '../../protocol/index.ts'
 import { abandonedSequence } from '../../records/index.ts'
@@ -55,7 +55,7 @@ export function enqueueForSession(
   else enqueue(state, session, new Delivery(message, how), message)
 }
 
-/** Adds the published QoS, which bridges use. */
+/** Returns the delivery of a message for a bridge whose QoS is raised. The subscription identifier tells the bridge the published QoS. */
 export function raisedDelivery(
   message: Message,
   { raisesTo, retain }: { readonly raisesTo: QoS; readonly retain: boolean },
@@ -63,7 +63,7 @@ export function raisedDelivery(
   return { qos: raisesTo, retain, subscriptionIdentifiers: identifierForRaisedQoS(message.qos), group: undefined }
 }
 
-/** QoS 0: sent now or dropped. */
+/** Sends a QoS 0 message now, or drops it. */
 function sendAtMostOnce(
   state: TransmitParts & Parts<'rules'>,
   session: Session,
@@ -118,7 +118,7 @@ function recordNotConnected(
   state.rules.triggers.addDelivery('delivery-dropped', session, { message, qos: 0, retain, reason, atMs: state.nowMs })
 }
 
-/** QoS 1 and 2. A persistent session stores the message first. */
+/** Sends or queues a message of QoS 1 or 2. A persistent session stores the message first. */
 export function enqueue(state: EnqueueParts, session: Session, delivery: SessionDelivery, message: Message): void {
   const stored = session.stored
   if (stored !== undefined) {
@@ -142,12 +142,12 @@ export function enqueue(state: EnqueueParts, session: Session, delivery: Session
 
 /** Returns whether another delivery may be in flight to this client. */
 export function hasQueueSpace(state: Parts<'memory' | 'settings'>, session: Session, connection: Connection): boolean {
-  // Messages that have a packet identifier but are not sent yet occupy no space of the window.
+  // Messages of an earlier connection that have a packet identifier and are not sent again yet occupy no space of the window.
   const { outgoing, stored } = session
   const notSent = (stored?.packetIds?.size ?? 0) + (outgoing.postponed === undefined ? 0 : outgoing.postponed.length)
   const inFlight = outgoing.inflightCount - notSent
   if (inFlight >= outgoing.openWindow || connection.unsentBytes > state.settings.maxUnsentBytes) return false
-  // One message is always allowed, whatever its size. The window's bytes include delayed ones.
+  // One message is always allowed, whatever its size. `bytes` includes messages that are not sent again yet.
   return inFlight <= 0 || (outgoing.inflight?.bytes ?? 0) < state.settings.maxInflightBytes * state.memory.queuesShare
 }
 
@@ -176,7 +176,10 @@ function enqueueWaiting(
   session.outgoing.queue().push(delivery)
 }
 
-/** Messages that are on disk only must be read again, which takes longer than most bridges need to send them. */
+/**
+ * Returns the maximum number of waiting messages in memory. It is larger for bridges and actions, because they send faster than messages are
+ * read from disk.
+ */
 function maxInMemory(settings: CoreSettings, { bridge }: Session, message: Message): number {
   const { maxQueuedMessages } = settings
   if (bridge?.ackLatency === undefined || message.frameEnd - message.frameStart > smallFrameBytes)
@@ -184,7 +187,7 @@ function maxInMemory(settings: CoreSettings, { bridge }: Session, message: Messa
   return Math.max(maxQueuedMessages, Math.min(maxSmallInMemory, maxQueuedMessages * smallFrameFactor))
 }
 
-/** mqtt.max_mqueue_bytes. One message is always allowed, whatever its size. */
+/** Returns whether mqtt.max_mqueue_bytes allows one more message in memory. One message is always allowed, whatever its size. */
 function fitsInMemory({ settings, memory }: Parts<'memory' | 'settings'>, session: Session, message: Message): boolean {
   const bytes = waitingBytes(session)
   return bytes <= 0 || bytes + (message.frameEnd - message.frameStart) <= settings.maxQueuedBytes * memory.queuesShare
@@ -203,8 +206,7 @@ function enqueueInMemory(
   delivery: SessionDelivery,
   message: Message,
 ): void {
-  // Without a client, only persistent sessions exist. This session has ended, and its last subscriptions are being
-  // removed.
+  // A clean session without a client has ended: its last subscriptions are being removed.
   if (session.connection === undefined) return
   const queue = session.outgoing.queue()
   while (queue.length >= state.settings.maxQueuedMessages || !fitsInMemory(state, session, message)) {
@@ -217,7 +219,7 @@ function enqueueInMemory(
   queue.push(delivery)
 }
 
-/** For clean sessions. Returns false if the queue is empty. */
+/** Drops the oldest queued message of a clean session. Returns false if the queue is empty. */
 export function dropOldestWaiting(state: Parts<'counts' | 'memory'>, session: Session, reason: DropReason): boolean {
   const oldest = session.outgoing.pending?.shift()
   if (oldest === undefined) return false
@@ -227,9 +229,8 @@ export function dropOldestWaiting(state: Parts<'counts' | 'memory'>, session: Se
 }
 
 /**
- * Sends a delivery for the first time on this connection. Puts it in flight, or drops it if it is too large for the
- * client or expired. A message that did not wait has not expired, even with a message expiry interval of 0, at every
- * QoS.
+ * Sends a delivery for the first time on this connection, or drops it if it is too large for the client or expired. A message that did not
+ * wait has not expired, even with a message expiry interval of 0.
  */
 export function sendFirst(
   state: EnqueueParts,
@@ -259,7 +260,7 @@ export function sendFirst(
   if (connection.version !== 5 && !outgoing.isRetryScheduled) scheduleRetry(state, session)
 }
 
-/** Ends a delivery without the client, as if it had been delivered. */
+/** Drops a message and ends its delivery. */
 export function abandon(
   state: QueueParts,
   session: Session,
@@ -271,8 +272,8 @@ export function abandon(
 }
 
 /**
- * Ends a delivery for this session, because another member has it or no client can receive it. It was not sent on this
- * connection.
+ * Ends a delivery for this session, because another member has the message or no client can receive it. The message was not sent on
+ * this connection.
  */
 export function removeDelivery(state: QueueParts, session: Session, delivery: SessionDelivery): void {
   const { packetId, qos } = delivery
@@ -282,8 +283,8 @@ export function removeDelivery(state: QueueParts, session: Session, delivery: Se
 }
 
 /**
- * [MQTT-4.3.3-2] [MQTT5-4.3.3-10] A client that received it would take any message with its packet identifier for a
- * duplicate until PUBREL.
+ * Ends a QoS 2 delivery that may have been sent, and keeps its packet identifier in use. [MQTT-4.3.3-2] [MQTT5-4.3.3-10] A client that
+ * received the message would treat another message with this identifier as a duplicate until PUBREL.
  */
 function abandonSent(batches: Batches, session: Session, delivery: SessionDelivery): void {
   const { packetId } = delivery
@@ -298,7 +299,7 @@ function abandonSent(batches: Batches, session: Session, delivery: SessionDelive
   })
 }
 
-/** The record of a message that had a packet identifier is lost: its place in the in-flight window is free, its identifier is not. */
+/** Ends a delivery whose record is lost. It frees its place in the in-flight window; at QoS 2, its packet identifier stays in use. */
 export function abandonLost(batches: Batches, session: Session, delivery: SessionDelivery): void {
   if (delivery.qos === 2) abandonSent(batches, session, delivery)
   else session.outgoing.window().remove(delivery)
@@ -306,7 +307,7 @@ export function abandonLost(batches: Batches, session: Session, delivery: Sessio
   deleteRecord(batches, { kind: 'queued', clientId: session.clientId, sequence: delivery.sequence })
 }
 
-/** Writes the PUBLISH of a delivery that has its packet identifier; with DUP if it was sent before. */
+/** Sends PUBLISH for a delivery that has a packet identifier, with DUP if it was sent before. */
 export function transmit(
   state: TransmitParts,
   session: Session,
@@ -330,7 +331,7 @@ export function transmit(
   // If a QoS 2 packet identifier were sent before it was stored, another message could get it after a crash. In a
   // redelivery it is already stored, and must not follow the client's later acknowledgements [MQTT-4.3.3-1].
   const isStored = delivery.wasSent && delivery.sentWithBatch <= state.batches.committed
-  // Later packets wait too, otherwise messages of one topic would overtake each other by QoS.
+  // Later packets wait as well. Otherwise QoS 0 and 1 messages would overtake QoS 2 messages of the same topic.
   const list = mustBeStored && !isStored ? sendAllAfterCommit(state.batches, connection) : sendsOf(state, connection)
   delivery.sentWithBatch = list === state.outputs.sends ? 0 : state.batches.openBatch.number
   delivery.wasSent = true

@@ -52,9 +52,9 @@ export class ConnectRouting {
         if (connection !== undefined) connection.receivedBytes += bytes
         this.#callbacks.openHere(output, first)
       },
-      openAt: (peer, connect, begun) => {
+      openOnPeer: (peer, connect, received) => {
         this.#callbacks.forget(output)
-        this.#relay(output, listener, { peer, connect, begun })
+        this.#relay(output, listener, { peer, connect, received })
       },
     })
     stream.onData = (chunk) => {
@@ -79,9 +79,9 @@ export class ConnectRouting {
   #relay(
     output: ClientOutput,
     listener: ShardListener,
-    { peer, connect, begun }: { peer: number; connect: ConnectPacket; begun: Buffer },
+    { peer, connect, received }: { peer: number; connect: ConnectPacket; received: Buffer },
   ): void {
-    const isRelayed = this.#peers.relay(peer, output.stream, listener.number, begun)
+    const isRelayed = this.#peers.relay(peer, output.stream, listener.number, received)
     if (!isRelayed) this.#refuseUnavailable(output, listener, connect)
   }
 

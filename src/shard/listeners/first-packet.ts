@@ -1,22 +1,22 @@
-// Collects the first packet of a connection if a node has several shards: the kernel gives the socket to any of them,
-// and CONNECT determines the shard that owns the session. Until then the bytes are kept, to be passed to that shard.
+// Collects the first packet of a connection if a node has several shards. The kernel gives the socket to any shard, and CONNECT determines
+// the shard that owns the session. Until then the received bytes are stored, because the owner shard must get them.
 //
-// With one shard it is not used: chunks go to the decoder directly.
+// If a node has one shard, this class is not used: chunks go to the decoder directly.
 
 import { shardOf, type PeerNumber } from '../../core/index.ts'
 import { ProtocolError, type ConnectPacket, type Packet, type PacketDecoder } from '../../protocol/index.ts'
 
 export interface FirstPacketCallbacks {
-  /** The connection stays here. `first` is its first packet; undefined: the decoder rejects the bytes. */
+  /** Opens the connection on this shard. `first` is its first packet; undefined: the decoder rejects the bytes. */
   openHere(first: Packet | undefined, bytes: number): void
-  /** Another shard owns the session. It must receive `begun` first. */
-  openAt(peer: PeerNumber, connect: ConnectPacket, begun: Buffer): void
+  /** Relays the connection to `peer`, which owns the session. The peer must get the bytes `received` first. */
+  openOnPeer(peer: PeerNumber, connect: ConnectPacket, received: Buffer): void
 }
 
 export interface ShardOfSession {
   readonly own: PeerNumber
   readonly shards: number
-  /** Returns the name of the client's session; undefined: there is none, and the connection stays here. */
+  /** Returns the name of the client's session. Undefined: it is not known, and the connection stays on this shard. */
   sessionOf(connect: ConnectPacket): string | undefined
 }
 
@@ -24,31 +24,32 @@ const minBufferBytes = 512
 
 export class FirstPacket {
   readonly #decoder: PacketDecoder
-  readonly #place: ShardOfSession
-  readonly #owner: FirstPacketCallbacks
-  /** All received bytes: usually one chunk. Growing at most doubles them. */
+  readonly #shards: ShardOfSession
+  readonly #callbacks: FirstPacketCallbacks
+  /** All received bytes, usually one chunk. */
   #received: Buffer | undefined
   #receivedBytes = 0
 
-  constructor(decoder: PacketDecoder, place: ShardOfSession, owner: FirstPacketCallbacks) {
+  constructor(decoder: PacketDecoder, shards: ShardOfSession, callbacks: FirstPacketCallbacks) {
     this.#decoder = decoder
-    this.#place = place
-    this.#owner = owner
+    this.#shards = shards
+    this.#callbacks = callbacks
   }
 
   /** Calls one of the callbacks with the chunk that completes the packet, or makes it invalid. */
   noteChunk(chunk: Buffer): void {
-    this.#keep(chunk)
+    this.#append(chunk)
     this.#decoder.push(chunk)
-    const first = this.#next()
+    const first = this.#nextPacket()
     if (first === 'not-yet') return
-    const home = first?.type === 'connect' ? this.#shardOf(first) : this.#place.own
-    if (first?.type !== 'connect' || home === this.#place.own) this.#owner.openHere(first, this.#receivedBytes)
-    else this.#owner.openAt(home, first, this.#bytes())
+    const ownerShard = first?.type === 'connect' ? this.#shardOf(first) : this.#shards.own
+    if (first?.type !== 'connect' || ownerShard === this.#shards.own)
+      this.#callbacks.openHere(first, this.#receivedBytes)
+    else this.#callbacks.openOnPeer(ownerShard, first, this.#bytes())
   }
 
-  /** Undefined: the bytes are not a packet. The decoder reports the same when it reads them. */
-  #next(): Packet | 'not-yet' | undefined {
+  /** Returns undefined if the bytes are not a packet. The decoder reports the error when it reads them again. */
+  #nextPacket(): Packet | 'not-yet' | undefined {
     try {
       return this.#decoder.next() ?? 'not-yet'
     } catch (error) {
@@ -58,12 +59,12 @@ export class FirstPacket {
   }
 
   #shardOf(connect: ConnectPacket): PeerNumber {
-    const { own, shards } = this.#place
-    const session = this.#place.sessionOf(connect)
+    const { own, shards } = this.#shards
+    const session = this.#shards.sessionOf(connect)
     return session === undefined ? own : shardOf(session, shards)
   }
 
-  #keep(chunk: Buffer): void {
+  #append(chunk: Buffer): void {
     const bytes = this.#receivedBytes + chunk.length
     if (this.#received === undefined) this.#received = chunk
     else {

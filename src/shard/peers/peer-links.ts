@@ -1,4 +1,4 @@
-// The links of this shard to the others. Their messages become inputs of the core, within the limits of a turn; messages of the core
+// The links of this shard to its peers. Messages of peers become inputs of the core, within the limits of a turn. Messages of the core
 // are sent at the end of the turn. Not used if a node has one shard.
 //
 //   peer-joined --> messages, relays ... --> peer-left          when the other shard has restarted, a new link is
@@ -26,7 +26,7 @@ export interface PeerLinksDependencies {
   isFull(): boolean
   carryOut(): void
   planTurnEnd(): void
-  readonly dependencies: Pick<ShardDependencies, 'listenerOf' | 'isTaken'>
+  readonly dependencies: Pick<ShardDependencies, 'listenerOf' | 'acceptGatewayStream'>
   /** Accepts a client whose socket belongs to another shard. */
   acceptRelayed(stream: ByteStream, listener: ShardListener): void
 }
@@ -35,8 +35,8 @@ export class PeerLinks implements LinkDependencies {
   readonly topics: TopicTable
   readonly #shard: PeerLinksDependencies
   readonly #links = new Map<PeerNumber, Link>()
-  /** New links of shards that restarted before the end of their old link was reported. */
-  readonly port = new Map<PeerNumber, LinkPort>()
+  /** Ports of shards that restarted before the end of their old link was reported. Each is used when the old link has ended. */
+  readonly #nextPorts = new Map<PeerNumber, LinkPort>()
   #dirty: Link[] = []
   /** Links with more messages than one turn handles. */
   #backlog = new Set<Link>()
@@ -44,7 +44,7 @@ export class PeerLinks implements LinkDependencies {
   /** Relayed clients that arrived before this shard accepted clients; undefined: it accepts clients now. */
   #pendingRelays: { stream: RelayedStream; origin: RelayOrigin }[] | undefined = []
   #isClosed = false
-  /** One object for all inputs of this kind: millions of objects would have to be collected. */
+  /** One object for all inputs of this kind, because millions of objects would have to be collected. */
   readonly #messageInput: { kind: 'peer-message'; peer: PeerNumber; message: PeerMessage }
   readonly #plainMessageInput: { kind: 'plain-peer-message'; peer: PeerNumber; message: Message }
   readonly #linkTo = (peer: PeerNumber): Link | undefined => this.#links.get(peer)
@@ -63,14 +63,14 @@ export class PeerLinks implements LinkDependencies {
     return relayedSockets
   }
 
-  /** Number of chunks that passed these sockets. */
+  /** Number of chunks that these sockets received and sent. */
   get relayedChunks(): number {
     let relayedChunks = 0
     for (const link of this.#links.values()) relayedChunks += link.relayedChunks
     return relayedChunks
   }
 
-  /** True if all running shards have reported that they will send nothing more. */
+  /** Returns whether all running shards have reported that they will send nothing more. */
   get isQuiet(): boolean {
     for (const link of this.#links.values()) if (!this.#finalNotices.has(link)) return false
     return true
@@ -80,8 +80,8 @@ export class PeerLinks implements LinkDependencies {
     if (this.#isClosed) return port.close()
     const old = this.#links.get(peer)
     if (old === undefined) return this.#join(peer, port)
-    this.port.get(peer)?.close()
-    this.port.set(peer, port)
+    this.#nextPorts.get(peer)?.close()
+    this.#nextPorts.set(peer, port)
     old.close()
   }
 
@@ -96,13 +96,13 @@ export class PeerLinks implements LinkDependencies {
   }
 
   /** Relays a connection to the shard of its session. Returns false if that shard is not running. */
-  relay(peer: PeerNumber, stream: ByteStream, listener: number, begun: Buffer): boolean {
+  relay(peer: PeerNumber, stream: ByteStream, listener: number, received: Buffer): boolean {
     const link = this.#links.get(peer)
-    link?.relay(stream, listener, [begun])
+    link?.relay(stream, listener, [received])
     return link !== undefined
   }
 
-  /** Sends messages of the core. Messages for a failed shard are dropped: those in its outbox are sent again. */
+  /** Sends messages of the core. Messages for a failed shard are dropped. When it has restarted, the core sends its outbox again. */
   send(sends: PeerSendList): void {
     sends.drainTo(this.#linkTo)
     for (const link of this.#dirty) link.settle()
@@ -145,7 +145,7 @@ export class PeerLinks implements LinkDependencies {
     this.#input(input)
   }
 
-  /** Drops references to the last messages of other shards: a payload may have many megabytes. */
+  /** Drops the references to the last messages of peers, because a payload may have many megabytes. */
   forget(): void {
     this.#messageInput.message = undefined as never
     this.#plainMessageInput.message = undefined as never
@@ -189,16 +189,17 @@ export class PeerLinks implements LinkDependencies {
     this.#finalNotices.delete(link)
     this.#input({ kind: 'peer-left', peer })
     this.#shard.planTurnEnd()
-    const nextLinks = this.port.get(peer)
-    this.port.delete(peer)
-    if (nextLinks !== undefined) this.add(peer, nextLinks)
+    const nextPort = this.#nextPorts.get(peer)
+    this.#nextPorts.delete(peer)
+    if (nextPort !== undefined) this.add(peer, nextPort)
   }
 
   #accept(stream: RelayedStream, origin: RelayOrigin): void {
     const listener = this.#shard.dependencies.listenerOf(origin.listener)
     // The listener was closed while the client was being relayed.
     if (listener === undefined) stream.destroy()
-    else if (!this.#shard.dependencies.isTaken(stream, origin.listener)) this.#shard.acceptRelayed(stream, listener)
+    else if (!this.#shard.dependencies.acceptGatewayStream(stream, origin.listener))
+      this.#shard.acceptRelayed(stream, listener)
   }
 
   #join(peer: PeerNumber, port: LinkPort): void {
@@ -209,12 +210,12 @@ export class PeerLinks implements LinkDependencies {
 
   /** Reads messages of a link until there are no more, or the turn has used its time. */
   #read(link: Link): void {
-    let taken = 0
+    let handled = 0
     let { costlySteps } = this.#shard.core
     while (link.readNext()) {
-      taken++
+      handled++
       if (this.#shard.isFull()) this.#shard.carryOut()
-      else if (!isClockDue(taken, this.#shard.core.costlySteps - costlySteps, inputsBetweenClockReads)) continue
+      else if (!isClockDue(handled, this.#shard.core.costlySteps - costlySteps, inputsBetweenClockReads)) continue
       costlySteps = this.#shard.core.costlySteps
       if (this.#shard.isOverdue()) {
         this.#postpone(link)

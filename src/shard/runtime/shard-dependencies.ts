@@ -16,8 +16,8 @@ export interface ShardDependencies {
   readonly ruleHook: RuleHook
   /** Returns a listener of any shard by its number. Undefined: the listener is closed. */
   listenerOf(number: number): ShardListener | undefined
-  /** Handles a stream of another shard that does not belong to a client, and returns true if it is one. `number`: number of its listener. */
-  isTaken(stream: ByteStream, number: number): boolean
+  /** Accepts a relayed stream that carries datagrams of a gateway and belongs to no client. Returns false for other streams. `number`: its listener. */
+  acceptGatewayStream(stream: ByteStream, number: number): boolean
   /** Random text, so that assigned client IDs cannot be guessed. */
   readonly identity: string
   /** Called at the end of the turn with the first message, from a client or from another shard. */
