@@ -28,11 +28,11 @@ export interface StartOptions {
 export interface Program {
   readonly version: string
   readonly installation: Installation
-  /** GODWIT_CONFIG and GODWIT_DATA stand for --config and --data. */
+  /** Environment variables: GODWIT_CONFIG and GODWIT_DATA replace --config and --data. */
   readonly environment?: Readonly<Record<string, string | undefined>>
 }
 
-type Loaded = Exclude<ConfigurationReading, { readonly problem: string } | { readonly faults: readonly ConfigError[] }>
+type Loaded = Exclude<ConfigurationReading, { readonly problem: string } | { readonly errors: readonly ConfigError[] }>
 
 type Configured = Loaded | { readonly problems: readonly string[]; readonly exitCode: number }
 
@@ -44,7 +44,7 @@ interface StartContext {
   readonly service: ServiceManager
 }
 
-/** Runs until a signal, a request or a failure. Gives the exit code; when it resolves nothing runs any more. */
+/** Runs the node until a signal, a request or a failure. Resolves with the exit code when the node has stopped. */
 export async function startCommand(options: StartOptions, program: Program, terminal: Terminal): Promise<number> {
   const configured = configure(options, program)
   if ('problems' in configured) {
@@ -54,32 +54,32 @@ export async function startCommand(options: StartOptions, program: Program, term
   sizeThreadPool(configured.config)
   const signals = new Signals()
   const service = serviceManager(program.environment ?? {}, (problem) => terminal.fail(problem))
-  // Messages do not pass the main thread, but its garbage collection uses every processor and slows down the shards.
+  // The main thread handles no messages, but its garbage collection uses all processors and slows down the shards.
   startIdleGc({
     traffic: () => (signals.node === undefined ? 0 : totalTraffic(signals.node)),
     clientBytes: () => 0,
     forget: () => {},
   })
-  const surroundings = { options, program, terminal, signals, service }
-  let life: NodeResult = await runNode(configured, surroundings)
-  let former = configured
-  while (life.end === 'restart') {
+  const context = { options, program, terminal, signals, service }
+  let result: NodeResult = await runNode(configured, context)
+  let previous = configured
+  while (result.end === 'restart') {
     const changed = configure(options, program)
-    const next = 'problems' in changed ? former : changed
+    const next = 'problems' in changed ? previous : changed
     terminal.print('restarting\n')
     const shortage = threadShortage(next.config)
     if (shortage !== undefined) terminal.fail(shortage)
-    life = await runNode(next, surroundings)
-    if (life.end === 'problem' && next !== former) {
+    result = await runNode(next, context)
+    if (result.end === 'problem' && next !== previous) {
       // A broker with the previous configuration is better than none.
-      terminal.fail(`${life.problem}; the previous configuration stays in use`)
-      life = await runNode(former, surroundings)
-    } else former = next
+      terminal.fail(`${result.problem}; the previous configuration stays in use`)
+      result = await runNode(previous, context)
+    } else previous = next
   }
-  return life.end === 'stopped' ? exitCodes.done : terminal.fail(life.problem)
+  return result.end === 'stopped' ? exitCodes.done : terminal.fail(result.problem)
 }
 
-/** By all its shards, in this life. */
+/** Returns the traffic of all shards since this start of the node. */
 function totalTraffic({ counters }: RunningNode): number {
   const sums = readCounters(counters)
   return trafficIn((name) => sums[name])
@@ -91,7 +91,7 @@ type NodeResult =
   | { readonly end: 'restart' }
   | { readonly end: 'problem'; readonly problem: string }
 
-/** One life of the node. When it resolves nothing of it runs any more. */
+/** Starts the node and runs it until it stops. Resolves when the node has stopped. */
 async function runNode(configured: Loaded, context: StartContext): Promise<NodeResult> {
   const { options, program, terminal, signals, service } = context
   const problemOfRestart = (): string | undefined => {
@@ -122,17 +122,17 @@ async function runNode(configured: Loaded, context: StartContext): Promise<NodeR
   })
   signals.onReload = () => void reload(node)
   service.noteServing()
-  const life = await runUntilStopped(node, context)
+  const result = await runUntilStopped(node, context)
   signals.onReload = () => {}
-  return life
+  return result
 }
 
-/** Synced writes of LevelDB block a thread of the pool each; these are for everything else. */
+/** Threads of the pool for everything except synced writes: a synced write of LevelDB blocks one thread of the pool for each shard. */
 const otherPoolThreads = 8
 
 /**
- * The pool has as many threads as the environment says when it is used first. Nothing has used it yet: modules and
- * configuration are read without it.
+ * Sets the number of threads of the pool of libuv, which reads the environment variable at its first use. Modules and configuration
+ * are read without the pool, so it has not been used yet.
  */
 function sizeThreadPool(config: GodwitConfig): void {
   const needed = neededThreads(config)
@@ -142,11 +142,14 @@ function sizeThreadPool(config: GodwitConfig): void {
 const neededThreads = (config: GodwitConfig): number => shardsOf(config) + otherPoolThreads
 const poolThreads = (): number => Number(process.env['UV_THREADPOOL_SIZE'] ?? 0)
 
-/** A pool that is in use has its size for good: more shards than at the start of the process wait for each other's writes. */
+/**
+ * Returns a warning if the pool has too few threads for the shards after a restart of the node. The pool cannot grow, so the shards
+ * wait for each other's writes.
+ */
 function threadShortage(config: GodwitConfig): string | undefined {
   const needed = neededThreads(config)
   if (poolThreads() >= needed) return undefined
-  return `node.shards: ${shardsOf(config)} shards share the ${poolThreads()} threads for files that this process began with; stop it and start it to have ${needed}`
+  return `node.shards: ${shardsOf(config)} shards share ${poolThreads()} threads for file access, and need ${needed}: stop the process and start it again`
 }
 
 async function runUntilStopped(node: RunningNode, { signals, terminal, service }: StartContext): Promise<NodeResult> {
@@ -155,28 +158,28 @@ async function runUntilStopped(node: RunningNode, { signals, terminal, service }
   const shutdownRequested = node.shutdownRequested.then((request): NodeResult => ({
     end: request === 'stop' ? 'stopped' : request,
   }))
-  const life = await Promise.race([stopped, broken, shutdownRequested])
-  if (life.end === 'stopped') service.noteStopping()
-  if (life.end !== 'problem') terminal.print('stopping: disconnecting clients and closing the store\n')
-  node.log.info('node stopping', { why: life.end === 'problem' ? life.problem : life.end })
+  const result = await Promise.race([stopped, broken, shutdownRequested])
+  if (result.end === 'stopped') service.noteStopping()
+  if (result.end !== 'problem') terminal.print('stopping: disconnecting clients and closing the store\n')
+  node.log.info('node stopping', { why: result.end === 'problem' ? result.problem : result.end })
   await node.stop()
-  return life
+  return result
 }
 
 function configure(options: StartOptions, { installation }: Program): Configured {
   const request = { file: options.config, dataDirectory: options.data, overrides: options.set }
   const read = readConfiguration({ ...request, environment: process.env, installation })
   if ('problem' in read) return { problems: [read.problem], exitCode: exitCodes.failed }
-  if ('faults' in read) return { problems: read.faults.map(formatConfigError), exitCode: exitCodeOf(read.faults) }
+  if ('errors' in read) return { problems: read.errors.map(formatConfigError), exitCode: exitCodeOf(read.errors) }
   return read
 }
 
 /** Errors in a file are a failure. If all errors are on the command line, it is a usage error. */
-function exitCodeOf(faults: readonly ConfigError[]): number {
-  return faults.every((fault) => fault.file === '--set') ? exitCodes.wrongUsage : exitCodes.failed
+function exitCodeOf(errors: readonly ConfigError[]): number {
+  return errors.every((error) => error.file === '--set') ? exitCodes.wrongUsage : exitCodes.failed
 }
 
-/** SIGHUP: the configuration is from now on as the files say. Files with a fault change nothing. */
+/** Handles SIGHUP: applies the configuration files. If the files have an error, nothing changes. */
 async function reload(node: RunningNode): Promise<void> {
   node.reloadFiles()
   const outcome = await node.reloadConfiguration()
@@ -187,17 +190,17 @@ async function reload(node: RunningNode): Promise<void> {
 }
 
 /**
- * Ctrl-C under `npm start` reaches us twice, from the terminal and from npm: that is one request. A later signal
- * does not want to wait.
+ * Ctrl-C under `npm start` sends two signals to this process, from the terminal and from npm. Signals within this time are one request
+ * to stop; a later signal ends the process at once.
  */
 const repeatedSignalMs = 1_000
 
-/** The signals of this process from its first moment on: one that comes while the node starts is not lost. */
+/** Handles the signals of this process from its start, so that a signal during the start of the node is not lost. */
 class Signals {
   /** Resolves at the first SIGTERM or SIGINT. */
   readonly stopped: Promise<undefined>
   onReload: () => void
-  /** That runs, or ran last; undefined: none has been started yet. */
+  /** The node that runs, or that ran last; undefined: none has started yet. */
   node: RunningNode | undefined
 
   constructor() {

@@ -42,7 +42,7 @@ export async function lockDirectory(directory: string): Promise<LockOutcome> {
     if (theirs === undefined) continue
     const holder = parseHolder(theirs)
     if (holder !== undefined && (await isAlive(holder))) return { problem: inUse(directory, holder.pid) }
-    await setAsideStale(path, theirs)
+    await removeStaleLock(path, theirs)
     wasLeftBehind = true
   }
   return { problem: `data directory ${directory}: other nodes start there at the same time; start one at a time` }
@@ -88,16 +88,16 @@ async function readIfThere(path: string): Promise<string | undefined> {
 }
 
 /** Removes the lock of a dead holder. If another process has just replaced it, that lock is put back. */
-async function setAsideStale(path: string, content: string): Promise<void> {
-  const aside = `${path}.stale.${randomUUID()}`
+async function removeStaleLock(path: string, content: string): Promise<void> {
+  const stalePath = `${path}.stale.${randomUUID()}`
   try {
-    await rename(path, aside)
+    await rename(path, stalePath)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return
     throw error
   }
-  if ((await readFile(aside, 'utf8')) === content) await unlink(aside)
-  else await rename(aside, path)
+  if ((await readFile(stalePath, 'utf8')) === content) await unlink(stalePath)
+  else await rename(stalePath, path)
 }
 
 async function releaseOwn(path: string, mine: string): Promise<void> {

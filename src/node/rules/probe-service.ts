@@ -32,11 +32,11 @@ export async function probeService(
   if (!Object.hasOwn(sinkTypes, type))
     return `there is no type ${JSON.stringify(type)}: known are ${Object.keys(sinkTypes).join(', ')}`
   const read = fromPlain(settings, 'request')
-  if ('faults' in read) return read.faults.map(({ message }) => message).join('; ')
+  if ('errors' in read) return read.errors.map(({ message }) => message).join('; ')
   const place = { file: 'request', line: 0, column: 0 }
   const connector = kind === 'connectors' ? probeName : String(settings['connector'])
   const user = fromPlain({ connector }, 'request')
-  if ('faults' in user) return user.faults.map(({ message }) => message).join('; ')
+  if ('errors' in user) return user.errors.map(({ message }) => message).join('; ')
   const asAction = putValue(
     emptyObject(place),
     ['actions', type, probeName],
@@ -54,7 +54,7 @@ async function probeAsSource(
   type: SourceType,
 ): Promise<string | undefined> {
   const read = fromPlain(settings, 'request')
-  if ('faults' in read) return read.faults.map(({ message }) => message).join('; ')
+  if ('errors' in read) return read.errors.map(({ message }) => message).join('; ')
   const place = { file: 'request', line: 0, column: 0 }
   const previewed = configuration.foresee(putValue(emptyObject(place), [kind, type, probeName], read.value), {
     texts: new Map(),

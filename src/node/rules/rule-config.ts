@@ -183,8 +183,8 @@ function planSources({
       const key = `sources.${type}.${name}`
       const connector = known.get(source.connector ?? '')
       if (connector === undefined) return { problem: `${key}.connector: ${connectorProblem(type, source.connector)}` }
-      const connectorFault = kind.problemOfConnector(connector)
-      if (connectorFault !== undefined) return { problem: `connectors.${type}.${source.connector}.${connectorFault}` }
+      const reason = kind.problemOfConnector(connector)
+      if (reason !== undefined) return { problem: `connectors.${type}.${source.connector}.${reason}` }
       const problem = kind.problemOfSource(source)
       if (problem !== undefined) return { problem: `${key}.${problem}` }
       planned.push({ id: `${type}:${name}`, server: kind.serverOf(connector), service: { type, source, connector } })
