@@ -43,7 +43,7 @@ export function writeMeta(meta: ArchiveMeta): Buffer {
 /** Throws InvalidArchive. */
 export function readMeta(text: string): ArchiveMeta {
   const parsed = parseHocon(text, { file: metaMember })
-  if ('faults' in parsed) throw new InvalidArchive(`${metaMember} cannot be read: ${parsed.faults[0]?.message ?? ''}`)
+  if ('errors' in parsed) throw new InvalidArchive(`${metaMember} cannot be read: ${parsed.errors[0]?.message ?? ''}`)
   const plain = toPlain(parsed.value) as Readonly<Record<string, unknown>>
   const profile = textIn(plain, 'security_profile')
   if (profile !== undefined && profile !== 'hardened' && profile !== 'legacy') {

@@ -24,29 +24,31 @@ export interface CheckRequest {
 }
 
 interface Findings {
-  readonly faults: readonly ConfigError[]
+  readonly errors: readonly ConfigError[]
   readonly warnings: readonly Warning[]
 }
 
 /** Prints all errors of the file, and all settings without effect. Returns the exit code. */
 export async function configCheck(request: CheckRequest, terminal: Terminal): Promise<number> {
-  const findings = await findFaults(request)
-  const isGood = findings.faults.length === 0
+  const findings = await findErrors(request)
+  const isGood = findings.errors.length === 0
   if (request.asJson) {
-    terminal.print(`${JSON.stringify({ file: request.file, isGood, ...findings })}\n`)
+    terminal.print(
+      `${JSON.stringify({ file: request.file, isGood, faults: findings.errors, warnings: findings.warnings })}\n`,
+    )
     return isGood ? exitCodes.done : exitCodes.failed
   }
-  if (!isGood) return terminal.fail(...findings.faults.map(formatConfigError))
+  if (!isGood) return terminal.fail(...findings.errors.map(formatConfigError))
   for (const warning of findings.warnings) terminal.print(`warning: ${formatConfigError(warning)}\n`)
   terminal.print(`${request.file}: the configuration is good\n`)
   return exitCodes.done
 }
 
-async function findFaults({ file, environment, checksPorts = false }: CheckRequest): Promise<Findings> {
+async function findErrors({ file, environment, checksPorts = false }: CheckRequest): Promise<Findings> {
   const source = readConfigFile(file)
   if ('error' in source) {
     const hint = 'name a configuration file'
-    return { faults: [{ file, line: 0, column: 0, key: '', message: source.error, hint }], warnings: [] }
+    return { errors: [{ file, line: 0, column: 0, key: '', message: source.error, hint }], warnings: [] }
   }
   const { text } = source
   const loaded = loadConfig({
@@ -57,10 +59,10 @@ async function findFaults({ file, environment, checksPorts = false }: CheckReque
     readFile: namedFileReader(file),
     environment,
   })
-  if ('faults' in loaded) return { faults: loaded.faults, warnings: [] }
+  if ('errors' in loaded) return { errors: loaded.errors, warnings: [] }
   const problems = await startProblems(loaded.config, { checksPorts })
-  const faults = problems.map((problem) => placed(problem, loaded.config, file))
-  return { faults, warnings: loaded.warnings }
+  const errors = problems.map((problem) => placed(problem, loaded.config, file))
+  return { errors, warnings: loaded.warnings }
 }
 
 /** Converts a sentence that begins with a key, or with a position and a key, to an error in the line of that key. */

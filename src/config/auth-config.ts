@@ -94,7 +94,9 @@ export function toAuthConfig(auth: AuthValues, tokenKeys: string | undefined): A
     allowAnonymous: auth.allow_anonymous,
     failedLogins: toFailedLoginConfig(auth.failed_logins),
     chain: auth.chain,
-    credentials: [...configuredCredentialsOf(auth)].flatMap(([, preset]) => (isWhole(preset) ? [preset] : [])),
+    credentials: [...configuredCredentialsOf(auth)].flatMap(([, credential]) =>
+      isCompleteCredential(credential) ? [credential] : [],
+    ),
     passwordHash: auth.password_hash,
     saltPosition: auth.salt_position,
     certificate: auth.certificate.enable ? { username: auth.certificate.username } : undefined,
@@ -102,7 +104,7 @@ export function toAuthConfig(auth: AuthValues, tokenKeys: string | undefined): A
     scram: auth.scram.enable
       ? {
           iterations: auth.scram.iterations,
-          users: [...scramUsersOf(auth)].flatMap(([, user]) => (isWholeUser(user) ? [user] : [])),
+          users: [...scramUsersOf(auth)].flatMap(([, user]) => (isCompleteScramUser(user) ? [user] : [])),
         }
       : undefined,
     jwt: auth.jwt.enable ? toJwtConfig(auth.jwt, tokenKeys) : undefined,
@@ -131,12 +133,12 @@ function* configuredCredentialsOf({
   for (const [id, secret] of password.named) {
     yield [`auth.password.${id}`, { by: 'username', id, password: secret, isSuperuser: false }]
   }
-  for (const [name, preset] of user.named) {
-    const { username, password, is_superuser: isSuperuser } = preset
+  for (const [name, credential] of user.named) {
+    const { username, password, is_superuser: isSuperuser } = credential
     yield [`auth.user.${name}`, { by: 'username', id: username, password, isSuperuser }]
   }
-  for (const [name, preset] of client.named) {
-    const { clientid, password, is_superuser: isSuperuser } = preset
+  for (const [name, credential] of client.named) {
+    const { clientid, password, is_superuser: isSuperuser } = credential
     yield [`auth.client.${name}`, { by: 'clientid', id: clientid, password, isSuperuser }]
   }
 }
@@ -147,10 +149,10 @@ function* scramUsersOf({ scram }: AuthValues): Generator<[key: string, Optional<
   }
 }
 
-const isWhole = (preset: Optional<ConfiguredCredential>): preset is ConfiguredCredential =>
-  preset.id !== undefined && preset.password !== undefined
+const isCompleteCredential = (credential: Optional<ConfiguredCredential>): credential is ConfiguredCredential =>
+  credential.id !== undefined && credential.password !== undefined
 
-const isWholeUser = (user: Optional<ConfiguredScramUser>): user is ConfiguredScramUser =>
+const isCompleteScramUser = (user: Optional<ConfiguredScramUser>): user is ConfiguredScramUser =>
   user.username !== undefined && user.password !== undefined
 
 function toJwtConfig(jwt: AuthValues['jwt'], text: string | undefined): JwtConfig | undefined {
@@ -210,16 +212,16 @@ type ReportError = (key: string, message: string, hint: string) => void
 
 /** Checks across several settings of `auth`. `places`: positions of the written settings. */
 export function checkAuth(auth: AuthValues, places: Places): readonly ConfigError[] {
-  const faults: ConfigError[] = []
+  const errors: ConfigError[] = []
   const complain: ReportError = (key, message, hint) => {
-    faults.push(configErrorAt(placeOf(key, places), key, message, hint))
+    errors.push(configErrorAt(placeOf(key, places), key, message, hint))
   }
   checkConfiguredCredentials(auth, complain)
   checkScramUsers(auth, complain)
   checkJwt(auth, complain)
   checkHttp(auth, complain)
   checkChain(auth, complain)
-  return faults
+  return errors
 }
 
 /** Returns the position of a group: that of any setting in it. */
@@ -232,11 +234,11 @@ function placeOf(key: string, places: Places): Position {
 
 function checkConfiguredCredentials(auth: AuthValues, complain: ReportError): void {
   const seen = new Map<string, string>()
-  for (const [key, preset] of configuredCredentialsOf(auth)) {
-    const word = preset.by === 'clientid' ? 'clientid' : 'username'
-    if (preset.id === undefined) complain(key, `it has no ${word}`, `set ${key}.${word}`)
-    else if (preset.password === undefined) complain(key, 'it has no password', `set ${key}.password`)
-    else checkDuplicate(seen, `${word} ${preset.id}`, { key, id: preset.id, complain })
+  for (const [key, credential] of configuredCredentialsOf(auth)) {
+    const word = credential.by === 'clientid' ? 'clientid' : 'username'
+    if (credential.id === undefined) complain(key, `it has no ${word}`, `set ${key}.${word}`)
+    else if (credential.password === undefined) complain(key, 'it has no password', `set ${key}.password`)
+    else checkDuplicate(seen, `${word} ${credential.id}`, { key, id: credential.id, complain })
   }
 }
 

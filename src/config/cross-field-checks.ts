@@ -30,45 +30,45 @@ export function checkListeners(
   { listeners, namespaces }: Pick<GodwitConfig, 'listeners' | 'namespaces'>,
   written: ReadonlyMap<string, Position>,
 ): readonly ConfigError[] {
-  const faults: ConfigError[] = []
+  const errors: ConfigError[] = []
   const names = new Set<string>()
   const places = indexPlaces(written)
   /** The first listener of each address and port. */
   const byAddress = new Map<string, ListenerConfig>()
   for (const listener of listeners) {
-    if (faults.length >= hoconLimits.faults) break
+    if (errors.length >= hoconLimits.maxErrors) break
     const key = keyOf(listener, 'bind', places)
     const at = places.exact.get(key) ?? nowhere
-    if ('tls' in listener) faults.push(...checkTls(listener, listener.tls, places))
-    faults.push(...checkMountpoint(listener, places))
+    if ('tls' in listener) errors.push(...checkTls(listener, listener.tls, places))
+    errors.push(...checkMountpoint(listener, places))
     if (listener.namespace !== undefined && namespaces === undefined) {
       const key = keyOf(listener, 'namespace', places)
       const message = 'namespaces are not enabled'
-      faults.push(configErrorAt(places.exact.get(key) ?? nowhere, key, message, 'set namespaces.enable = true'))
+      errors.push(configErrorAt(places.exact.get(key) ?? nowhere, key, message, 'set namespaces.enable = true'))
     }
     if (listener.kind === 'quic' && listener.proxyProtocol !== undefined) {
       const key = keyOf(listener, 'proxy_protocol', places)
       const message = 'there is no PROXY header over QUIC'
-      faults.push(configErrorAt(places.exact.get(key) ?? nowhere, key, message, 'remove the setting'))
+      errors.push(configErrorAt(places.exact.get(key) ?? nowhere, key, message, 'remove the setting'))
     }
     if (names.has(`${listener.kind} ${listener.name}`)) {
       const message = `the listener default is configured twice: in listeners.${listener.kind} and under its name`
-      faults.push(configErrorAt(at, key, message, 'keep one of the two'))
+      errors.push(configErrorAt(at, key, message, 'keep one of the two'))
     }
     names.add(`${listener.kind} ${listener.name}`)
     if (listener.kind === 'ws' && listener.name === dashboardListenerName) {
       const message = 'the listener of the WebSocket client of the dashboard has this name'
-      faults.push(configErrorAt(at, key, message, 'give it another name'))
+      errors.push(configErrorAt(at, key, message, 'give it another name'))
     }
     const address = addressOf(listener)
     const twin = address === undefined ? undefined : byAddress.get(address)
     if (address !== undefined && twin === undefined) byAddress.set(address, listener)
     if (twin !== undefined && (twin.name !== listener.name || twin.kind !== listener.kind)) {
       const hint = 'give one of them another port'
-      faults.push(configErrorAt(at, key, `the listener ${twin.name} has the same address and port`, hint))
+      errors.push(configErrorAt(at, key, `the listener ${twin.name} has the same address and port`, hint))
     }
   }
-  return faults
+  return errors
 }
 
 /**
@@ -139,36 +139,39 @@ function checkTls(
   tls: TlsConfig,
   places: WrittenPlaces,
 ): readonly ConfigError[] {
-  const fault = (setting: string, message: string, hint: string): ConfigError => {
+  const errorAt = (setting: string, message: string, hint: string): ConfigError => {
     const key = keyOf(listener, setting, places)
     return configErrorAt(placeOf(listener, setting, places), key, message, hint)
   }
-  const faults: ConfigError[] = []
+  const errors: ConfigError[] = []
   if (tls.certificate === undefined && !tls.acceptsPsk) {
     const hint = listener.kind === 'quic' ? 'set certfile and keyfile' : 'set certfile and keyfile, psk_file, or psk'
-    faults.push(fault('certfile', 'the listener has no certificate', hint))
+    errors.push(errorAt('certfile', 'the listener has no certificate', hint))
   }
   for (const files of [tls.certificate, ...tls.byServerName]) {
     if (files === undefined) continue
     const below = 'name' in files ? `sni.${String(files.name)}.` : ''
     if (files.certFile === '')
-      faults.push(fault(`${below}certfile`, 'there is a key without a certificate', 'set certfile'))
+      errors.push(errorAt(`${below}certfile`, 'there is a key without a certificate', 'set certfile'))
     if (files.keyFile === '')
-      faults.push(fault(`${below}keyfile`, 'there is a certificate without its key', 'set keyfile'))
+      errors.push(errorAt(`${below}keyfile`, 'there is a certificate without its key', 'set keyfile'))
   }
   for (const { name, serverName } of tls.byServerName) {
     if (serverName === '')
-      faults.push(fault(`sni.${name}.server_name`, 'no client can request an empty name', 'set server_name'))
+      errors.push(errorAt(`sni.${name}.server_name`, 'no client can request an empty name', 'set server_name'))
   }
-  if (tls.minVersion > tls.maxVersion) faults.push(fault('tls_versions', 'no version is allowed', 'name at least one'))
+  if (tls.minVersion > tls.maxVersion)
+    errors.push(errorAt('tls_versions', 'no version is allowed', 'name at least one'))
   if (tls.failIfNoPeerCertificate && !tls.verifyPeer) {
-    faults.push(fault('fail_if_no_peer_cert', 'the listener requests no client certificate', 'set verify_peer = true'))
+    errors.push(
+      errorAt('fail_if_no_peer_cert', 'the listener requests no client certificate', 'set verify_peer = true'),
+    )
   }
   if (tls.verifyPeer && tls.caFile === undefined) {
     const hint = 'set cacertfile to the authorities that sign for your clients'
-    faults.push(fault('verify_peer', 'no client certificate can be accepted', hint))
+    errors.push(errorAt('verify_peer', 'no client certificate can be accepted', hint))
   }
-  return faults
+  return errors
 }
 
 /**

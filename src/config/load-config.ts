@@ -48,42 +48,42 @@ export type LoadedConfig =
       /** All layers together. */
       readonly written: ConfigObject
     }
-  | { readonly faults: readonly ConfigError[] }
+  | { readonly errors: readonly ConfigError[] }
 
 /** Creates the configuration of the sources, or returns all errors. Throws nothing, whatever the text. */
 export function loadConfig(sources: ConfigSources): LoadedConfig {
-  const faults: ConfigError[] = []
+  const errors: ConfigError[] = []
   const file = sources.file ?? 'configuration'
   let values = sources.values ?? emptyObject({ file: 'defaults', line: 0, column: 0 })
   if (sources.text !== undefined) {
     const { readInclude, environment } = sources
     const parsed = parseHocon(sources.text, { file, readInclude, environment })
-    if ('faults' in parsed) faults.push(...parsed.faults)
+    if ('errors' in parsed) errors.push(...parsed.errors)
     else values = parsed.value
   }
   for (const change of sources.changes ?? []) values = mergeObjects(values, change)
   for (const override of sources.overrides) {
     const parsed = parseOverride(override)
-    if ('fault' in parsed) faults.push(parsed.fault)
+    if ('error' in parsed) errors.push(parsed.error)
     else values = putValue(values, parsed.path, parsed.value)
   }
   const checked = checkSettings(root, values)
-  faults.push(...checked.faults)
+  errors.push(...checked.errors)
   const { auth } = checked.values
   const aclFile = readNamedAclFile(auth.acl.file, checked.places, sources.readFile)
   const tokenKeys = readTokenKeyFile(auth.jwt, checked.places, sources.readFile)
   const apiTokenKey = readApiTokenKeyFile(checked, sources.readFile)
-  faults.push(...aclFile.faults, ...tokenKeys.faults)
+  errors.push(...aclFile.errors, ...tokenKeys.errors)
   // If passwords are accepted as well, the API is served without tokens: files of other brokers name key files that do
   // not exist.
   const needsApiTokens = checked.values.http_server.auth_type === 'jwt'
-  if (needsApiTokens) faults.push(...apiTokenKey.faults)
+  if (needsApiTokens) errors.push(...apiTokenKey.errors)
   const named = { aclRules: aclFile.rules, tokenKeys: tokenKeys.text, apiTokenKey: apiTokenKey.text }
   const config = toGodwitConfig(checked, named)
-  faults.push(...checkListeners(config, checked.places), ...checkAuth(auth, checked.places))
-  faults.push(...checkGateways(checked.places), ...checkOidc(checked.values.dashboard, checked.places))
-  if (faults.length > 0) return { faults: sortByPosition(faults, file) }
-  const ofTokens = needsApiTokens ? [] : apiTokenKey.faults.map(tokensUnsupported)
+  errors.push(...checkListeners(config, checked.places), ...checkAuth(auth, checked.places))
+  errors.push(...checkGateways(checked.places), ...checkOidc(checked.values.dashboard, checked.places))
+  if (errors.length > 0) return { errors: sortByPosition(errors, file) }
+  const ofTokens = needsApiTokens ? [] : apiTokenKey.errors.map(tokensUnsupported)
   const ofListeners = [...warnOfNoListener(config), ...warnOfProxies(config, checked.places)]
   const others = [...ofTokens, ...warnOfIdleBridges(config, checked), ...ofListeners]
   const warnings = sortByPosition([...checked.warnings, ...others], file)
@@ -92,7 +92,7 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
 
 interface NamedAclFile {
   readonly rules: readonly AclRule[]
-  readonly faults: readonly ConfigError[]
+  readonly errors: readonly ConfigError[]
 }
 
 /** An invalid file of rules makes the configuration invalid: an error must not allow more. */
@@ -101,11 +101,11 @@ function readNamedAclFile(
   places: ReadonlyMap<string, Position>,
   readFile: FileReader | undefined,
 ): NamedAclFile {
-  if (path === undefined) return { rules: [], faults: [] }
+  if (path === undefined) return { rules: [], errors: [] }
   const found = readNamedFile({ path, key: 'auth.acl.file' }, places, readFile)
-  if ('fault' in found) return { rules: [], faults: [found.fault] }
+  if ('error' in found) return { rules: [], errors: [found.error] }
   const read = readAclFile(found.text, path)
-  return 'faults' in read ? { rules: [], faults: read.faults } : { rules: read.rules, faults: [] }
+  return 'errors' in read ? { rules: [], errors: read.errors } : { rules: read.rules, errors: [] }
 }
 
 /** Returns the keys of tokens as text; another module validates them. */
@@ -127,13 +127,13 @@ function readApiTokenKeyFile(
   return readOptionalFile({ path, key: 'http_server.jwt.public.keyfile' }, places, readFile)
 }
 
-function tokensUnsupported(fault: ConfigError): Warning {
-  return { ...fault, hint: `until then tokens are not accepted: ${fault.hint}` }
+function tokensUnsupported(error: ConfigError): Warning {
+  return { ...error, hint: `until then tokens are not accepted: ${error.hint}` }
 }
 
 interface OptionalText {
   readonly text: string | undefined
-  readonly faults: readonly ConfigError[]
+  readonly errors: readonly ConfigError[]
 }
 
 function readOptionalFile(
@@ -141,28 +141,28 @@ function readOptionalFile(
   places: ReadonlyMap<string, Position>,
   readFile: FileReader | undefined,
 ): OptionalText {
-  if (path === undefined) return { text: undefined, faults: [] }
+  if (path === undefined) return { text: undefined, errors: [] }
   const found = readNamedFile({ path, key }, places, readFile)
-  return 'fault' in found ? { text: undefined, faults: [found.fault] } : { text: found.text, faults: [] }
+  return 'error' in found ? { text: undefined, errors: [found.error] } : { text: found.text, errors: [] }
 }
 
 function readNamedFile(
   { path, key }: { readonly path: string; readonly key: string },
   places: ReadonlyMap<string, Position>,
   readFile: FileReader | undefined,
-): { readonly text: string } | { readonly fault: ConfigError } {
+): { readonly text: string } | { readonly error: ConfigError } {
   const found = readFile === undefined ? { error: 'no files can be read here' } : readFile(path, key)
   if ('text' in found) return found
   const at = places.get(key) ?? { file: 'defaults', line: 0, column: 0 }
   const hint = 'name a file that can be read, or take the setting out'
-  return { fault: configErrorAt(at, key, `${path} cannot be read: ${found.error}`, hint) }
+  return { error: configErrorAt(at, key, `${path} cannot be read: ${found.error}`, hint) }
 }
 
 /** By line: errors of the main file first, then of included files, then those without a file. */
-function sortByPosition(faults: readonly ConfigError[], mainFile: string): readonly ConfigError[] {
-  const files = [...new Set([mainFile, ...faults.map((fault) => fault.file)])]
+function sortByPosition(errors: readonly ConfigError[], mainFile: string): readonly ConfigError[] {
+  const files = [...new Set([mainFile, ...errors.map((error) => error.file)])]
   const place = ({ file, line }: ConfigError): number => (line === 0 ? files.length : files.indexOf(file))
-  return faults.toSorted((a, b) => place(a) - place(b) || a.line - b.line || a.column - b.column)
+  return errors.toSorted((a, b) => place(a) - place(b) || a.line - b.line || a.column - b.column)
 }
 
 /** In other brokers a configured bridge runs without `enable`. */

@@ -245,7 +245,7 @@ function configOf(text: string): Config {
   const known = configs.get(text)
   if (known !== undefined) return known
   const loaded = loadConfig({ text, file: 'test.conf', overrides: [] })
-  if ('faults' in loaded) assert.fail(loaded.faults.map(formatConfigError).join('\n'))
+  if ('errors' in loaded) assert.fail(loaded.errors.map(formatConfigError).join('\n'))
   configs.set(text, loaded.config)
   return loaded.config
 }

@@ -11,7 +11,7 @@ import {
 
 function read(text: string, spoolMessages?: number): ReturnType<typeof bridgeSettings> {
   const loaded = loadConfig({ text: `bridges.mqtt.b ${text}`, file: 'test.conf', overrides: [] })
-  if ('faults' in loaded) assert.fail(loaded.faults.map(formatConfigError).join('\n'))
+  if ('errors' in loaded) assert.fail(loaded.errors.map(formatConfigError).join('\n'))
   const config = loaded.config.bridges.mqtt.named.get('b')
   assert.ok(config !== undefined)
   return bridgeSettings('b', config, { brokerId: 'here', link: {}, spoolMessages })
@@ -19,7 +19,7 @@ function read(text: string, spoolMessages?: number): ReturnType<typeof bridgeSet
 
 function loaded(text: string): { config: GodwitConfig; warnings: readonly string[] } {
   const found = loadConfig({ text, file: 'test.conf', overrides: [] })
-  if ('faults' in found) assert.fail(found.faults.map(formatConfigError).join('\n'))
+  if ('errors' in found) assert.fail(found.errors.map(formatConfigError).join('\n'))
   return { config: found.config, warnings: found.warnings.map(formatConfigError) }
 }
 
@@ -161,6 +161,6 @@ test('a bridge to AWS IoT has its own form of names, TLS and QoS 1, and replaces
   assert.deepEqual(refusedRule, { problem: 'bridges.aws.iot.forwards.0.remote_topic must not contain wildcards' })
   for (const server of ['mqtt-tcp://a.example:1883', 'a.example:0', 'a b']) {
     const found = loadConfig({ text: `bridges.aws.iot.server = "${server}"`, file: 'test.conf', overrides: [] })
-    assert.ok('faults' in found, server)
+    assert.ok('errors' in found, server)
   }
 })

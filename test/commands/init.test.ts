@@ -34,7 +34,7 @@ for (const [name, placeIn] of places) {
     const first = await run(['init', ...words], root, environment)
     assert.equal(first.code, 0, first.errors)
     const text = await readFile(join(root, file), 'utf8')
-    assert.deepEqual('faults' in loadConfig({ text, overrides: [] }), false)
+    assert.deepEqual('errors' in loadConfig({ text, overrides: [] }), false)
     assert.ok(!text.includes('do not edit'))
     await writeFile(join(root, file), 'mqtt.receive_maximum = 5\n')
     const again = await run(['init', ...words], root, environment)

@@ -16,13 +16,13 @@ import { anyCharacter, fc } from '../properties.ts'
 
 function rulesOf(text: string): readonly AclRule[] {
   const read = readAclFile(text, 'acl.conf')
-  if ('faults' in read) assert.fail(read.faults.map(formatConfigError).join('\n'))
+  if ('errors' in read) assert.fail(read.errors.map(formatConfigError).join('\n'))
   return read.rules
 }
 
-function faultsOf(text: string): string[] {
+function errorsOf(text: string): string[] {
   const read = readAclFile(text, 'acl.conf')
-  return 'faults' in read ? read.faults.map(formatConfigError) : []
+  return 'errors' in read ? read.errors.map(formatConfigError) : []
 }
 
 /** Removes the position and the text of a rule. */
@@ -36,7 +36,7 @@ function load(text: string, files: Record<string, string> = {}): GodwitConfig | 
     return found === undefined ? { error: 'there is no such file' } : { text: found }
   }
   const loaded = loadConfig({ text, file: 'godwit.conf', overrides: [], readFile })
-  return 'faults' in loaded ? loaded.faults.map(formatConfigError) : loaded.config
+  return 'errors' in loaded ? loaded.errors.map(formatConfigError) : loaded.config
 }
 
 function config(text: string, files: Record<string, string> = {}): GodwitConfig {
@@ -119,17 +119,17 @@ describe('an acl.conf of EMQX', () => {
     assert.deepEqual(rulesOf(blank), [])
     assert.equal(rulesOf(`${blank}{allow, all}.`)[0]?.line, 1_000_001)
     for (const piece of ['{', '[', '%', '{allow,', '"', "'", '<<"'])
-      assert.ok(faultsOf(piece.repeat(100_000) + '\n{').length > 0)
+      assert.ok(errorsOf(piece.repeat(100_000) + '\n{').length > 0)
   })
 
   test('has one error for each invalid rule, with file, line and reason', () => {
-    const faults = faultsOf(
+    const errors = errorsOf(
       '{allow, all}.\n{alow, all}.\n{deny, {usr, "x"}, publish, ["a"]}.\n{allow, all, publish, []}.\n',
     )
-    assert.equal(faults.length, 3)
-    assert.match(faults[0] ?? '', /^acl\.conf:2:2: auth\.acl\.file: a rule begins with allow or deny/)
-    assert.match(faults[1] ?? '', /^acl\.conf:3:8: .*the subject of a rule is all/)
-    assert.match(faults[2] ?? '', /^acl\.conf:4:23: .*the list of topics is empty/)
+    assert.equal(errors.length, 3)
+    assert.match(errors[0] ?? '', /^acl\.conf:2:2: auth\.acl\.file: a rule begins with allow or deny/)
+    assert.match(errors[1] ?? '', /^acl\.conf:3:8: .*the subject of a rule is all/)
+    assert.match(errors[2] ?? '', /^acl\.conf:4:23: .*the list of topics is empty/)
   })
 
   const wrong = [
@@ -151,7 +151,7 @@ describe('an acl.conf of EMQX', () => {
   ]
   for (const text of wrong) {
     test(`[bad-input 27] ${text} is refused, and no rule of the file applies`, () => {
-      assert.equal(faultsOf(text).length > 0, true)
+      assert.equal(errorsOf(text).length > 0, true)
     })
   }
 
@@ -183,13 +183,13 @@ describe('an acl.conf of EMQX', () => {
         ),
         (text) => {
           const read = readAclFile(text, 'f')
-          assert.ok('rules' in read || read.faults.length > 0)
+          assert.ok('rules' in read || read.errors.length > 0)
         },
       ),
       { numRuns: 2_000 },
     )
     const shadow = 'root:$6$VERYSECRET$hash:19000:0:99999:7:::\ndaemon:*:19000::::::\n'
-    assert.doesNotMatch(faultsOf(shadow).join('\n'), /SECRET|daemon/)
+    assert.doesNotMatch(errorsOf(shadow).join('\n'), /SECRET|daemon/)
   })
 })
 
@@ -242,7 +242,7 @@ describe('rules in HOCON', () => {
   ]
   for (const text of wrong) {
     test(`${text} is an error in both places, with its line`, () => {
-      assert.match(faultsOf(`rules = [\n${text}\n]`).join('\n'), /^acl\.conf:2:/)
+      assert.match(errorsOf(`rules = [\n${text}\n]`).join('\n'), /^acl\.conf:2:/)
       const found = load(`auth.acl.rules = [\n${text}\n]`)
       assert.ok(Array.isArray(found))
       assert.match(found.join('\n'), /^godwit\.conf:2:.*auth\.acl\.rules/)
@@ -251,7 +251,7 @@ describe('rules in HOCON', () => {
 
   test('in a file with other keys besides the list are refused', () => {
     assert.match(
-      faultsOf('rules = [{permit = allow}]\nruels = [{permit = deny}]').join(),
+      errorsOf('rules = [{permit = allow}]\nruels = [{permit = deny}]').join(),
       /acl\.conf:2:.*more than the list named rules/,
     )
   })

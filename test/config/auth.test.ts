@@ -14,14 +14,14 @@ const load = (text: string) =>
 
 function configOf(text: string): GodwitConfig {
   const loaded = load(text)
-  assert.ok('config' in loaded, 'faults' in loaded ? loaded.faults.map(formatConfigError).join('\n') : '')
+  assert.ok('config' in loaded, 'errors' in loaded ? loaded.errors.map(formatConfigError).join('\n') : '')
   assert.deepEqual(loaded.warnings.map(formatConfigError), [])
   return loaded.config
 }
 
-function faultsOf(text: string): string[] {
+function errorsOf(text: string): string[] {
   const loaded = load(text)
-  return 'faults' in loaded ? loaded.faults.map(formatConfigError) : []
+  return 'errors' in loaded ? loaded.errors.map(formatConfigError) : []
 }
 
 test('without settings, there is a default chain without configured users, and no external service is used', () => {
@@ -71,7 +71,7 @@ test('tokens are verified with a secret as text or base64, or with the content o
 })
 
 test('settings that contradict each other are an error with line and key', () => {
-  for (const [text, fault] of [
+  for (const [text, error] of [
     ['user.1 { password = x }', /test\.conf:2:\d+: auth\.user\.1: it has no username; set auth\.user\.1\.username/],
     ['user.1 { username = x }', /test\.conf:2:\d+: auth\.user\.1: it has no password/],
     ['client.a { password = x }', /auth\.client\.a: it has no clientid/],
@@ -100,24 +100,24 @@ test('settings that contradict each other are an error with line and key', () =>
     ['http_auth.auth_req { url = "http://a", headers { "a b" = c } }', /"a b" can not be sent as a header/],
     ['http_auth.auth_req { url = "http://a", headers { a = "b\\r\\nc: d" } }', /can not be sent as a header/],
   ] as const) {
-    const faults = faultsOf(`auth {\n${text}\n}`)
-    assert.match(faults.join('\n'), fault, text)
+    const errors = errorsOf(`auth {\n${text}\n}`)
+    assert.match(errors.join('\n'), error, text)
   }
 })
 
 test('no error contains a secret', () => {
-  const faults = faultsOf('auth { jwt { secret = hunter2 }, user.1 { password = hunter2 }, scram.iterations = 1 }')
-  assert.equal(faults.length, 3)
-  assert.doesNotMatch(faults.join('\n'), /hunter2/)
+  const errors = errorsOf('auth { jwt { secret = hunter2 }, user.1 { password = hunter2 }, scram.iterations = 1 }')
+  assert.equal(errors.length, 3)
+  assert.doesNotMatch(errors.join('\n'), /hunter2/)
 })
 
 const withKey = (authType: string) => load(`http_server { auth_type = ${authType}\n jwt.public.keyfile = gone }`)
 
 test('an unreadable key for API tokens is an error if tokens are the only authentication, otherwise a warning', () => {
   const needed = withKey('jwt')
-  assert.ok('faults' in needed)
+  assert.ok('errors' in needed)
   const asRead = /test\.conf:2:\d+: http_server\.jwt\.public\.keyfile: gone cannot be read: there is no such file/
-  assert.match(formatConfigError(needed.faults[0]), asRead)
+  assert.match(formatConfigError(needed.errors[0]), asRead)
   const besides = withKey('basic')
   assert.ok('warnings' in besides)
   const [warning] = besides.warnings.filter(({ key }) => key.startsWith('http_server'))

@@ -17,7 +17,7 @@ import { root } from '../../src/config/settings/root.ts'
 
 function load(text: string): GodwitConfig {
   const loaded = loadConfig({ text, overrides: [] })
-  if ('faults' in loaded) assert.fail(loaded.faults.map(formatConfigError).join('\n'))
+  if ('errors' in loaded) assert.fail(loaded.errors.map(formatConfigError).join('\n'))
   return loaded.config
 }
 

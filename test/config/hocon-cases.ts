@@ -248,164 +248,164 @@ export interface FaultCase {
   readonly name: string
   readonly text: string
   /** The beginning of each error, in order. */
-  readonly faults: readonly string[]
+  readonly errors: readonly string[]
 }
 
-export const faultCases: readonly FaultCase[] = [
-  { name: 'a key without a value', text: 'a = 1\nb\nc = 2', faults: ['test.conf:2:1: b: the key has no value'] },
-  { name: 'an equals sign with nothing behind', text: 'a =', faults: ['test.conf:1:4: a: a value is missing'] },
+export const errorCases: readonly FaultCase[] = [
+  { name: 'a key without a value', text: 'a = 1\nb\nc = 2', errors: ['test.conf:2:1: b: the key has no value'] },
+  { name: 'an equals sign with nothing behind', text: 'a =', errors: ['test.conf:1:4: a: a value is missing'] },
   {
     name: 'a value without a key',
     text: 'a { = 1 }',
-    faults: ['test.conf:1:5: a: unexpected "=" where a key is expected'],
+    errors: ['test.conf:1:5: a: unexpected "=" where a key is expected'],
   },
   {
     name: 'an address without quotes',
     text: 'bind = 0.0.0.0:1883',
-    faults: ['test.conf:1:15: bind: unexpected ":" in a value'],
+    errors: ['test.conf:1:15: bind: unexpected ":" in a value'],
   },
   {
     name: 'two settings on a line',
     text: 'a = 1 b = 2',
-    faults: ['test.conf:1:9: a: unexpected "=" in a value'],
+    errors: ['test.conf:1:9: a: unexpected "=" in a value'],
   },
   {
     name: 'a dollar sign without quotes',
     text: 'a = $x',
-    faults: ['test.conf:1:5: a: unexpected "$" in a value'],
+    errors: ['test.conf:1:5: a: unexpected "$" in a value'],
   },
-  { name: 'a star without quotes', text: 'a = *', faults: ['test.conf:1:5: a: unexpected "*" in a value'] },
+  { name: 'a star without quotes', text: 'a = *', errors: ['test.conf:1:5: a: unexpected "*" in a value'] },
   {
     name: 'a quote that never ends',
     text: 'a = "x\nb = 1',
-    faults: ['test.conf:1:5: a: the quoted text has no closing quote'],
+    errors: ['test.conf:1:5: a: the quoted text has no closing quote'],
   },
   {
     name: 'three quotes that never end',
     text: 'a = """x\nb = 1',
-    faults: ['test.conf:1:5: a: the text after """ has no closing quotes'],
+    errors: ['test.conf:1:5: a: the text after """ has no closing quotes'],
   },
   {
     name: 'an unknown escape',
     text: String.raw`a = "\x"`,
-    faults: ['test.conf:1:6: a: unknown escape'],
+    errors: ['test.conf:1:6: a: unknown escape'],
   },
-  { name: 'a short escape', text: String.raw`a = "\u12"`, faults: [String.raw`test.conf:1:6: a: \u is not followed`] },
+  { name: 'a short escape', text: String.raw`a = "\u12"`, errors: [String.raw`test.conf:1:6: a: \u is not followed`] },
   {
     name: 'half a surrogate pair',
     text: String.raw`a = "\ud83d"`,
-    faults: ['test.conf:1:5: a: the text has an incomplete surrogate pair'],
+    errors: ['test.conf:1:5: a: the text has an incomplete surrogate pair'],
   },
-  { name: 'a tab in quotes', text: 'a = "x\ty"', faults: ['test.conf:1:7: a: a tab is not allowed in quotes'] },
+  { name: 'a tab in quotes', text: 'a = "x\ty"', errors: ['test.conf:1:7: a: a tab is not allowed in quotes'] },
   {
     name: 'bytes that are no UTF-8',
     text: 'a = 1\nb = "x\uFFFD"',
-    faults: ['test.conf:2:7: the file is not UTF-8 text'],
+    errors: ['test.conf:2:7: the file is not UTF-8 text'],
   },
-  { name: 'a NUL in a value', text: 'a = x\0', faults: ['test.conf:1:6: a: unexpected control character in a value'] },
+  { name: 'a NUL in a value', text: 'a = x\0', errors: ['test.conf:1:6: a: unexpected control character in a value'] },
   {
     name: 'a NUL in a key',
     text: '\0 = 1',
-    faults: ['test.conf:1:1: unexpected control character where a key is expected'],
+    errors: ['test.conf:1:1: unexpected control character where a key is expected'],
   },
-  { name: 'a brace that is never closed', text: 'a {\n b = 1\n', faults: ['test.conf:1:3: a: { has no closing }'] },
-  { name: 'a bracket that is never closed', text: 'a = [1,\n2', faults: ['test.conf:1:5: a: [ has no closing ]'] },
-  { name: 'a bracket closed by a brace', text: 'a { b = [1 }', faults: ['test.conf:1:9: a.b: [ is closed by "}"'] },
+  { name: 'a brace that is never closed', text: 'a {\n b = 1\n', errors: ['test.conf:1:3: a: { has no closing }'] },
+  { name: 'a bracket that is never closed', text: 'a = [1,\n2', errors: ['test.conf:1:5: a: [ has no closing ]'] },
+  { name: 'a bracket closed by a brace', text: 'a { b = [1 }', errors: ['test.conf:1:9: a.b: [ is closed by "}"'] },
   {
     name: 'a brace too many',
     text: 'a = 1\n}\nb = 2 c: 3',
-    faults: ['test.conf:2:1: "}" has no opening bracket', 'test.conf:3:8: b: unexpected ":"'],
+    errors: ['test.conf:2:1: "}" has no opening bracket', 'test.conf:3:8: b: unexpected ":"'],
   },
-  { name: 'text behind the closing brace', text: '{ a = 1 }\nb = 2', faults: ['test.conf:2:1: unexpected text after'] },
-  { name: 'a list at the top', text: '[1, 2]', faults: ['test.conf:1:1: the text is a list'] },
-  { name: 'two commas', text: 'a = [1,,2]', faults: ['test.conf:1:8: a: a value is missing'] },
+  { name: 'text behind the closing brace', text: '{ a = 1 }\nb = 2', errors: ['test.conf:2:1: unexpected text after'] },
+  { name: 'a list at the top', text: '[1, 2]', errors: ['test.conf:1:1: the text is a list'] },
+  { name: 'two commas', text: 'a = [1,,2]', errors: ['test.conf:1:8: a: a value is missing'] },
   {
     name: 'an empty part of a key',
     text: 'a..b = 1\n.c = 1\nd. = 1',
-    faults: ['test.conf:1:1: a part of the key is empty', 'test.conf:2:1: a part', 'test.conf:3:1: a part'],
+    errors: ['test.conf:1:1: a part of the key is empty', 'test.conf:2:1: a part', 'test.conf:3:1: a part'],
   },
   {
     name: 'every line that is wrong',
     text: 'a = $\nb = 1\nc { d = ^, e = 1 }\nf = `',
-    faults: ['test.conf:1:5: a:', 'test.conf:3:9: c.d:', 'test.conf:4:5: f:'],
+    errors: ['test.conf:1:5: a:', 'test.conf:3:9: c.d:', 'test.conf:4:5: f:'],
   },
   {
     name: 'a substitution that is not closed',
     text: 'a = ${b\nc = 1',
-    faults: ['test.conf:1:5: a: ${ has no closing }'],
+    errors: ['test.conf:1:5: a: ${ has no closing }'],
   },
   {
     name: 'a circle through two settings',
     text: 'a = 1\nb = ${a}\na = ${b}2',
-    faults: ['test.conf:3:5: ${b} leads back to itself'],
+    errors: ['test.conf:3:5: ${b} leads back to itself'],
   },
-  { name: 'a substitution of nothing', text: 'a = ${}', faults: ['test.conf:1:5: a: ${} names no setting'] },
+  { name: 'a substitution of nothing', text: 'a = ${}', errors: ['test.conf:1:5: a: ${} names no setting'] },
   {
     name: 'a substitution that finds nothing',
     text: 'a = ${b.c}',
-    faults: ['test.conf:1:5: ${b.c} is not set anywhere'],
+    errors: ['test.conf:1:5: ${b.c} is not set anywhere'],
   },
-  { name: 'a setting that is itself', text: 'a = ${a}', faults: ['test.conf:1:5: ${a} leads back to itself'] },
-  { name: 'an object inside itself', text: 'a { b = ${a} }', faults: ['test.conf:1:9: ${a} leads back to itself'] },
+  { name: 'a setting that is itself', text: 'a = ${a}', errors: ['test.conf:1:5: ${a} leads back to itself'] },
+  { name: 'an object inside itself', text: 'a { b = ${a} }', errors: ['test.conf:1:9: ${a} leads back to itself'] },
   {
     name: 'a list joined with text',
     text: 'a = [1] x',
-    faults: ['test.conf:1:5: a single value cannot be joined with a list'],
+    errors: ['test.conf:1:5: a single value cannot be joined with a list'],
   },
   {
     name: 'an object joined with text',
     text: 'a = {b = 1} x',
-    faults: ['test.conf:1:5: a single value cannot be joined with an object'],
+    errors: ['test.conf:1:5: a single value cannot be joined with an object'],
   },
   {
     name: 'an object joined with a list',
     text: 'a = {b = 1} [1]',
-    faults: ['test.conf:1:5: a list cannot be joined with an object'],
+    errors: ['test.conf:1:5: a list cannot be joined with an object'],
   },
   {
     name: 'adding to what is not a list',
     text: 'a = 1\na += 2',
-    faults: ['test.conf:2:1: += adds to a list, but the value so far is a single value'],
+    errors: ['test.conf:2:1: += adds to a list, but the value so far is a single value'],
   },
   {
     name: 'an include of a missing file',
     text: 'auth {\n  include "nowhere.conf"\n}',
-    faults: ['test.conf:2:3: auth: cannot include "nowhere.conf": there is no such file'],
+    errors: ['test.conf:2:3: auth: cannot include "nowhere.conf": there is no such file'],
   },
   {
     name: 'an include of an address',
     text: 'include url("http://127.0.0.1/x")',
-    faults: ['test.conf:1:1: include url() is not supported'],
+    errors: ['test.conf:1:1: include url() is not supported'],
   },
   {
     name: 'an include of a class path',
     text: 'include classpath("x")\ninclude required(url("x"))',
-    faults: ['test.conf:1:1: include classpath() is', 'test.conf:2:1: include url() is'],
+    errors: ['test.conf:1:1: include classpath() is', 'test.conf:2:1: include url() is'],
   },
   {
     name: 'an include that is not closed',
     text: 'include file("users.conf"',
-    faults: ['test.conf:1:1: a parenthesis of the include'],
+    errors: ['test.conf:1:1: a parenthesis of the include'],
   },
   {
     name: 'an include followed by more',
     text: 'include "users.conf" x = 1',
-    faults: ['test.conf:1:22: expected a comma or a new line, found "x"'],
+    errors: ['test.conf:1:22: expected a comma or a new line, found "x"'],
   },
   {
     name: 'a file that includes itself',
     text: 'include "circle.conf"',
-    faults: ['circle.conf:1:1: "circle.conf" includes itself'],
+    errors: ['circle.conf:1:1: "circle.conf" includes itself'],
   },
   {
-    name: 'a fault in an included file',
+    name: 'an error in an included file',
     text: 'include "broken.conf"',
-    faults: ['broken.conf:2:6: root: unexpected "$" in a value'],
+    errors: ['broken.conf:2:6: root: unexpected "$" in a value'],
   },
   {
     name: 'keys that poison objects',
     text: '__proto__ = 1\na.constructor.b = 1\n"prototype" { x = 1 }',
-    faults: [
+    errors: [
       'test.conf:1:1: the key __proto__',
       'test.conf:2:1: the key constructor',
       'test.conf:3:1: the key prototype',
@@ -414,6 +414,6 @@ export const faultCases: readonly FaultCase[] = [
   {
     name: 'a key that poisons objects, in JSON',
     text: '{"a": {"__proto__": {"isAdmin": true}}}',
-    faults: ['test.conf:1:8: a: the key __proto__'],
+    errors: ['test.conf:1:8: a: the key __proto__'],
   },
 ]

@@ -11,7 +11,7 @@ import {
   type HoconOptions,
   type PlainValue,
 } from '../../src/config/index.ts'
-import { environment, faultCases, includedFiles, meaningCases } from './hocon-cases.ts'
+import { environment, errorCases, includedFiles, meaningCases } from './hocon-cases.ts'
 
 const options: HoconOptions = {
   file: 'test.conf',
@@ -24,13 +24,13 @@ const options: HoconOptions = {
 
 function meaningOf(text: string, given: HoconOptions = options): PlainValue {
   const parsed = parseHocon(text, given)
-  if ('faults' in parsed) assert.fail(parsed.faults.map(formatConfigError).join('\n'))
+  if ('errors' in parsed) assert.fail(parsed.errors.map(formatConfigError).join('\n'))
   return toPlain(parsed.value)
 }
 
-function faultsOf(text: string, given: HoconOptions = options): readonly string[] {
+function errorsOf(text: string, given: HoconOptions = options): readonly string[] {
   const parsed = parseHocon(text, given)
-  return 'faults' in parsed ? parsed.faults.map(formatConfigError) : []
+  return 'errors' in parsed ? parsed.errors.map(formatConfigError) : []
 }
 
 /** The objects of the reader have no prototype; those of the table have one. */
@@ -45,11 +45,11 @@ describe('HOCON text', () => {
 })
 
 describe('an error with its position is reported for', () => {
-  for (const { name, text, faults } of faultCases) {
+  for (const { name, text, errors } of errorCases) {
     test(name, () => {
-      const texts = faultsOf(text)
-      assert.equal(texts.length, faults.length, texts.join('\n'))
-      for (const [index, beginning] of faults.entries()) {
+      const texts = errorsOf(text)
+      assert.equal(texts.length, errors.length, texts.join('\n'))
+      for (const [index, beginning] of errors.entries()) {
         assert.ok(texts[index].startsWith(beginning), `${texts[index]}\ninstead of\n${beginning}`)
       }
     })
@@ -100,7 +100,7 @@ describe('for any text', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: anyCharacter }), scrambled), (text) => {
         const parsed = parseHocon(text, options)
-        assert.ok('value' in parsed || parsed.faults.length > 0)
+        assert.ok('value' in parsed || parsed.errors.length > 0)
       }),
       { numRuns: 2_000, seed: 1_883 },
     )
@@ -134,14 +134,14 @@ describe('for any text', () => {
     const text = meaningCases.map((example) => example.text).join('\n')
     for (let length = 0; length < text.length; length += 7) {
       const parsed = parseHocon(text.slice(0, length), options)
-      assert.ok('value' in parsed || parsed.faults.length > 0)
+      assert.ok('value' in parsed || parsed.errors.length > 0)
     }
   })
 })
 
 function refused(text: string, reason: RegExp, given = options): void {
-  const [first] = faultsOf(text, given)
-  assert.match(first ?? 'no fault', reason)
+  const [first] = errorsOf(text, given)
+  assert.match(first ?? 'no error', reason)
 }
 
 describe('a text that exceeds a limit is refused', () => {
@@ -155,9 +155,9 @@ describe('a text that exceeds a limit is refused', () => {
   })
 
   test('but the maximum nesting is read', () => {
-    const depth = hoconLimits.depth / 2
-    assert.deepEqual(faultsOf(`${'a{'.repeat(depth)}${'}'.repeat(depth)}`), [])
-    assert.notDeepEqual(faultsOf(`${'a{'.repeat(depth + 1)}${'}'.repeat(depth + 1)}`), [])
+    const depth = hoconLimits.maxDepth / 2
+    assert.deepEqual(errorsOf(`${'a{'.repeat(depth)}${'}'.repeat(depth)}`), [])
+    assert.notDeepEqual(errorsOf(`${'a{'.repeat(depth + 1)}${'}'.repeat(depth + 1)}`), [])
   })
 
   test('more values than the limit', () => refused(`a = [${'1,'.repeat(200_000)}]`, /more than 100000 values/))
@@ -215,7 +215,7 @@ describe('a text that exceeds a limit is refused', () => {
   })
 
   test('more errors than the limit of the report', () => {
-    assert.equal(faultsOf('a = $\n'.repeat(10_000)).length, hoconLimits.faults)
+    assert.equal(errorsOf('a = $\n'.repeat(10_000)).length, hoconLimits.maxErrors)
   })
 })
 
@@ -224,7 +224,7 @@ describe('a text from an untrusted source', () => {
     const sent = parseHocon('a = ${?SECRET}', { file: 'sent' })
     assert.ok('value' in sent)
     assert.equal(sent.value.entries.size, 0)
-    assert.match(faultsOf('a = ${SECRET}', { file: 'sent' })[0], /is not set anywhere/)
+    assert.match(errorsOf('a = ${SECRET}', { file: 'sent' })[0], /is not set anywhere/)
   })
 
   test('reads only strings from the environment', () => {
@@ -233,11 +233,11 @@ describe('a text from an untrusted source', () => {
   })
 
   test('can include files only if the caller passes a reader', () => {
-    assert.match(faultsOf('include file("/etc/shadow")', { file: 'sent' })[0], /files cannot be included here/)
+    assert.match(errorsOf('include file("/etc/shadow")', { file: 'sent' })[0], /files cannot be included here/)
   })
 
   test('gets errors of included files without their content', () => {
-    const texts = faultsOf('include "broken.conf"').join('\n')
+    const texts = errorsOf('include "broken.conf"').join('\n')
     assert.ok(!texts.includes('salt'), texts)
   })
 
@@ -247,7 +247,7 @@ describe('a text from an untrusted source', () => {
   })
 
   test('is printed in errors on one line, without control characters for a terminal', () => {
-    const [texts] = faultsOf('"x\\u001b[2Jy\\nz\\u202e" = $')
+    const [texts] = errorsOf('"x\\u001b[2Jy\\nz\\u202e" = $')
     assert.match(texts, /^test\.conf:1:\d+: x\\u\{1b\}\[2Jy\\u\{a\}z\\u\{202e\}: /)
   })
 })

@@ -10,13 +10,13 @@ import {
 
 function load(text: string): GodwitConfig {
   const loaded = loadConfig({ text, overrides: [] })
-  if ('faults' in loaded) assert.fail(loaded.faults.map(formatConfigError).join('\n'))
+  if ('errors' in loaded) assert.fail(loaded.errors.map(formatConfigError).join('\n'))
   return loaded.config
 }
 
-function faultsOf(text: string): readonly string[] {
+function errorsOf(text: string): readonly string[] {
   const loaded = loadConfig({ text, overrides: [] })
-  return 'faults' in loaded ? loaded.faults.map((fault) => formatConfigError(fault).replace(/^configuration:/, '')) : []
+  return 'errors' in loaded ? loaded.errors.map((error) => formatConfigError(error).replace(/^configuration:/, '')) : []
 }
 
 function warningsOf(text: string): readonly string[] {
@@ -70,8 +70,8 @@ describe('a TLS listener', () => {
   test('accepts TLS 1.2 and 1.3 unless one of them is configured', () => {
     assert.deepEqual(versionsOf(tlsOf('')), ['TLSv1.2', 'TLSv1.3'])
     assert.deepEqual(versionsOf(tlsOf('tls_versions = ["tlsv1.2"]')), ['TLSv1.2', 'TLSv1.2'])
-    assert.match(faultsOf('listeners.ssl { psk_file = k, tls_versions = ["tlsv1.1"] }')[0] ?? '', /tlsv1\.1/)
-    assert.match(faultsOf('listeners.ssl { psk_file = k, tls_versions = [] }')[0] ?? '', /tls_versions/)
+    assert.match(errorsOf('listeners.ssl { psk_file = k, tls_versions = ["tlsv1.1"] }')[0] ?? '', /tlsv1\.1/)
+    assert.match(errorsOf('listeners.ssl { psk_file = k, tls_versions = [] }')[0] ?? '', /tls_versions/)
   })
 
   const faulty: readonly (readonly [string, string])[] = [
@@ -97,11 +97,11 @@ describe('a TLS listener', () => {
   ]
   for (const [text, message] of faulty) {
     test(`[bad-input 28] that would be less secure than intended is an error: ${text}`, () => {
-      const faults = faultsOf(text)
+      const errors = errorsOf(text)
       const part = message.replace(/^\S*: listeners\.ssl\.(?:bind|plant\.certfile): /, '')
       assert.ok(
-        faults.some((fault) => fault.includes(part)),
-        faults.join('\n'),
+        errors.some((error) => error.includes(part)),
+        errors.join('\n'),
       )
     })
   }
@@ -114,8 +114,8 @@ describe('a TLS listener', () => {
 
   test('without a certificate is an error at the line of the listener, with the settings that can be added', () => {
     const hint = 'the listener has no certificate; set certfile and keyfile'
-    assert.deepEqual(faultsOf('listeners.quic.bind = 14567'), [`1:23: listeners.quic.certfile: ${hint}`])
-    assert.deepEqual(faultsOf('\nlisteners.ssl.a.bind = 1'), [
+    assert.deepEqual(errorsOf('listeners.quic.bind = 14567'), [`1:23: listeners.quic.certfile: ${hint}`])
+    assert.deepEqual(errorsOf('\nlisteners.ssl.a.bind = 1'), [
       `2:24: listeners.ssl.a.certfile: ${hint}, psk_file, or psk`,
     ])
   })
@@ -123,11 +123,11 @@ describe('a TLS listener', () => {
   test('can have the name of a listener of another type, but not its port', () => {
     assert.equal(load('listeners { tcp.a.bind = 1, ssl.a { bind = 2, psk_file = s } }').listeners.length, 2)
     assert.match(
-      faultsOf('listeners { tcp.a.bind = 1, ssl.a { bind = 1, psk_file = s } }')[0] ?? '',
+      errorsOf('listeners { tcp.a.bind = 1, ssl.a { bind = 1, psk_file = s } }')[0] ?? '',
       /same address and port/,
     )
     assert.match(
-      faultsOf('listeners.ssl { psk_file = s, default { bind = 2, psk_file = s } }')[0] ?? '',
+      errorsOf('listeners.ssl { psk_file = s, default { bind = 2, psk_file = s } }')[0] ?? '',
       /configured twice: in listeners\.ssl/,
     )
   })
@@ -209,7 +209,7 @@ describe('the access control of a listener', () => {
     'deny host',
   ]) {
     test(`refuses the rule ${JSON.stringify(text)}`, () => {
-      assert.match(faultsOf(`listeners.tcp.access_rules = ["${text}"]`)[0] ?? '', /is not a rule such as/)
+      assert.match(errorsOf(`listeners.tcp.access_rules = ["${text}"]`)[0] ?? '', /is not a rule such as/)
     })
   }
 
@@ -223,12 +223,12 @@ describe('the access control of a listener', () => {
   test('has a mount point only if a topic can begin with it', () => {
     assert.equal(onlyListener('listeners.tcp.mountpoint = "a/${clientid}/${username}/"').mountpoint.length, 26)
     for (const mountpoint of ['a/#/', '+/', '#'] as const) {
-      assert.deepEqual(faultsOf(`listeners.tcp.mountpoint = "${mountpoint}"`), [
+      assert.deepEqual(errorsOf(`listeners.tcp.mountpoint = "${mountpoint}"`), [
         '1:28: listeners.tcp.mountpoint: a mount point must not contain + or #; write a part of a topic, such as "plant-7/"',
       ])
     }
     assert.match(
-      faultsOf('listeners.tcp.plant.mountpoint = "${client}/"')[0] ?? '',
+      errorsOf('listeners.tcp.plant.mountpoint = "${client}/"')[0] ?? '',
       /listeners\.tcp\.plant\.mountpoint: a placeholder is unknown; use \$\{clientid\}/,
     )
   })

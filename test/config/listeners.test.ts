@@ -10,7 +10,7 @@ function loaded(text: string): ReturnType<typeof loadConfig> {
 
 function listenersOf(text: string): readonly ListenerConfig[] {
   const result = loaded(text)
-  if ('faults' in result) assert.fail(result.faults.map(formatConfigError).join('\n'))
+  if ('errors' in result) assert.fail(result.errors.map(formatConfigError).join('\n'))
   return result.config.listeners
 }
 
@@ -20,9 +20,9 @@ function listenerOf<Kind extends ListenerConfig['kind']>(kind: Kind, text: strin
   return found as Extract<ListenerConfig, { kind: Kind }>
 }
 
-function faultsOf(text: string): readonly string[] {
+function errorsOf(text: string): readonly string[] {
   const result = loaded(text)
-  return 'faults' in result ? result.faults.map(formatConfigError) : []
+  return 'errors' in result ? result.errors.map(formatConfigError) : []
 }
 
 test('a WebSocket listener has the path of its bind, by default /mqtt', () => {
@@ -51,7 +51,7 @@ test('by default, the maximum WebSocket message is somewhat larger than the maxi
 test('the name of the proxy header is case-insensitive', () => {
   const { webSocket } = listenerOf('ws', 'listeners.ws.proxy_address_header = X-Forwarded-For')
   assert.equal(webSocket.addressHeader, 'x-forwarded-for')
-  assert.equal(faultsOf('listeners.ws.proxy_address_header = "a: b"').length, 1)
+  assert.equal(errorsOf('listeners.ws.proxy_address_header = "a: b"').length, 1)
 })
 
 const bytesOf = (text: string): number => listenerOf('ws', text).webSocket.maxMessageBytes
@@ -81,24 +81,24 @@ test('if ssl requires client certificates, so does a wss listener with the same 
 
 test('wss and quic listeners without any certificate are errors', () => {
   assert.match(
-    faultsOf('listeners.wss.bind = 8084')[0] ?? '',
+    errorsOf('listeners.wss.bind = 8084')[0] ?? '',
     /listeners\.wss\.certfile: the listener has no certificate/,
   )
   assert.match(
-    faultsOf('listeners.quic.bind = 1')[0] ?? '',
+    errorsOf('listeners.quic.bind = 1')[0] ?? '',
     /listeners\.quic\.certfile: the listener has no certificate/,
   )
 })
 
 test('a QUIC listener can have the number of a TCP port, because it uses UDP', () => {
   const quic = 'listeners.quic { certfile = c, keyfile = k'
-  assert.deepEqual(faultsOf(`${quic}, bind = "h:1" }\nlisteners.tcp.bind = "h:1"`), [])
-  assert.equal(faultsOf(`${quic}, bind = "h:1", other { bind = "h:1", certfile = c, keyfile = k } }`).length, 1)
+  assert.deepEqual(errorsOf(`${quic}, bind = "h:1" }\nlisteners.tcp.bind = "h:1"`), [])
+  assert.equal(errorsOf(`${quic}, bind = "h:1", other { bind = "h:1", certfile = c, keyfile = k } }`).length, 1)
 })
 
 test('a PROXY header for a QUIC listener is an error', () => {
-  const [fault] = faultsOf('listeners.quic { certfile = c, keyfile = k, proxy_protocol = true }')
-  assert.match(fault ?? '', /test\.conf:1:\d+: listeners\.quic\.proxy_protocol: there is no PROXY header over QUIC/)
+  const [error] = errorsOf('listeners.quic { certfile = c, keyfile = k, proxy_protocol = true }')
+  assert.match(error ?? '', /test\.conf:1:\d+: listeners\.quic\.proxy_protocol: there is no PROXY header over QUIC/)
 })
 
 test('a QUIC listener has one TLS version and its own settings', () => {
@@ -121,7 +121,7 @@ test('a QUIC listener has one TLS version and its own settings', () => {
 
 const namespacesOf = (text: string) => {
   const result = loaded(`namespaces { enable = true, ${text} }`)
-  if ('faults' in result) assert.fail(result.faults.map(formatConfigError).join('\n'))
+  if ('errors' in result) assert.fail(result.errors.map(formatConfigError).join('\n'))
   return result.config.namespaces
 }
 
@@ -153,7 +153,7 @@ test('only a pattern with one unambiguous position of the namespace in the user 
     'a*b${namespace}',
   ])
     assert.match(
-      faultsOf(`namespaces.username = "${wrong}"`)[0] ?? '',
+      errorsOf(`namespaces.username = "${wrong}"`)[0] ?? '',
       /is not a text with \$\{namespace\} once/,
       wrong,
     )
@@ -161,13 +161,13 @@ test('only a pattern with one unambiguous position of the namespace in the user 
 
 test('a namespace that is unused, malformed, or that a mount point would enter is an error', () => {
   assert.match(
-    faultsOf('listeners.tcp.namespace = plant')[0] ?? '',
+    errorsOf('listeners.tcp.namespace = plant')[0] ?? '',
     /1:\d+: listeners\.tcp\.namespace: .*namespaces\.enable/,
   )
   for (const wrong of ['a/b', '$SYS', '..', '+', 'ä'])
-    assert.equal(faultsOf(`namespaces.enable = true\nlisteners.tcp.namespace = "${wrong}"`).length, 1, wrong)
+    assert.equal(errorsOf(`namespaces.enable = true\nlisteners.tcp.namespace = "${wrong}"`).length, 1, wrong)
   assert.match(
-    faultsOf('listeners.tcp.mountpoint = "$ns/plant/"')[0] ?? '',
+    errorsOf('listeners.tcp.mountpoint = "$ns/plant/"')[0] ?? '',
     /topics that begin with \$ belong to the broker/,
   )
 })

@@ -37,7 +37,7 @@ describe('loading any text', () => {
       fc.property(fc.dictionary(key, tree, { maxKeys: 4 }), fc.array(word, { maxLength: 3 }), (object, overrides) => {
         const loaded = loadConfig({ text: JSON.stringify(object), overrides })
         if ('config' in loaded) assert.ok(loaded.config.settingTexts.size > 0)
-        else for (const fault of loaded.faults) assert.doesNotMatch(formatConfigError(fault), /\p{Cc}/u)
+        else for (const error of loaded.errors) assert.doesNotMatch(formatConfigError(error), /\p{Cc}/u)
       }),
       { numRuns: 500, seed: 1_883 },
     )

@@ -6,13 +6,13 @@ import { defaultCoreSettings, type CoreSettings } from '../../src/core/index.ts'
 
 function load(sources: Partial<ConfigSources> = {}): GodwitConfig {
   const loaded = loadConfig({ overrides: [], ...sources })
-  if ('faults' in loaded) assert.fail(loaded.faults.map(formatConfigError).join('\n'))
+  if ('errors' in loaded) assert.fail(loaded.errors.map(formatConfigError).join('\n'))
   return loaded.config
 }
 
-function faultsOf(text: string, overrides: readonly string[] = []): readonly string[] {
+function errorsOf(text: string, overrides: readonly string[] = []): readonly string[] {
   const loaded = loadConfig({ text, file: 'test.conf', overrides })
-  return 'faults' in loaded ? loaded.faults.map(formatConfigError) : []
+  return 'errors' in loaded ? loaded.errors.map(formatConfigError) : []
 }
 
 function warningsOf(text: string): readonly string[] {
@@ -183,18 +183,18 @@ describe('listeners', () => {
   })
 
   test('two on one address are an error, unless the port is 0', () => {
-    const [fault] = faultsOf('listeners.tcp { a.bind = "h:1"\n b.bind = "h:1" }')
-    assert.match(fault, /^test\.conf:2:\d+: listeners\.tcp\.b\.bind: the listener a has the same address and port/)
-    assert.deepEqual(faultsOf('listeners.tcp { a.bind = "h:0", b.bind = "h:0", c.bind = "h:1", d.bind = "i:1" }'), [])
+    const [error] = errorsOf('listeners.tcp { a.bind = "h:1"\n b.bind = "h:1" }')
+    assert.match(error, /^test\.conf:2:\d+: listeners\.tcp\.b\.bind: the listener a has the same address and port/)
+    assert.deepEqual(errorsOf('listeners.tcp { a.bind = "h:0", b.bind = "h:0", c.bind = "h:1", d.bind = "i:1" }'), [])
   })
 
   test('a second configuration of default is an error', () => {
-    const [fault] = faultsOf('listeners.tcp { bind = 1, default { bind = 2 } }')
-    assert.match(fault, /the listener default is configured twice/)
+    const [error] = errorsOf('listeners.tcp { bind = 1, default { bind = 2 } }')
+    assert.match(error, /the listener default is configured twice/)
   })
 
   test('a name that needs quotes is an error', () => {
-    assert.match(faultsOf('listeners.tcp."a b".bind = 1')[0], /"a b" is not a name/)
+    assert.match(errorsOf('listeners.tcp."a b".bind = 1')[0], /"a b" is not a name/)
   })
 })
 
@@ -214,7 +214,7 @@ describe('an address and a port', () => {
     '"h:1/mqtt"',
   ]
   for (const value of [...bad, '[1883, 1884]', '{}', '1883.5', '"-h:1"', '"h:1\\n"']) {
-    test(`is not ${value}`, () => assert.equal(faultsOf(`listeners.tcp.a.bind = ${value}`).length, 1))
+    test(`is not ${value}`, () => assert.equal(errorsOf(`listeners.tcp.a.bind = ${value}`).length, 1))
   }
 })
 
@@ -252,7 +252,7 @@ describe('an address for listeners that are given as a port only', () => {
       '"12345::"',
       '[]',
     ]) {
-      assert.equal(faultsOf(`node.default_listener_address = ${written}`).length, 1, written)
+      assert.equal(errorsOf(`node.default_listener_address = ${written}`).length, 1, written)
     }
   })
 })
@@ -283,13 +283,13 @@ describe('durations and sizes', () => {
   for (const [written, ms] of cases) {
     test(`${written} is ${ms === undefined ? 'not a duration' : `${ms} ms`}`, () => {
       const text = `mqtt.await_rel_timeout = 7s\nmqtt.retry_interval = ${written}`
-      if (ms === undefined) assert.match(faultsOf(text).join('\n'), /is not a duration such as 10s, from 0s to 30d/)
+      if (ms === undefined) assert.match(errorsOf(text).join('\n'), /is not a duration such as 10s, from 0s to 30d/)
       else assert.equal(load({ text }).core.retryIntervalMs, ms)
     })
   }
 
   test('a session expiry must be in whole seconds', () => {
-    assert.match(faultsOf('mqtt.session_expiry_interval = 1500ms')[0], /the duration is not a multiple of 1s/)
+    assert.match(errorsOf('mqtt.session_expiry_interval = 1500ms')[0], /the duration is not a multiple of 1s/)
   })
 
   const sizes: readonly (readonly [string, number | undefined])[] = [
@@ -309,7 +309,7 @@ describe('durations and sizes', () => {
   for (const [written, bytes] of sizes) {
     test(`${written} is ${bytes === undefined ? 'not an allowed size' : `${bytes} bytes`}`, () => {
       const text = `mqtt.max_unsent_bytes = ${written}`
-      if (bytes === undefined) assert.match(faultsOf(text).join('\n'), /is not a size such as 10MB, from 1KB to 1GB/)
+      if (bytes === undefined) assert.match(errorsOf(text).join('\n'), /is not a size such as 10MB, from 1KB to 1GB/)
       else assert.equal(load({ text }).core.maxUnsentBytes, bytes)
     })
   }
@@ -320,7 +320,7 @@ describe('an error', () => {
     const text =
       'log.level = loud\nmqtt {\n  receive_maximum = 0\n  retry_intervall = 3s\n}\nnode.shards = many\nnonsense = 1'
     assert.deepEqual(
-      faultsOf(text).map((fault) => fault.split(': ').slice(0, 2).join(' ')),
+      errorsOf(text).map((error) => error.split(': ').slice(0, 2).join(' ')),
       [
         'test.conf:1:13 log.level',
         'test.conf:3:21 mqtt.receive_maximum',
@@ -345,46 +345,46 @@ describe('an error', () => {
   ]
   for (const [text, hint] of meant) {
     test(`for an unknown setting suggests a known one: ${text}`, () => {
-      const [fault, ...others] = faultsOf(text)
+      const [error, ...others] = errorsOf(text)
       assert.deepEqual(others, [])
-      assert.ok(fault.endsWith(`there is no such setting; ${hint}`), fault)
+      assert.ok(error.endsWith(`there is no such setting; ${hint}`), error)
     })
   }
 
   test('has the allowed values and the default', () => {
-    assert.deepEqual(faultsOf('mqtt.receive_maximum = 70000'), [
+    assert.deepEqual(errorsOf('mqtt.receive_maximum = 70000'), [
       'test.conf:1:24: mqtt.receive_maximum: "70000" is not a whole number from 1 to 65535; the default is 1024',
     ])
   })
 
   test('for a group with a single value shows how to write the group', () => {
     assert.match(
-      faultsOf('mqtt = 5')[0],
+      errorsOf('mqtt = 5')[0],
       /^test\.conf:1:8: mqtt: this is a group of settings, not a value; write mqtt \{/,
     )
   })
 
   test('names the invalid item of a list', () => {
-    const [fault] = faultsOf('auth.acl.rules = [\n{ permit = allow }\n{ permit = perhaps }\n]')
-    assert.match(fault, /^test\.conf:3:12: auth\.acl\.rules: permit: "perhaps" is not one of allow, deny/)
-    assert.match(faultsOf('log.to = [\n  file\n  loud\n]')[0], /^test\.conf:3:3: log\.to: "loud" is not one of/)
-    assert.match(faultsOf('auth.acl.rules = [{ action = publish }]')[0], /a rule needs permit/)
-    assert.match(faultsOf('auth.acl.rules = [{ permit = allow, topic = x }]')[0], /"topic" is nothing that a rule has/)
+    const [error] = errorsOf('auth.acl.rules = [\n{ permit = allow }\n{ permit = perhaps }\n]')
+    assert.match(error, /^test\.conf:3:12: auth\.acl\.rules: permit: "perhaps" is not one of allow, deny/)
+    assert.match(errorsOf('log.to = [\n  file\n  loud\n]')[0], /^test\.conf:3:3: log\.to: "loud" is not one of/)
+    assert.match(errorsOf('auth.acl.rules = [{ action = publish }]')[0], /a rule needs permit/)
+    assert.match(errorsOf('auth.acl.rules = [{ permit = allow, topic = x }]')[0], /"topic" is nothing that a rule has/)
   })
 
   test('for a secret does not contain the secret', () => {
-    const faults = [
-      ...faultsOf(
+    const errors = [
+      ...errorsOf(
         'http_server.password = [hunter2]\nauth.password.alice { hunter2 = 1 }\nlisteners.ssl { psk_file = k, key_password { x = hunter2 } }',
       ),
     ]
-    faults.push(...faultsOf('rules.repub.rules = [{ sql = s, proto_ver = hunter2 }]'))
-    assert.equal(faults.length, 4)
-    assert.ok(!faults.join('\n').includes('hunter2'), faults.join('\n'))
+    errors.push(...errorsOf('rules.repub.rules = [{ sql = s, proto_ver = hunter2 }]'))
+    assert.equal(errors.length, 4)
+    assert.ok(!errors.join('\n').includes('hunter2'), errors.join('\n'))
   })
 
   test('for a text that is not a configuration is the only error', () => {
-    assert.deepEqual(faultsOf('mqtt { receive_maximum = : }\nnonsense = 1').length, 1)
+    assert.deepEqual(errorsOf('mqtt { receive_maximum = : }\nnonsense = 1').length, 1)
   })
 
   test('in an included file names that file', () => {
@@ -395,8 +395,8 @@ describe('an error', () => {
       overrides: [],
       readInclude: () => included,
     })
-    assert.ok('faults' in loaded)
-    assert.match(formatConfigError(loaded.faults[0]), /^\/etc\/godwit\/limits\.conf:2:19: mqtt\.receive_maximum: /)
+    assert.ok('errors' in loaded)
+    assert.match(formatConfigError(loaded.errors[0]), /^\/etc\/godwit\/limits\.conf:2:19: mqtt\.receive_maximum: /)
   })
 })
 
@@ -460,13 +460,13 @@ describe('an override', () => {
   ]
   for (const [override, reason] of bad) {
     test(`is refused: ${override.slice(0, 50)}`, () => {
-      const faults = faultsOf('', [override])
-      assert.equal(faults.length, 1, faults.join('\n'))
-      assert.match(faults[0], reason)
+      const errors = errorsOf('', [override])
+      assert.equal(errors.length, 1, errors.join('\n'))
+      assert.match(errors[0], reason)
     })
   }
 
   test('and the file are reported together if both have errors', () => {
-    assert.equal(faultsOf('node.shards = 0', ['log.level=loud', 'nothing']).length, 3)
+    assert.equal(errorsOf('node.shards = 0', ['log.level=loud', 'nothing']).length, 3)
   })
 })

@@ -7,7 +7,7 @@ import { formatConfigError, loadConfig } from '../../src/config/index.ts'
 
 function takenWith(text: string): number {
   const loaded = loadConfig({ text, overrides: [] })
-  if ('faults' in loaded) assert.fail(loaded.faults.map(formatConfigError).join('\n'))
+  if ('errors' in loaded) assert.fail(loaded.errors.map(formatConfigError).join('\n'))
   return loaded.config.core.maxPacketBytes
 }
 

@@ -102,7 +102,7 @@ function load(text: string): { config: GodwitConfig; warnings: readonly Warning[
       return included === undefined ? { error: 'there is no such file' } : { text: included }
     },
   })
-  if ('faults' in loaded) assert.fail(loaded.faults.map(formatConfigError).join('\n'))
+  if ('errors' in loaded) assert.fail(loaded.errors.map(formatConfigError).join('\n'))
   return loaded
 }
 

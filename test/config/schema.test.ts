@@ -9,7 +9,7 @@ import { supportedKeys, ignoredKeys } from './accepted-keys.ts'
 
 function warningsOf(text: string): readonly Warning[] {
   const loaded = loadConfig({ text, file: 'test.conf', overrides: [], readFile: () => ({ text: 'a key' }) })
-  if ('faults' in loaded) assert.fail(loaded.faults.map(formatConfigError).join('\n'))
+  if ('errors' in loaded) assert.fail(loaded.errors.map(formatConfigError).join('\n'))
   return loaded.warnings.filter((warning) => warning.key !== 'listeners')
 }
 

@@ -46,13 +46,13 @@ const repeat = (count: number, part: (index: number) => string, between = '\n'):
 
 function parsed(text: string): ConfigObject {
   const read = parseHocon(text, { file: 'test' })
-  if ('faults' in read) throw new Error(JSON.stringify(read.faults[0]))
+  if ('errors' in read) throw new Error(JSON.stringify(read.errors[0]))
   return read.value
 }
 
 function loaded(text: string): GodwitConfig {
   const config = loadConfig({ text, overrides: [] })
-  if ('faults' in config) throw new Error(JSON.stringify(config.faults[0]))
+  if ('errors' in config) throw new Error(JSON.stringify(config.errors[0]))
   return config.config
 }
 
@@ -364,10 +364,10 @@ export const costlyInputs: readonly CostlyInput[] = [
   ...databases,
   ...Object.entries(texts).map(([name, write]): CostlyInput => ({
     name: `a configuration: ${name}`,
-    ...([...ofNames].some((word) => name.startsWith(word)) ? { maxCount: hoconLimits.namedGroups } : {}),
+    ...([...ofNames].some((word) => name.startsWith(word)) ? { maxCount: hoconLimits.maxNamedGroups } : {}),
     prepare: (count) => {
       const text = write(count)
-      return text.length > hoconLimits.textCharacters ? undefined : () => loadConfig({ text, overrides: [] })
+      return text.length > hoconLimits.maxTextCharacters ? undefined : () => loadConfig({ text, overrides: [] })
     },
   })),
   ...changes,

@@ -54,7 +54,7 @@ rule_engine { ignore_sys_message = true, jq_function_default_timeout = 10s, rule
 
 function load(source: string) {
   const loaded = loadConfig({ text: source, file: 'emqx.conf', overrides: [] })
-  if (!('config' in loaded)) throw new Error(JSON.stringify(loaded.faults))
+  if (!('config' in loaded)) throw new Error(JSON.stringify(loaded.errors))
   return loaded
 }
 

@@ -351,9 +351,9 @@ test('accounts that are not of the provider are not used, and a new role applies
   assert.deepEqual([after?.role, after?.namespace], ['viewer', 'a'])
 })
 
-const faultsOf = (text: string): readonly string[] => {
+const errorsOf = (text: string): readonly string[] => {
   const loaded = loadConfig({ text: `dashboard.oidc { ${text} }`, file: 'test.conf', overrides: [] })
-  return 'faults' in loaded ? loaded.faults.map(({ key, message }) => `${key}: ${message}`) : []
+  return 'errors' in loaded ? loaded.errors.map(({ key, message }) => `${key}: ${message}`) : []
 }
 
 test('an account without a password is stored without one, and no password is accepted for it', async () => {
@@ -375,20 +375,20 @@ test('an account without a password is stored without one, and no password is ac
 
 test('errors name settings that contradict each other', () => {
   const rest = 'client_id = a, redirect_uri = "https://b.example/dashboard/"'
-  assert.deepEqual(faultsOf(`issuer = "https://login.example", ${rest}`), [])
-  assert.deepEqual(faultsOf(`issuer = "http://127.0.0.1:8080/realm", ${rest}`), [])
-  assert.deepEqual(faultsOf(`issuer = "http://login.example", ${rest}`), ['dashboard.oidc.issuer: it is not safe'])
-  assert.deepEqual(faultsOf('issuer = "https://login.example"').toSorted(), [
+  assert.deepEqual(errorsOf(`issuer = "https://login.example", ${rest}`), [])
+  assert.deepEqual(errorsOf(`issuer = "http://127.0.0.1:8080/realm", ${rest}`), [])
+  assert.deepEqual(errorsOf(`issuer = "http://login.example", ${rest}`), ['dashboard.oidc.issuer: it is not safe'])
+  assert.deepEqual(errorsOf('issuer = "https://login.example"').toSorted(), [
     'dashboard.oidc.client_id: it is missing',
     'dashboard.oidc.redirect_uri: it is missing',
   ])
   for (const address of ['http://b.example/dashboard/', 'https://b.example/other', 'https://b.example/dashboard']) {
     assert.equal(
-      faultsOf(`issuer = "https://l.example", client_id = a, redirect_uri = "${address}"`).length,
+      errorsOf(`issuer = "https://l.example", client_id = a, redirect_uri = "${address}"`).length,
       1,
       address,
     )
   }
-  assert.equal(faultsOf(`issuer = "https://login.example", ${rest}, scopes = [profile]`).length, 1)
-  assert.equal(faultsOf(`issuer = "https://login.example", ${rest}, roles { ops = root }`).length, 1)
+  assert.equal(errorsOf(`issuer = "https://login.example", ${rest}, scopes = [profile]`).length, 1)
+  assert.equal(errorsOf(`issuer = "https://login.example", ${rest}, roles { ops = root }`).length, 1)
 })

@@ -19,7 +19,7 @@ type Profile = (typeof profiles)[number]
 function configOf(profile: Profile, text = ''): GodwitConfig {
   const whole = `node.security_profile = ${profile}\n${text}`
   const loaded = loadConfig({ text: whole, file: 'godwit.conf', overrides: [], readFile: () => ({ text: '' }) })
-  if ('faults' in loaded) assert.fail(loaded.faults.map(formatConfigError).join('\n'))
+  if ('errors' in loaded) assert.fail(loaded.errors.map(formatConfigError).join('\n'))
   return loaded.config
 }
 

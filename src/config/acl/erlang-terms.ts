@@ -35,7 +35,7 @@ export function readTerms(text: string, file: string, maxStatements: number): re
   const reader = new TermReader(text, file)
   const statements: Statement[] = []
   while (!reader.isAtEnd()) {
-    if (statements.length >= maxStatements) throw reader.fault(`there are more than ${maxStatements} rules`)
+    if (statements.length >= maxStatements) throw reader.error(`there are more than ${maxStatements} rules`)
     statements.push(reader.statement())
   }
   return statements
@@ -73,18 +73,18 @@ class TermReader {
   statement(): Statement {
     const start = this.#at
     const term = this.#term(0)
-    if (!this.#take('.')) throw this.fault('a full stop is missing after the rule')
+    if (!this.#take('.')) throw this.error('a full stop is missing after the rule')
     const written = this.#text.slice(start, this.#at).replaceAll(/\s+/g, ' ')
     return { term, text: written.length > maxStatementText ? `${written.slice(0, maxStatementText)}...` : written }
   }
 
-  fault(message: string): TermError {
+  error(message: string): TermError {
     return new TermError(this.#position(), message)
   }
 
   #term(depth: number): Term {
-    if (depth > maxDepth) throw this.fault(`tuples and lists are nested more than ${maxDepth} deep`)
-    if (this.isAtEnd()) throw this.fault('the text ends in the middle of a rule')
+    if (depth > maxDepth) throw this.error(`tuples and lists are nested more than ${maxDepth} deep`)
+    if (this.isAtEnd()) throw this.error('the text ends in the middle of a rule')
     const at = this.#position()
     if (this.#take('{')) return { kind: 'tuple', items: this.#items('}', depth), at }
     if (this.#take('[')) return { kind: 'list', items: this.#items(']', depth), at }
@@ -92,7 +92,7 @@ class TermReader {
     if (this.#take("'")) return { kind: 'atom', text: this.#quoted("'"), at }
     if (this.#take('<<')) return { kind: 'text', text: this.#binary(), at }
     const word = /^[a-z][A-Za-z0-9_@]*/.exec(this.#text.slice(this.#at, this.#at + 256))
-    if (word === null) throw this.fault('this is not a rule; example: {allow, all}.')
+    if (word === null) throw this.error('this is not a rule; example: {allow, all}.')
     this.#at += word[0].length
     return { kind: 'atom', text: word[0], at }
   }
@@ -102,15 +102,15 @@ class TermReader {
     if (this.#take(end)) return items
     do items.push(this.#term(depth + 1))
     while (this.#take(','))
-    if (!this.#take(end)) throw this.fault(`expected "," or "${end}" here`)
+    if (!this.#take(end)) throw this.error(`expected "," or "${end}" here`)
     return items
   }
 
   #binary(): string {
-    if (!this.#take('"')) throw this.fault('a " is missing after <<')
+    if (!this.#take('"')) throw this.error('a " is missing after <<')
     const text = this.#quoted('"')
     this.#take('/utf8')
-    if (!this.#take('>>')) throw this.fault('>> is missing here')
+    if (!this.#take('>>')) throw this.error('>> is missing here')
     return text
   }
 
@@ -125,7 +125,7 @@ class TermReader {
       else {
         const escaped = this.#step() ?? ''
         const meant = escapes.get(escaped) ?? escaped
-        if (/[A-Za-z0-9]/.test(escaped) && !escapes.has(escaped)) throw this.fault('there is no such escape')
+        if (/[A-Za-z0-9]/.test(escaped) && !escapes.has(escaped)) throw this.error('there is no such escape')
         text += meant
       }
     }

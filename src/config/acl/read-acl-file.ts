@@ -13,17 +13,17 @@ import { readTerms, TermError } from './erlang-terms.ts'
 /** Maximum number of rules of one file, or of `auth.acl.rules`. */
 export const maxAclRules = 50_000
 
-export type AclFile = { readonly rules: readonly AclRule[] } | { readonly faults: readonly ConfigError[] }
+export type AclFile = { readonly rules: readonly AclRule[] } | { readonly errors: readonly ConfigError[] }
 
 const key = 'auth.acl.file'
 const hint = 'until it is right the broker does not start with it'
 
 /** Returns the rules in `text`, or all errors. Errors do not quote the file. */
 export function readAclFile(text: string, file: string): AclFile {
-  if (text.length > hoconLimits.textCharacters) {
+  if (text.length > hoconLimits.maxTextCharacters) {
     const at = { file, line: 1, column: 1 }
     return {
-      faults: [configErrorAt(at, key, `the file is longer than ${hoconLimits.textCharacters} characters`, hint)],
+      errors: [configErrorAt(at, key, `the file is longer than ${hoconLimits.maxTextCharacters} characters`, hint)],
     }
   }
   return isErlangTerms(text) ? readTermRules(text, file) : readHoconRules(text, file)
@@ -38,33 +38,33 @@ function isErlangTerms(text: string): boolean {
 }
 
 function readTermRules(text: string, file: string): AclFile {
-  const faults: ConfigError[] = []
+  const errors: ConfigError[] = []
   const rules: AclRule[] = []
-  const noteFault = (error: unknown): void => {
+  const noteError = (error: unknown): void => {
     if (!(error instanceof TermError)) throw error
-    if (faults.length < hoconLimits.faults) faults.push(configErrorAt(error.at, key, error.message, hint))
+    if (errors.length < hoconLimits.maxErrors) errors.push(configErrorAt(error.at, key, error.message, hint))
   }
   try {
     for (const statement of readTerms(text, file, maxAclRules)) {
       try {
         rules.push(ruleOfStatement(statement))
       } catch (error) {
-        noteFault(error)
+        noteError(error)
       }
     }
   } catch (error) {
-    noteFault(error)
+    noteError(error)
   }
-  return faults.length > 0 ? { faults } : { rules }
+  return errors.length > 0 ? { errors } : { rules }
 }
 
 const ruleList = listOf(aclRule, maxAclRules)
 
 function readHoconRules(text: string, file: string): AclFile {
   const parsed = parseHocon(text, { file })
-  if ('faults' in parsed) {
+  if ('errors' in parsed) {
     return {
-      faults: parsed.faults.map(({ line, column }) => configErrorAt({ file, line, column }, key, notReadable, hint)),
+      errors: parsed.errors.map(({ line, column }) => configErrorAt({ file, line, column }, key, notReadable, hint)),
     }
   }
   const { entries, at } = parsed.value
@@ -72,12 +72,12 @@ function readHoconRules(text: string, file: string): AclFile {
   const unknownKey = [...entries.keys()].find((name) => name !== 'rules')
   if (unknownKey !== undefined) {
     const where = entries.get(unknownKey)?.at ?? at
-    return { faults: [configErrorAt(where, key, 'the file contains more than the list named rules', hint)] }
+    return { errors: [configErrorAt(where, key, 'the file contains more than the list named rules', hint)] }
   }
   if (list === undefined) return { rules: [] }
   const read = ruleList.read(list)
   if ('value' in read) return { rules: read.value }
-  return { faults: [configErrorAt(read.at ?? list.at, key, read.problem, hint)] }
+  return { errors: [configErrorAt(read.at ?? list.at, key, read.problem, hint)] }
 }
 
 const notReadable = 'this is neither {allow, all}. nor rules = [{permit = allow}]'

@@ -7,12 +7,12 @@ const authenticationKey = /^(gateway\.(?:.+\.)?authentication)\.(?!mechanism$)/
 
 /** An authentication that says nothing of its mechanism would let the chain of the broker count instead. */
 export function checkGateways(places: ReadonlyMap<string, Position>): readonly ConfigError[] {
-  const faults = new Map<string, ConfigError>()
+  const errors = new Map<string, ConfigError>()
   for (const [key, at] of places) {
     const [, authentication = ''] = authenticationKey.exec(key) ?? []
     const mechanism = `${authentication}.mechanism`
-    if (authentication === '' || places.has(mechanism) || faults.has(mechanism)) continue
-    faults.set(mechanism, configErrorAt(at, mechanism, 'it is missing', 'set it to password_based or jwt'))
+    if (authentication === '' || places.has(mechanism) || errors.has(mechanism)) continue
+    errors.set(mechanism, configErrorAt(at, mechanism, 'it is missing', 'set it to password_based or jwt'))
   }
-  return [...faults.values()]
+  return [...errors.values()]
 }

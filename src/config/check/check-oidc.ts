@@ -19,11 +19,11 @@ export function checkOidc(
   places: ReadonlyMap<string, Position>,
 ): readonly ConfigError[] {
   if (oidc.issuer === undefined) return []
-  const faults: ConfigError[] = []
+  const errors: ConfigError[] = []
   const complain = (key: string, message: string, hint: string): void => {
     const at = places.get(`dashboard.oidc.${key}`) ?? places.get('dashboard.oidc.issuer')
     const nowhere = { file: 'configuration', line: 0, column: 0 }
-    faults.push(configErrorAt(at ?? nowhere, `dashboard.oidc.${key}`, message, hint))
+    errors.push(configErrorAt(at ?? nowhere, `dashboard.oidc.${key}`, message, hint))
   }
   if (!isSafeAddress(oidc.issuer)) complain('issuer', 'it is not safe', 'use https, or http on loopback')
   for (const key of ['client_id', 'redirect_uri'] as const) {
@@ -39,7 +39,7 @@ export function checkOidc(
     const hint = 'use administrator, viewer, ns:NAMESPACE::administrator or ns:NAMESPACE::viewer'
     complain('roles', `${JSON.stringify(value)} has the role ${JSON.stringify(role)}, which there is not`, hint)
   }
-  return faults
+  return errors
 }
 
 function isPage(address: string): boolean {

@@ -30,7 +30,7 @@ export interface Checked<Node> {
   readonly values: ValueOf<Node>
   /** Every setting with a value, by its dotted key. */
   readonly settingTexts: ReadonlyMap<string, SettingText>
-  readonly faults: readonly ConfigError[]
+  readonly errors: readonly ConfigError[]
   readonly warnings: readonly Warning[]
   /** Positions of the written settings, for checks across several of them. */
   readonly places: ReadonlyMap<string, Position>
@@ -48,7 +48,7 @@ export function checkSettings<Node extends Section>(root: Node, value: ConfigObj
   return {
     values,
     settingTexts: checker.settingTexts,
-    faults: checker.faults,
+    errors: checker.errors,
     warnings: checker.warnings,
     places: checker.places,
   }
@@ -58,7 +58,7 @@ export function checkSettings<Node extends Section>(root: Node, value: ConfigObj
 const maxSuggestions = 10
 
 class SettingsChecker {
-  readonly faults: ConfigError[] = []
+  readonly errors: ConfigError[] = []
   readonly warnings: Warning[] = []
   readonly settingTexts = new Map<string, SettingText>()
   readonly places = new Map<string, Position>()
@@ -149,8 +149,8 @@ class SettingsChecker {
     const named = new Map<string, unknown>()
     for (const [name, part] of value?.entries ?? []) {
       if (Object.hasOwn(node.entries, name)) continue
-      if (node.named?.kind === 'section' && named.size >= hoconLimits.namedGroups) {
-        this.#refuse(part.at, key, `more than ${hoconLimits.namedGroups} names`, 'keep fewer in one configuration')
+      if (node.named?.kind === 'section' && named.size >= hoconLimits.maxNamedGroups) {
+        this.#refuse(part.at, key, `more than ${hoconLimits.maxNamedGroups} names`, 'keep fewer in one configuration')
         break
       }
       const found = this.#checkNamed(node, name, part, { prefix, isWarned })
@@ -188,7 +188,7 @@ class SettingsChecker {
 
   #refuseUnknown(node: Section, name: string, value: ConfigValue, prefix: string): void {
     // With more errors it is not a configuration of Godwit, and searching similar keys takes time.
-    if (this.faults.length >= hoconLimits.faults) return
+    if (this.errors.length >= hoconLimits.maxErrors) return
     const nearest = nearestOf(name, Object.keys(node.entries))
     const meant = nearest === undefined ? this.#findInOtherSections(name, prefix + name) : prefix + nearest
     const known = Object.keys(node.entries).slice(0, 40).join(', ')
@@ -197,13 +197,13 @@ class SettingsChecker {
   }
 
   #refuse(at: Position, key: string, message: string, hint: string): void {
-    if (this.faults.length < hoconLimits.faults) this.faults.push(configErrorAt(at, key, message, hint))
+    if (this.errors.length < hoconLimits.maxErrors) this.errors.push(configErrorAt(at, key, message, hint))
   }
 
   /** Returns the only known key that ends in the same word, or one that is similar to the whole key. */
   #findInOtherSections(name: string, key: string): string | undefined {
     // With many unknown keys, typing errors are unlikely, and comparing each with all known ones takes time.
-    if (this.faults.length >= maxSuggestions) return undefined
+    if (this.errors.length >= maxSuggestions) return undefined
     this.#knownKeys ??= [...walkSchema(this.#root)].map((place) => place.key).filter((known) => known !== '')
     const ending = this.#knownKeys.filter((known) => known.endsWith(`.${name}`))
     return ending.length === 1 ? ending[0] : nearestOf(key, ending.length > 0 ? ending : this.#knownKeys)

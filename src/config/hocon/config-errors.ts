@@ -26,11 +26,11 @@ export function configErrorAt(at: Position, key: string, message: string, hint =
  * Formats an error as one line: position, setting, problem, remedy. External text is escaped, so line breaks and
  * control sequences in it have no effect.
  */
-export function formatConfigError(fault: ConfigError): string {
-  const place = fault.line === 0 ? fault.file : `${fault.file}:${fault.line}:${fault.column}`
-  const subject = fault.key === '' ? '' : `${fault.key}: `
-  const hint = fault.hint === '' ? '' : `; ${fault.hint}`
-  return escapeControls(`${place}: ${subject}${fault.message}${hint}`)
+export function formatConfigError(error: ConfigError): string {
+  const place = error.line === 0 ? error.file : `${error.file}:${error.line}:${error.column}`
+  const subject = error.key === '' ? '' : `${error.key}: `
+  const hint = error.hint === '' ? '' : `; ${error.hint}`
+  return escapeControls(`${place}: ${subject}${error.message}${hint}`)
 }
 
 /** Quotes a value for a message: short, on one line. */

@@ -6,11 +6,11 @@ import type { ConfigObject, ConfigValue, Position } from './values.ts'
 export function fromPlain(
   plain: Readonly<Record<string, unknown>>,
   file: string,
-): { readonly value: ConfigObject } | { readonly faults: readonly ConfigError[] } {
+): { readonly value: ConfigObject } | { readonly errors: readonly ConfigError[] } {
   const at: Position = { file, line: 0, column: 0 }
   // JSON is HOCON: the limits and forbidden keys of HOCON apply here as well.
   const parsed = parseHocon(JSON.stringify(plain), { file })
-  if ('faults' in parsed) return { faults: parsed.faults.map((fault) => ({ ...fault, line: 0, column: 0 })) }
+  if ('errors' in parsed) return { errors: parsed.errors.map((error) => ({ ...error, line: 0, column: 0 })) }
   return { value: moveObject(parsed.value, at) }
 }
 

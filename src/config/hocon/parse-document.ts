@@ -40,7 +40,7 @@ export type IncludeReader = (
 
 /** State that a text and its includes share. */
 export interface Reading {
-  readonly faults: ConfigError[]
+  readonly errors: ConfigError[]
   readonly readInclude: IncludeReader | undefined
   characters: number
   values: number
@@ -58,7 +58,7 @@ interface Place {
   readonly depth: number
 }
 
-/** Parses one text. Errors are added to `reading.faults`; the object contains what could be parsed. Throws nothing. */
+/** Parses one text. Errors are added to `reading.errors`; the object contains what could be parsed. Throws nothing. */
 export function parseDocument(text: string, file: string, reading: Reading): ObjectNode {
   return new DocumentParser(new TextCursor(text, file), reading, []).parse(text.length, {
     path: [],
@@ -82,8 +82,8 @@ class DocumentParser {
   parse(characters: number, place: Place): ObjectNode {
     const root: ObjectNode = { kind: 'object', fields: new Map(), at: this.#cursor.position() }
     this.#reading.characters += characters
-    if (this.#reading.characters > hoconLimits.textCharacters) {
-      this.#report(new HoconSyntaxError(root.at, `the text is longer than ${hoconLimits.textCharacters} characters`))
+    if (this.#reading.characters > hoconLimits.maxTextCharacters) {
+      this.#report(new HoconSyntaxError(root.at, `the text is longer than ${hoconLimits.maxTextCharacters} characters`))
       return root
     }
     this.#guard(() => {
@@ -121,7 +121,7 @@ class DocumentParser {
     }
     this.#parseFields(root, place)
     while (!this.#cursor.isAtEnd) {
-      if (this.#hasTooManyFaults) return this.#skipAll()
+      if (this.#hasTooManyErrors) return this.#skipAll()
       this.#report(new HoconSyntaxError(this.#cursor.position(), `"${this.#cursor.peek()}" has no opening bracket`))
       this.#cursor.skip()
       this.#parseFields(root, place)
@@ -146,7 +146,7 @@ class DocumentParser {
   #parseFields(object: ObjectNode, place: Place): void {
     skipToNext(this.#cursor)
     while (!this.#cursor.isAtEnd && this.#cursor.peek() !== '}' && this.#cursor.peek() !== ']') {
-      if (this.#hasTooManyFaults) return this.#skipAll()
+      if (this.#hasTooManyErrors) return this.#skipAll()
       const key = this.#key
       this.#guard(() => {
         this.#parseField(object, place)
@@ -274,7 +274,7 @@ class DocumentParser {
     while (this.#cursor.peek() !== ']') {
       if (this.#cursor.isAtEnd) throw new HoconSyntaxError(at, '[ has no closing ]', 'close it with ]')
       if (this.#cursor.peek() === '}') throw new HoconSyntaxError(at, '[ is closed by "}"', 'close it with ]')
-      if (this.#hasTooManyFaults) {
+      if (this.#hasTooManyErrors) {
         this.#skipAll()
         return array
       }
@@ -309,7 +309,7 @@ class DocumentParser {
     if (this.#cursor.peek() !== '}') throw new HoconSyntaxError(at, '${ has no closing }', 'write ${key} or ${?key}')
     this.#cursor.skip()
     if (path.length === 0) throw new HoconSyntaxError(at, '${} names no setting', 'write ${key} or ${?key}')
-    if (path.length > hoconLimits.depth) throw refuseDepth(at)
+    if (path.length > hoconLimits.maxDepth) throw refuseDepth(at)
     const paths = place.prefix.length === 0 ? [path] : [[...place.prefix, ...path], path]
     return { kind: 'reference', paths, isOptional, at }
   }
@@ -328,10 +328,10 @@ class DocumentParser {
     const name = this.#readIncludeName(at)
     const { readInclude } = this.#reading
     this.#reading.includes++
-    if (this.#reading.includes > hoconLimits.includes)
-      throw new HoconSyntaxError(at, `more than ${hoconLimits.includes} files are included`)
-    if (place.openFiles.length > hoconLimits.includeDepth) {
-      throw new HoconSyntaxError(at, `files include each other more than ${hoconLimits.includeDepth} deep`)
+    if (this.#reading.includes > hoconLimits.maxIncludes)
+      throw new HoconSyntaxError(at, `more than ${hoconLimits.maxIncludes} files are included`)
+    if (place.openFiles.length > hoconLimits.maxIncludeDepth) {
+      throw new HoconSyntaxError(at, `files include each other more than ${hoconLimits.maxIncludeDepth} deep`)
     }
     if (readInclude === undefined)
       throw new HoconSyntaxError(at, 'files cannot be included here', 'write the settings themselves')
@@ -371,22 +371,22 @@ class DocumentParser {
   }
 
   #checkDepth(place: Place, at: Position): void {
-    if (place.depth > hoconLimits.depth) throw refuseDepth(at)
+    if (place.depth > hoconLimits.maxDepth) throw refuseDepth(at)
   }
 
   #countValue(at: Position): void {
     this.#reading.values++
-    if (this.#reading.values <= hoconLimits.values) return
+    if (this.#reading.values <= hoconLimits.maxValues) return
     this.#skipAll()
-    throw new HoconSyntaxError(at, `there are more than ${hoconLimits.values} values`)
+    throw new HoconSyntaxError(at, `there are more than ${hoconLimits.maxValues} values`)
   }
 
-  get #hasTooManyFaults(): boolean {
-    return this.#reading.faults.length >= hoconLimits.faults
+  get #hasTooManyErrors(): boolean {
+    return this.#reading.errors.length >= hoconLimits.maxErrors
   }
 
   #skipAll(): void {
-    while (!this.#cursor.isAtEnd) this.#cursor.skip(hoconLimits.textCharacters)
+    while (!this.#cursor.isAtEnd) this.#cursor.skip(hoconLimits.maxTextCharacters)
   }
 
   /** Runs `read`; after an error in the text the rest of its line is skipped. */
@@ -400,9 +400,9 @@ class DocumentParser {
     }
   }
 
-  #report(fault: HoconSyntaxError): void {
-    if (this.#hasTooManyFaults) return
-    this.#reading.faults.push(configErrorAt(fault.at, this.#key.join('.'), fault.message, fault.hint))
+  #report(error: HoconSyntaxError): void {
+    if (this.#hasTooManyErrors) return
+    this.#reading.errors.push(configErrorAt(error.at, this.#key.join('.'), error.message, error.hint))
   }
 }
 
@@ -430,5 +430,5 @@ function skipInvalidItem(cursor: TextCursor): void {
 }
 
 function refuseDepth(at: Position): HoconSyntaxError {
-  return new HoconSyntaxError(at, `values are nested more than ${hoconLimits.depth} levels deep`)
+  return new HoconSyntaxError(at, `values are nested more than ${hoconLimits.maxDepth} levels deep`)
 }

@@ -19,11 +19,11 @@ export interface HoconOptions {
 export function parseHocon(
   text: string,
   options: HoconOptions,
-): { readonly value: ConfigObject } | { readonly faults: readonly ConfigError[] } {
-  const reading: Reading = { faults: [], readInclude: options.readInclude, characters: 0, values: 0, includes: 0 }
+): { readonly value: ConfigObject } | { readonly errors: readonly ConfigError[] } {
+  const reading: Reading = { errors: [], readInclude: options.readInclude, characters: 0, values: 0, includes: 0 }
   const root = parseDocument(text, options.file, reading)
   // A partly parsed text is not resolved, because each error would cause others.
-  if (reading.faults.length > 0) return { faults: reading.faults }
-  const value = resolve(root, reading.faults, options.environment)
-  return reading.faults.length > 0 ? { faults: reading.faults } : { value }
+  if (reading.errors.length > 0) return { errors: reading.errors }
+  const value = resolve(root, reading.errors, options.environment)
+  return reading.errors.length > 0 ? { errors: reading.errors } : { value }
 }

@@ -14,29 +14,29 @@ const at: Position = { file: '--set', line: 0, column: 0 }
  */
 export function parseOverride(
   text: string,
-): { readonly path: Path; readonly value: ConfigValue } | { readonly fault: ConfigError } {
+): { readonly path: Path; readonly value: ConfigValue } | { readonly error: ConfigError } {
   const path = parseKey(text)
-  if ('fault' in path) return path
+  if ('error' in path) return path
   const raw = text.slice(path.length).trim()
   const value = /^["[{]/.test(raw) ? parseStructure(raw, path.path.join('.')) : readPlain(raw, path.path.join('.'))
-  return 'fault' in value ? value : { path: path.path, value: value.value }
+  return 'error' in value ? value : { path: path.path, value: value.value }
 }
 
-function parseKey(text: string): { readonly path: Path; readonly length: number } | { readonly fault: ConfigError } {
+function parseKey(text: string): { readonly path: Path; readonly length: number } | { readonly error: ConfigError } {
   const usage = 'write --set KEY=VALUE'
   const equals = findEquals(text)
-  if (equals === -1) return { fault: configErrorAt(at, text.trim(), 'there is no = in it', usage) }
+  if (equals === -1) return { error: configErrorAt(at, text.trim(), 'there is no = in it', usage) }
   const cursor = new TextCursor(text.slice(0, equals).trim(), at.file)
   try {
     const path = readPath(cursor)
-    if (!cursor.isAtEnd) return { fault: configErrorAt(at, text.slice(0, equals), 'this is not a key', usage) }
-    if (path.length > hoconLimits.depth) {
-      return { fault: configErrorAt(at, text.slice(0, equals), `the key has more than ${hoconLimits.depth} parts`) }
+    if (!cursor.isAtEnd) return { error: configErrorAt(at, text.slice(0, equals), 'this is not a key', usage) }
+    if (path.length > hoconLimits.maxDepth) {
+      return { error: configErrorAt(at, text.slice(0, equals), `the key has more than ${hoconLimits.maxDepth} parts`) }
     }
     return { path, length: equals + 1 }
   } catch (error) {
     if (!(error instanceof HoconSyntaxError)) throw error
-    return { fault: configErrorAt(at, text.slice(0, equals), error.message, error.hint || usage) }
+    return { error: configErrorAt(at, text.slice(0, equals), error.message, error.hint || usage) }
   }
 }
 
@@ -50,17 +50,17 @@ function findEquals(text: string): number {
   return -1
 }
 
-type OverrideValue = { readonly value: ConfigValue } | { readonly fault: ConfigError }
+type OverrideValue = { readonly value: ConfigValue } | { readonly error: ConfigError }
 
 function parseStructure(text: string, key: string): OverrideValue {
   const parsed = parseHocon(`value = ${text}`, { file: at.file })
   if ('value' in parsed) {
     const value = parsed.value.entries.get('value')
     if (value !== undefined && parsed.value.entries.size === 1) return { value: removePositions(value) }
-    return { fault: configErrorAt(at, key, 'text follows the value', 'write each setting in its own --set') }
+    return { error: configErrorAt(at, key, 'text follows the value', 'write each setting in its own --set') }
   }
-  const [first] = parsed.faults
-  return { fault: configErrorAt(at, key, first?.message ?? 'the value cannot be read', first?.hint) }
+  const [first] = parsed.errors
+  return { error: configErrorAt(at, key, first?.message ?? 'the value cannot be read', first?.hint) }
 }
 
 /** Returns the value without positions, because there is no file. */
@@ -71,6 +71,6 @@ function removePositions(value: ConfigValue): ConfigValue {
 }
 
 function readPlain(text: string, key: string): OverrideValue {
-  if (!text.isWellFormed()) return { fault: configErrorAt(at, key, 'the value is not well-formed text') }
+  if (!text.isWellFormed()) return { error: configErrorAt(at, key, 'the value is not well-formed text') }
   return { value: readScalar(text, at) }
 }

@@ -13,7 +13,7 @@ export class HoconSyntaxError extends Error {
 
   constructor(at: Position, message: string, hint = '') {
     super(message)
-    this.name = 'SyntaxFault'
+    this.name = 'HoconSyntaxError'
     this.at = at
     this.hint = hint
   }

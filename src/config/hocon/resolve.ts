@@ -30,14 +30,14 @@ export type Environment = Readonly<Record<string, string | undefined>>
 /** The text is too expensive to resolve. Thrown and caught in this file. */
 class ResolveLimitExceeded extends Error {}
 
-/** Resolves everything below `root`. Errors are added to `faults`; the value is complete only if there are none. */
-export function resolve(root: ObjectNode, faults: ConfigError[], environment: Environment | undefined): ConfigObject {
-  const resolver = new Resolver(root, faults, environment)
+/** Resolves everything below `root`. Errors are added to `errors`; the value is complete only if there are none. */
+export function resolve(root: ObjectNode, errors: ConfigError[], environment: Environment | undefined): ConfigObject {
+  const resolver = new Resolver(root, errors, environment)
   try {
     return resolver.resolveObject(root)
   } catch (error) {
     if (!(error instanceof ResolveLimitExceeded)) throw error
-    faults.push(
+    errors.push(
       configErrorAt(resolver.lastReference, '', error.message, 'write the values out instead of substituting them'),
     )
     return { kind: 'object', entries: new Map(), at: root.at }
@@ -55,7 +55,7 @@ class Resolver {
   /** Position of the latest substitution, for the error when resolving stops. */
   lastReference: Position
   readonly #root: ObjectNode
-  readonly #faults: ConfigError[]
+  readonly #errors: ConfigError[]
   readonly #environment: Environment | undefined
   /** Definitions that are being evaluated. */
   readonly #evaluating = new Set<DefinitionNode>()
@@ -67,9 +67,9 @@ class Resolver {
   #chain = 0
   #joinedCharacters = 0
 
-  constructor(root: ObjectNode, faults: ConfigError[], environment: Environment | undefined) {
+  constructor(root: ObjectNode, errors: ConfigError[], environment: Environment | undefined) {
     this.#root = root
-    this.#faults = faults
+    this.#errors = errors
     this.#environment = environment
     this.lastReference = root.at
   }
@@ -213,8 +213,8 @@ class Resolver {
       text += part.kind === 'gap' ? part.text : textOf(part)
     }
     this.#joinedCharacters += text.length
-    if (this.#joinedCharacters > hoconLimits.joinedCharacters) {
-      throw new ResolveLimitExceeded(`joined texts come to more than ${hoconLimits.joinedCharacters} characters`)
+    if (this.#joinedCharacters > hoconLimits.maxJoinedCharacters) {
+      throw new ResolveLimitExceeded(`joined texts come to more than ${hoconLimits.maxJoinedCharacters} characters`)
     }
     return { kind: 'text', text, at }
   }
@@ -315,24 +315,26 @@ class Resolver {
   #enter(): void {
     this.#count(1)
     this.#chain++
-    if (this.#chain > hoconLimits.chain) {
-      throw new ResolveLimitExceeded(`substitutions follow each other more than ${hoconLimits.chain} steps deep`)
+    if (this.#chain > hoconLimits.maxSubstitutionDepth) {
+      throw new ResolveLimitExceeded(
+        `substitutions follow each other more than ${hoconLimits.maxSubstitutionDepth} steps deep`,
+      )
     }
   }
 
   #count(steps: number): void {
     this.#steps += steps
-    if (this.#steps > hoconLimits.steps)
+    if (this.#steps > hoconLimits.maxSteps)
       throw new ResolveLimitExceeded('the substitutions expand to far more than was written')
   }
 
   #report(at: Position, message: string, hint: string): void {
-    if (this.#faults.length >= hoconLimits.faults) return
+    if (this.#errors.length >= hoconLimits.maxErrors) return
     // A definition may be evaluated several times; its error is reported once.
-    const isReported = this.#faults.some(
-      (fault) => fault.line === at.line && fault.column === at.column && fault.file === at.file,
+    const isReported = this.#errors.some(
+      (error) => error.line === at.line && error.column === at.column && error.file === at.file,
     )
-    if (!isReported) this.#faults.push(configErrorAt(at, '', message, hint))
+    if (!isReported) this.#errors.push(configErrorAt(at, '', message, hint))
   }
 }
 

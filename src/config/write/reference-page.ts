@@ -57,10 +57,10 @@ Limits of a configuration: LIMITS.
 /** Returns the reference page. */
 export function writeReferencePage(): string {
   const limits = [
-    `${hoconLimits.textCharacters} characters including all included files`,
-    `${hoconLimits.values} values`,
-    `${hoconLimits.depth} levels of nesting`,
-    `${hoconLimits.includes} included files, ${hoconLimits.includeDepth} deep`,
+    `${hoconLimits.maxTextCharacters} characters including all included files`,
+    `${hoconLimits.maxValues} values`,
+    `${hoconLimits.maxDepth} levels of nesting`,
+    `${hoconLimits.maxIncludes} included files, ${hoconLimits.maxIncludeDepth} deep`,
   ].join(', ')
   const sections = Object.entries(root.entries).map(([key, node]) =>
     node.kind === 'setting' ? `## ${key}\n\n${writeTable([[key, node]])}` : writeSection(key, node, 2),

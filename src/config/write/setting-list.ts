@@ -87,14 +87,14 @@ function describeSetting(
   place: Position | undefined,
 ): DescribedSetting {
   const { path, appliesOn, hasEffect, isLocal, isDefault } = setting
-  const preset = node.isSecret && node.default !== undefined ? mask : node.type.show(node.default)
+  const shownDefault = node.isSecret && node.default !== undefined ? mask : node.type.show(node.default)
   return {
     key,
     path,
     type: typeText(node),
     ...boundsOf(node.type.jsonSchema),
     hasLines: node.type.hasLines ?? false,
-    default: node.defaultWords ?? preset,
+    default: node.defaultWords ?? shownDefault,
     description: node.description,
     appliesOn,
     hasEffect,

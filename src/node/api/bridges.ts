@@ -13,7 +13,7 @@ import {
 } from '../../config/index.ts'
 import type { Caller } from '../../contract/index.ts'
 import type { BridgeOperations, BridgeProblem, NewBridgeSettings } from '../../management/index.ts'
-import { type ConfigRefusal, refuseFaults, refuseProblem } from '../configuration/config-refusals.ts'
+import { type ConfigRefusal, refuseErrors, refuseProblem } from '../configuration/config-refusals.ts'
 import type { BridgeConfig } from '../bridges/bridge-config.ts'
 import type { ConfigManager } from '../configuration/config-manager.ts'
 
@@ -79,7 +79,7 @@ function sectionOf(bridge: string, settings: object | null): ConfigObject | Conf
   const atAws = nameAtAws(bridge)
   const bridges = atAws === undefined ? { mqtt: { [bridge]: settings } } : { aws: { [atAws]: settings } }
   const parsed = parseHocon(JSON.stringify({ bridges }), { file: 'request' })
-  return 'faults' in parsed ? refuseFaults('invalid', parsed.faults) : parsed.value
+  return 'errors' in parsed ? refuseErrors('invalid', parsed.errors) : parsed.value
 }
 
 /** Returns only certificates: a caller who may name a file must not see other contents of it. */

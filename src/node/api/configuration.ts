@@ -26,8 +26,8 @@ export function configurationOperations(
     sections: () => describeAsObject(live.config),
     change: async (settings, { by, persists, act }) => {
       const read = fromPlain(settings, requestName)
-      if ('faults' in read) {
-        return { isDone: false, why: 'invalid', message: read.faults.map(formatConfigError).join('\n') }
+      if ('errors' in read) {
+        return { isDone: false, why: 'invalid', message: read.errors.map(formatConfigError).join('\n') }
       }
       return outcomeOf(await live.change(read.value, { author: by, persists, name: act }))
     },

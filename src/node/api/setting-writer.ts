@@ -24,8 +24,8 @@ export class SettingWriter {
       name: `${settings === undefined ? 'delete' : 'set'} ${path.join('.')}`,
     }
     const read = settings === undefined ? undefined : fromPlain(this.unmasked(path, settings), 'request')
-    if (read !== undefined && 'faults' in read)
-      return { problem: read.faults.map(({ message }) => message).join('; '), isAbout: 'settings' }
+    if (read !== undefined && 'errors' in read)
+      return { problem: read.errors.map(({ message }) => message).join('; '), isAbout: 'settings' }
     const outcome = await this.#configuration.putNamed(path, read?.value, act)
     if (outcome.isDone) return undefined
     return { problem: outcome.message, isAbout: outcome.why === 'not-written' ? 'disk' : 'settings' }
@@ -37,7 +37,7 @@ export class SettingWriter {
     { name, by, address }: Caller,
   ): Promise<RuleProblem | undefined> {
     const read = fromPlain(settings, 'request')
-    if ('faults' in read) return { problem: read.faults.map(({ message }) => message).join('; '), isAbout: 'settings' }
+    if ('errors' in read) return { problem: read.errors.map(({ message }) => message).join('; '), isAbout: 'settings' }
     const act = { author: { name, by, address }, name: `set ${Object.keys(settings).join(', ')}`, persists: true }
     const outcome = await this.#configuration.change(read.value, act)
     if (outcome.isDone) return undefined

@@ -65,9 +65,9 @@ export function configurationOf({
   | { readonly problem: string } {
   if (configuration === undefined) return { plain: undefined }
   const parsed = parseHocon(configuration, { file: 'cluster.hocon' })
-  if ('faults' in parsed) {
-    const [fault] = parsed.faults
-    return { problem: `cluster.hocon cannot be read: line ${fault?.line ?? 0}: ${fault?.message ?? ''}` }
+  if ('errors' in parsed) {
+    const [error] = parsed.errors
+    return { problem: `cluster.hocon cannot be read: line ${error?.line ?? 0}: ${error?.message ?? ''}` }
   }
   return { plain: toPlain(parsed.value) as Readonly<Record<string, PlainValue>> }
 }

@@ -293,7 +293,7 @@ function readConfiguration(
   const own = withoutOwn(dependencies.configuration, configuration as Readonly<Record<string, PlainValue>>)
   const { kept, warnings } = withoutWellKnownPassword(dependencies.configuration, own)
   const made = fromPlain(kept, 'cluster.hocon')
-  if ('faults' in made) return refusal('BAD_REQUEST', made.faults.map(formatConfigError).join('\n'))
+  if ('errors' in made) return refusal('BAD_REQUEST', made.errors.map(formatConfigError).join('\n'))
   const texts = new Map([...placed].map(([path, content]) => [path, content.toString('utf8')]))
   return { settings: made.value, placed, texts, warnings: warnings.map((warning) => ownText(warning, checked)) }
 }

@@ -68,7 +68,7 @@ export class AllowedPaths {
   }
 
   /** Returns every path of `config` that the API may not name. */
-  faultsOf(config: GodwitConfig, configurationFolder: string): readonly ConfigError[] {
+  errorsOf(config: GodwitConfig, configurationFolder: string): readonly ConfigError[] {
     const places = { configurationFolder, dataDirectory: this.#dataDirectory }
     return pathsOf(config, places).flatMap((used) => {
       const problem = this.problemOf(used)

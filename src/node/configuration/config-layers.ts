@@ -75,17 +75,17 @@ export function readDocument(
     /** Name of the text in errors. */
     readonly name?: string
   },
-): { readonly document: ConfigDocument } | { readonly faults: readonly ConfigError[] } {
+): { readonly document: ConfigDocument } | { readonly errors: readonly ConfigError[] } {
   const usedVariables = new Set<string>()
   const seen = origin === 'api' ? watchedEnvironment(usedVariables) : environment
   const include = checkedIncludes(file, origin, paths)
   const readInclude: IncludeReader = (path, from) => include(path, from === name ? file : from)
   const parsed = parseHocon(text, { file: name, readInclude, environment: seen })
-  if ('faults' in parsed) return parsed
+  if ('errors' in parsed) return parsed
   const [variable] = usedVariables
   if (variable === undefined) return { document: { file, text, values: parsed.value } }
   const message = `a text that comes over the API may not use the environment: \${${variable}}`
-  return { faults: [configErrorAt({ file: name, line: 0, column: 0 }, '', message, 'write the value itself')] }
+  return { errors: [configErrorAt({ file: name, line: 0, column: 0 }, '', message, 'write the value itself')] }
 }
 
 /**
@@ -151,10 +151,10 @@ export function loadLayers(
       return problem === undefined ? read(path) : { error: problem }
     },
   })
-  if ('faults' in loaded) return loaded
+  if ('errors' in loaded) return loaded
   if (origin === 'file') paths.setLocal(loaded.config, folder)
-  const faults = origin === 'file' || passesOverFiles ? [] : paths.faultsOf(loaded.config, folder)
-  return faults.length === 0 ? loaded : { faults }
+  const errors = origin === 'file' || passesOverFiles ? [] : paths.errorsOf(loaded.config, folder)
+  return errors.length === 0 ? loaded : { errors }
 }
 
 /** Returns the settings as text that can be parsed again. */

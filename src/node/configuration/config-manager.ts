@@ -35,7 +35,7 @@ import type { ConfigChange, ConfigOutcome, PreviewedChange } from './config-outc
 import {
   type ConfigRefusal,
   refuseDisk,
-  refuseFaults,
+  refuseErrors,
   refuseMasked,
   refusePinned,
   refuseProblem,
@@ -53,7 +53,7 @@ import {
   writeSettings,
 } from './config-layers.ts'
 import { applyEverywhere, type ConfigConsumer, type Problem } from './config-consumers.ts'
-import { keptLocal, localFaults } from './local-settings.ts'
+import { keptLocal, localErrors } from './local-settings.ts'
 import { isPinned, maskedKeys, maskedPaths, pinnedPaths, settingsIn, storedAt } from './setting-paths.ts'
 import { layersOver } from './layers-over.ts'
 import { overruledSettings } from './overruled-settings.ts'
@@ -170,7 +170,7 @@ export class ConfigManager {
 
   #preview(layers: ConfigLayers): readonly Difference[] | ConfigRefusal {
     const loaded = this.#load(layers, { origin: 'api' })
-    if ('faults' in loaded) return refuseFaults('invalid', loaded.faults)
+    if ('errors' in loaded) return refuseErrors('invalid', loaded.errors)
     const why = this.#options.problemOf(loaded.config)
     return why === undefined ? differences(this.#wanted, loaded.config) : refuseProblem(why, loaded.config)
   }
@@ -200,7 +200,7 @@ export class ConfigManager {
       })
       const sent = withoutValues(settings, maskedPaths(settings, this.#wanted))
       const tried = this.#load(over(sent), act)
-      if ('faults' in tried) return refuseFaults('invalid', tried.faults)
+      if ('errors' in tried) return refuseErrors('invalid', tried.errors)
       // The caller expects the setting to be applied. Only the change that requires a restart may be deferred.
       const waitsFor = this.#settingThatNeedsRestart(tried.config)
       if (waitsFor !== undefined && (!persists || this.#settingThatNeedsRestart(this.#wanted) !== undefined)) {
@@ -279,9 +279,9 @@ export class ConfigManager {
     const { dependencies, paths } = this.#options
     const files = { paths, texts, passesOverFiles }
     const loaded = loadLayers(dependencies, layers, { origin: 'api', ...files })
-    if ('faults' in loaded) return refuseFaults('invalid', loaded.faults)
-    const local = localFaults(loaded.config, this.#wanted)
-    if (local.length > 0) return refuseFaults('invalid', local)
+    if ('errors' in loaded) return refuseErrors('invalid', loaded.errors)
+    const local = localErrors(loaded.config, this.#wanted)
+    if (local.length > 0) return refuseErrors('invalid', local)
     // It reads files as well.
     const problem = passesOverFiles ? undefined : this.#options.problemOf(loaded.config)
     if (problem !== undefined) return refuseProblem(problem, loaded.config)
@@ -302,7 +302,7 @@ export class ConfigManager {
       const source = readConfigFile(file)
       if ('error' in source) return refuseProblem({ problem: `configuration ${file}: ${source.error}` })
       const read = readDocument(dependencies, { text: source.text, file, origin: 'file', paths })
-      if ('faults' in read) return refuseFaults('not-hocon', read.faults)
+      if ('errors' in read) return refuseErrors('not-hocon', read.errors)
       const { document } = read
       const { layers, warnings: gone } = layersOver(document, this.#layers, dependencies.overrides)
       const outcome = await this.#carryOut(layers, act)
@@ -323,7 +323,7 @@ export class ConfigManager {
       const { dependencies, paths } = this.#options
       const { file } = dependencies
       const read = readDocument(dependencies, { text: version.text ?? '', file, origin: 'history', paths })
-      if ('faults' in read) return refuseFaults('invalid', read.faults)
+      if ('errors' in read) return refuseErrors('invalid', read.errors)
       const act: Act = { name: `rollback to ${number}`, author, origin: 'history', writesFile: true }
       const changes = settingsOf(version.changes)
       return this.#carryOut({ document: read.document, changes, untilRestart: settingsOf(version.untilRestart) }, act)
@@ -342,9 +342,9 @@ export class ConfigManager {
   #load(layers: ConfigLayers, { origin }: Pick<Act, 'origin'>, ignoresOverrides = false): LoadedConfig {
     const { dependencies, paths } = this.#options
     const loaded = loadLayers(dependencies, layers, { origin, paths, ignoresOverrides })
-    if (origin === 'file' || ignoresOverrides || 'faults' in loaded) return loaded
-    const faults = localFaults(loaded.config, this.#wanted)
-    return faults.length === 0 ? loaded : { faults }
+    if (origin === 'file' || ignoresOverrides || 'errors' in loaded) return loaded
+    const errors = localErrors(loaded.config, this.#wanted)
+    return errors.length === 0 ? loaded : { errors }
   }
 
   /** All written settings, except those of `--set`. */
@@ -357,12 +357,12 @@ export class ConfigManager {
   #pinnedIn(written: ConfigObject, layers: ConfigLayers, act: Pick<Act, 'origin'>): readonly string[] {
     const pinned = pinnedPaths(this.#options.dependencies.overrides)
     const [free, complete] = [this.#load(layers, act, true), this.#load(layers, act)]
-    if ('faults' in complete) return []
+    if ('errors' in complete) return []
     return settingsIn(written, complete.config).flatMap(({ path }) => {
       const key = path.join('.')
       if (!isPinned(path, pinned)) return []
       // If the configuration is invalid without `--set`, a comparison is impossible.
-      if ('faults' in free) return [key]
+      if ('errors' in free) return [key]
       return free.config.settingTexts.get(key)?.text === complete.config.settingTexts.get(key)?.text ? [] : [key]
     })
   }
@@ -383,7 +383,7 @@ export class ConfigManager {
   async #carryOut(layers: ConfigLayers, act: Act): Promise<ConfigOutcome> {
     const consumers = this.#consumers
     const loaded = this.#load(layers, act)
-    if ('faults' in loaded) return refuseFaults('invalid', loaded.faults)
+    if ('errors' in loaded) return refuseErrors('invalid', loaded.errors)
     const { config } = loaded
     const masked = act.origin === 'api' ? maskedKeys(config) : []
     if (masked.length > 0) return refuseMasked(masked)

@@ -38,9 +38,9 @@ export function refusePinned(keys: readonly string[]): ConfigRefusal {
   return { isDone: false, why: 'invalid', message }
 }
 
-export function refuseFaults(why: 'not-hocon' | 'invalid', faults: readonly ConfigError[]): ConfigRefusal {
-  const listed = faults.slice(0, maxListedErrors).map(formatConfigError)
-  const more = faults.length - listed.length
+export function refuseErrors(why: 'not-hocon' | 'invalid', errors: readonly ConfigError[]): ConfigRefusal {
+  const listed = errors.slice(0, maxListedErrors).map(formatConfigError)
+  const more = errors.length - listed.length
   return { isDone: false, why, message: [...listed, ...(more > 0 ? [`and ${more} more`] : [])].join('\n') }
 }
 

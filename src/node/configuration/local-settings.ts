@@ -16,7 +16,7 @@ import { type ConfigDocument, nothingChanged } from './config-layers.ts'
 const noPosition = { file: 'configuration', line: 0, column: 0 }
 
 /** Returns an error for each local setting of `config` that differs from `before`. */
-export function localFaults(config: GodwitConfig, before: GodwitConfig): readonly ConfigError[] {
+export function localErrors(config: GodwitConfig, before: GodwitConfig): readonly ConfigError[] {
   return localSettings.flatMap((path) => {
     const key = path.join('.')
     if (config.settingTexts.get(key)?.text === before.settingTexts.get(key)?.text) return []

@@ -19,7 +19,7 @@ export function overruledSettings(
   const fileAlone = { document, changes: nothingChanged, untilRestart: nothingChanged }
   const alone = loadLayers(dependencies, fileAlone, { origin: 'file', paths: new AllowedPaths('/') })
   // A file that is valid only with the changes cannot be compared.
-  if ('faults' in alone) return []
+  if ('errors' in alone) return []
   return settingsIn(document.values, config).flatMap(({ path, value }) => {
     const key = path.join('.')
     const [written, used] = [alone.config.settingTexts.get(key), config.settingTexts.get(key)]

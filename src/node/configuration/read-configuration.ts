@@ -52,7 +52,7 @@ export interface ReadConfiguration extends ConfigurationSources {
 export type ConfigurationReading =
   | ReadConfiguration
   | { readonly problem: string }
-  | { readonly faults: readonly ConfigError[] }
+  | { readonly errors: readonly ConfigError[] }
 
 export const changesFileName = 'changed-settings.conf'
 const ownFileName = 'godwit.conf'
@@ -63,7 +63,7 @@ export function readConfiguration(request: ConfigurationRequest): ConfigurationR
   const first = hasOwnFile(request) ? { document: undefined } : readFileIf(shipped, request, noPaths())
   if (!('document' in first)) return first
   const found = dataDirectoryOf(request, first.document)
-  if ('faults' in found) return found
+  if ('errors' in found) return found
   const { directory } = found
   const own = join(directory, ownFileName)
   const file = request.file !== undefined || !existsSync(own) ? shipped : own
@@ -82,7 +82,7 @@ export function readConfiguration(request: ConfigurationRequest): ConfigurationR
   const stored = { changes: changes.document?.values ?? nothingChanged, untilRestart: nothingChanged }
   const { layers, warnings: gone } = layersOver(second.document, stored, request.overrides)
   const loaded = loadLayers(dependencies, layers, { origin: 'file', paths })
-  if ('faults' in loaded) return loaded
+  if ('errors' in loaded) return loaded
   const { config } = loaded
   const overruled = overruledSettings(dependencies, layers, config)
   const warnings = [...loaded.warnings, ...gone, ...overruled, ...warnOfNewer(shipped, file)]
@@ -98,7 +98,7 @@ function noPaths(): AllowedPaths {
 type FileReading =
   | { readonly document: ConfigDocument | undefined }
   | { readonly problem: string }
-  | { readonly faults: readonly ConfigError[] }
+  | { readonly errors: readonly ConfigError[] }
 
 function readFileIf(file: string | undefined, { environment }: ConfigurationRequest, paths: AllowedPaths): FileReading {
   if (file === undefined) return { document: undefined }
@@ -113,7 +113,7 @@ function readFileIf(file: string | undefined, { environment }: ConfigurationRequ
 function dataDirectoryOf(
   request: ConfigurationRequest,
   document: ConfigDocument | undefined,
-): { readonly directory: string } | { readonly faults: readonly ConfigError[] } {
+): { readonly directory: string } | { readonly errors: readonly ConfigError[] } {
   const { dataDirectory, installation, overrides } = request
   if (dataDirectory !== undefined) return { directory: resolve(dataDirectory) }
   const loaded = loadLayers(
@@ -121,7 +121,7 @@ function dataDirectoryOf(
     { document, changes: nothingChanged, untilRestart: nothingChanged },
     { origin: 'file', paths: noPaths() },
   )
-  if ('faults' in loaded) return loaded
+  if ('errors' in loaded) return loaded
   const account = { userId: process.getuid?.(), homeDirectory: homedir() }
   return { directory: resolve(loaded.config.node.dataDir ?? defaultDataDirectory(installation, account)) }
 }

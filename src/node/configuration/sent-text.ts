@@ -9,7 +9,7 @@ import {
   requestName,
   writeSettings,
 } from './config-layers.ts'
-import { type ConfigRefusal, refuseFaults } from './config-refusals.ts'
+import { type ConfigRefusal, refuseErrors } from './config-refusals.ts'
 
 /**
  * Returns the text, or the value of `data` if it is a document with only that key. `name`: of the text in errors. The text
@@ -20,16 +20,16 @@ export function readSentText(
   sent: { readonly dependencies: ConfigDependencies; readonly paths: AllowedPaths },
   name = requestName,
 ): ConfigDocument | ConfigRefusal {
-  if (text.length > hoconLimits.textCharacters) {
+  if (text.length > hoconLimits.maxTextCharacters) {
     return {
       isDone: false,
       why: 'invalid',
-      message: `the text has more than ${hoconLimits.textCharacters} characters`,
+      message: `the text has more than ${hoconLimits.maxTextCharacters} characters`,
     }
   }
   const { dependencies, paths } = sent
   const read = readDocument(dependencies, { text, file: dependencies.file, origin: 'api', paths, name })
-  if ('faults' in read) return refuseFaults('not-hocon', read.faults)
+  if ('errors' in read) return refuseErrors('not-hocon', read.errors)
   const { values } = read.document
   if (values.entries.size === 0) {
     const message = 'no setting is in the text: send the whole configuration'

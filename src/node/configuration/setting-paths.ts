@@ -33,7 +33,7 @@ export function settingsIn(written: ConfigObject, config: GodwitConfig): readonl
 export function pinnedPaths(overrides: readonly string[]): readonly (readonly string[])[] {
   return overrides.flatMap((override) => {
     const parsed = parseOverride(override)
-    return 'fault' in parsed ? [] : [parsed.path]
+    return 'error' in parsed ? [] : [parsed.path]
   })
 }
 

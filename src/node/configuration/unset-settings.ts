@@ -22,7 +22,7 @@ import {
 } from '../../config/index.ts'
 import type { ConfigAuthor } from './config-history.ts'
 import { type ConfigLayers, nothingChanged } from './config-layers.ts'
-import { type ConfigRefusal, refuseFaults } from './config-refusals.ts'
+import { type ConfigRefusal, refuseErrors } from './config-refusals.ts'
 
 type Path = readonly string[]
 
@@ -46,14 +46,14 @@ interface Dependencies {
 
 /** Returns the paths of dotted keys. */
 export function pathsOfKeys(keys: readonly string[]): readonly Path[] | ConfigRefusal {
-  const faults: ConfigError[] = []
+  const errors: ConfigError[] = []
   const paths: Path[] = []
   for (const key of keys) {
     const parsed = parseOverride(`${key}=null`)
-    if ('fault' in parsed) faults.push({ ...parsed.fault, file: 'request', hint: 'write the key of a setting' })
+    if ('error' in parsed) errors.push({ ...parsed.error, file: 'request', hint: 'write the key of a setting' })
     else paths.push(parsed.path)
   }
-  return faults.length === 0 ? paths : refuseFaults('invalid', faults)
+  return errors.length === 0 ? paths : refuseErrors('invalid', errors)
 }
 
 /** Returns the layers without the stored changes at `paths`, or why a path names no setting. */
@@ -68,7 +68,7 @@ export function layersWithout(
     const { document, changes, untilRestart } = layers
     const isStored = [changes, untilRestart].some((part) => valueAt(part, path) !== undefined)
     const removed = load({ ...layers, untilRestart: putValue(untilRestart, path, none) })
-    if (!isStored && !hasSettings(config, path) && 'faults' in removed) return refuseFaults('invalid', removed.faults)
+    if (!isStored && !hasSettings(config, path) && 'errors' in removed) return refuseErrors('invalid', removed.errors)
     const inFile = valueAt(document?.values ?? nothingChanged, path)
     const isEntry = 'config' in removed && !hasSettings(removed.config, path)
     const rest = withoutPath(changes, path)

@@ -52,12 +52,12 @@ function problemOfTokenKeys({ auth: { jwt }, places }: GodwitConfig): string | u
   const read = jwt === undefined ? undefined : readTokenKeys(jwt.key)
   if (jwt === undefined || read === undefined || !('problem' in read)) return undefined
   const key = jwt.key.kind === 'jwks' ? 'auth.jwt.jwks_file' : 'auth.jwt.public_key_file'
-  const fault = configErrorAt(
+  const error = configErrorAt(
     places.get(key) ?? noPosition,
     key,
     `the file has no key that can verify tokens: ${read.problem}`,
   )
-  return formatConfigError(fault)
+  return formatConfigError(error)
 }
 
 function ruleSettingsOf({ auth, node, namespaces }: GodwitConfig): RuleSettings {
