@@ -4,8 +4,8 @@
 //   username   alice  ......       alice (shadowed), bob
 //   clientid   pump-7              pump-8
 //
-// A stored credential shadows the configured one of the same name: a change at run time stays. Lists of a namespace come first: if they
-// contain the name, others of the same name are ignored.
+// A stored credential shadows the configured one of the same name, so that a password changed over the API survives a restart.
+// The credentials of the client's namespace are searched first. If one has the name, credentials without a namespace are ignored.
 
 import { namespacedName } from '../../core/index.ts'
 import type { AccessRecordKey, CredentialRecord } from '../../records/index.ts'
@@ -51,7 +51,7 @@ export class CredentialTable {
     this.#lists[by].stored.delete(namespacedName(namespace, id))
   }
 
-  /** Replaces those of the configuration. */
+  /** Replaces all configured credentials. */
   setConfigured(records: readonly CredentialRecord[]): void {
     for (const kind of ['username', 'clientid'] as const) {
       this.#lists[kind].configured = new Map(

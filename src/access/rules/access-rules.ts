@@ -22,7 +22,7 @@ import { Search, type Action, type Decision } from './compiled-rule.ts'
 import { RuleSet } from './rule-set.ts'
 import type { RuleList } from './rule-list.ts'
 import { ServiceDecisions, type ServiceResponse } from './service-decisions.ts'
-import { principalOf, type Caller, type Principal } from './principal.ts'
+import { principalOf, type RuleClient, type Principal } from './principal.ts'
 import { StoredRules } from './stored-rules.ts'
 import { TokenGrants } from './token-grants.ts'
 
@@ -130,9 +130,9 @@ export class AccessRules implements Permissions {
   canRetain(publisher: { readonly clientId: string; readonly username: string | undefined }, topic: Topic): boolean {
     if (publisher.clientId === '' || this.allowsEverything) return true
     const { namespace, name: clientId } = splitNamespacedName(publisher.clientId)
-    const caller = { namespace, clientId, username: publisher.username, peerAddress: '' }
-    const configured = this.#configured.listsForOffline(caller, isBridgeClient(clientId))
-    const clientRules = this.#createClientRules(caller, configured)
+    const client = { namespace, clientId, username: publisher.username, peerAddress: '' }
+    const configured = this.#configured.listsForOffline(client, isBridgeClient(clientId))
+    const clientRules = this.#createClientRules(client, configured)
     const decision = this.#ruleFor(clientRules, 'publish', namespacedTopic(namespace, topic.name))
     if (decision === undefined && isBridgeClient(clientId)) return true
     return decision?.allows ?? (this.#settings.usesService || this.#settings.noMatch === 'allow')
@@ -251,15 +251,15 @@ export class AccessRules implements Permissions {
     return clientRules
   }
 
-  #createClientRules(caller: Caller, configured: readonly RuleList[]): ClientRules {
-    const { clientId } = caller
-    const stored = isBridgeClient(clientId) ? this.#stored.listsNaming(clientId) : this.#stored.listsFor(caller)
-    return { principal: principalOf(caller), stored, configured }
+  #createClientRules(client: RuleClient, configured: readonly RuleList[]): ClientRules {
+    const { clientId } = client
+    const stored = isBridgeClient(clientId) ? this.#stored.listsNaming(clientId) : this.#stored.listsFor(client)
+    return { principal: principalOf(client), stored, configured }
   }
 
   /** Rules for all clients do not apply to the bridges of this broker: they forward what their own rules say. */
-  #configuredListsFor(caller: Caller): readonly RuleList[] {
-    return isBridgeClient(caller.clientId) ? this.#configured.listsNaming(caller) : this.#configured.listsFor(caller)
+  #configuredListsFor(client: RuleClient): readonly RuleList[] {
+    return isBridgeClient(client.clientId) ? this.#configured.listsNaming(client) : this.#configured.listsFor(client)
   }
 }
 

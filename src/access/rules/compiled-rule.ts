@@ -114,8 +114,9 @@ export function matchesRule(rule: CompiledRule, search: Search): boolean {
 }
 
 /**
- * A leading wildcard that denies also includes `$SYS` and other topics with `$`, so that a denial has no gap. Literal
- * text is compared exactly. An allowed literal filter would be useless if its messages were denied at delivery.
+ * In a deny rule, a leading wildcard also matches `$SYS` and other topics with `$`. A literal is compared exactly. An
+ * allow rule with a literal filter also allows receiving the topics that match the filter: without it, the subscription
+ * would receive nothing.
  */
 function matchesPattern(pattern: TopicPattern, allows: boolean, search: Search): boolean {
   const { levels, principal, topic, action } = search

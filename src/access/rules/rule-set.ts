@@ -8,7 +8,7 @@
 import type { AclRule, AclSubject } from '../../config/index.ts'
 import { compileRule, type CompiledRule } from './compiled-rule.ts'
 import { RuleList } from './rule-list.ts'
-import { addressOf, appliesTo, type Caller } from './principal.ts'
+import { addressOf, appliesTo, type RuleClient } from './principal.ts'
 
 interface RuleGroup {
   readonly who: AclSubject
@@ -47,37 +47,37 @@ export class RuleSet {
   }
 
   /** Returns the lists for this client, in no order: their rules have an order. */
-  listsFor(caller: Caller): RuleList[] {
-    return listsAbout(caller, this.#groupsFor(caller))
+  listsFor(client: RuleClient): RuleList[] {
+    return listsAbout(client, this.#groupsFor(client))
   }
 
   /** Returns the lists for this client that name its client ID. */
-  listsNaming(caller: Caller): RuleList[] {
-    return listsAbout(caller, this.#groupsNaming(caller))
+  listsNaming(client: RuleClient): RuleList[] {
+    return listsAbout(client, this.#groupsNaming(client))
   }
 
   /**
    * Returns the lists for a client whose address is unknown. Rules that allow at some address apply, and rules that deny at some
    * address do not. `isNamed`: only lists that name its client ID.
    */
-  listsForOffline(caller: Omit<Caller, 'peerAddress'>, isNamed: boolean): RuleList[] {
-    const candidates = isNamed ? this.#groupsNaming(caller) : this.#groupsFor(caller)
-    const withoutAddress = { ...caller, peerAddress: '' }
+  listsForOffline(client: Omit<RuleClient, 'peerAddress'>, isNamed: boolean): RuleList[] {
+    const candidates = isNamed ? this.#groupsNaming(client) : this.#groupsFor(client)
+    const withoutAddress = { ...client, peerAddress: '' }
     return candidates
       .filter(({ who, permit }) => appliesTo(who, withoutAddress, undefined, permit === 'allow'))
       .map(({ list }) => list)
   }
 
-  #groupsFor(caller: Omit<Caller, 'peerAddress'>): RuleGroup[] {
+  #groupsFor(client: Omit<RuleClient, 'peerAddress'>): RuleGroup[] {
     const { username, clientid } = this.#byName
     return [
-      ...(caller.username === undefined ? [] : (username.get(caller.username) ?? [])),
-      ...(clientid.get(caller.clientId) ?? []),
+      ...(client.username === undefined ? [] : (username.get(client.username) ?? [])),
+      ...(clientid.get(client.clientId) ?? []),
       ...this.#unnamed,
     ]
   }
 
-  #groupsNaming({ clientId }: Pick<Caller, 'clientId'>): RuleGroup[] {
+  #groupsNaming({ clientId }: Pick<RuleClient, 'clientId'>): RuleGroup[] {
     return this.#byName.clientid.get(clientId) ?? []
   }
 
@@ -96,9 +96,9 @@ export class RuleSet {
   }
 }
 
-function listsAbout(caller: Caller, candidates: readonly RuleGroup[]): RuleList[] {
-  const address = addressOf(caller)
-  return candidates.filter(({ who }) => appliesTo(who, caller, address)).map(({ list }) => list)
+function listsAbout(client: RuleClient, candidates: readonly RuleGroup[]): RuleList[] {
+  const address = addressOf(client)
+  return candidates.filter(({ who }) => appliesTo(who, client, address)).map(({ list }) => list)
 }
 
 function needsAddress(who: AclSubject): boolean {

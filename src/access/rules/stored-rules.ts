@@ -6,7 +6,7 @@ import { namespacedName } from '../../core/index.ts'
 import type { AccessRecordKey, RuleRecord } from '../../records/index.ts'
 import { compileRule, type CompiledRule } from './compiled-rule.ts'
 import { RuleList } from './rule-list.ts'
-import type { Caller } from './principal.ts'
+import type { RuleClient } from './principal.ts'
 
 type RuleKey = Extract<AccessRecordKey, { kind: 'rule' }>
 
@@ -48,26 +48,26 @@ export class StoredRules {
   }
 
   /** Returns the lists for this client, in order. */
-  listsFor(caller: Caller): RuleList[] {
-    const { namespace } = caller
-    const own = namespace === undefined ? [] : this.#namedRulesOf(caller, namespace)
-    return [...own, ...this.#namedRulesOf(caller, undefined)].map(listOf)
+  listsFor(client: RuleClient): RuleList[] {
+    const { namespace } = client
+    const own = namespace === undefined ? [] : this.#namedRulesOf(client, namespace)
+    return [...own, ...this.#namedRulesOf(client, undefined)].map(listOf)
   }
 
-  /** Returns the lists for this client ID only. */
+  /** Returns the list of rules that name this client ID, without the rules for user names and for all clients. */
   listsNaming(clientId: string): RuleList[] {
     const namedRules = this.#rulesByName.clientid.get(namespacedName(undefined, clientId))
     return namedRules === undefined ? [] : [listOf(namedRules)]
   }
 
-  #namedRulesOf({ clientId, username }: Caller, namespace: string | undefined): NamedRules[] {
+  #namedRulesOf({ clientId, username }: RuleClient, namespace: string | undefined): NamedRules[] {
     const { clientid, username: usernames, all } = this.#rulesByName
-    const rulesByName = [
+    const candidates = [
       clientid.get(namespacedName(namespace, clientId)),
       username === undefined ? undefined : usernames.get(namespacedName(namespace, username)),
       all.get(namespacedName(namespace, '')),
     ]
-    return rulesByName.filter((namedRules) => namedRules !== undefined)
+    return candidates.filter((namedRules) => namedRules !== undefined)
   }
 }
 
