@@ -4,7 +4,7 @@
 //   auth_mnesia, auth_username, auth_clientid   credentials   base64(4 bytes of salt, digest in hexadecimal)
 //   acl_mnesia                                  rules
 //   blacklist                                   bans
-//   apps                                        api-keys      the secret in the clear
+//   apps                                        api-keys      the secret in plain text
 
 import { createHash, randomBytes } from 'node:crypto'
 import type { CredentialRecord, PasswordHash, RuleRecord } from '../records/index.ts'
@@ -41,9 +41,7 @@ export function convertEmqx4Export(text: string): ConvertedExport {
   }
   for (const [name, part] of Object.entries(whole)) {
     if (known.has(name) || !Array.isArray(part) || part.length === 0) continue
-    skipped.push(
-      `${name}: ${part.length} entries are not imported${reasons[name] ?? ', because Godwit has no such entries'}`,
-    )
+    skipped.push(`${name}: ${part.length} entries are not imported${reasons[name] ?? ': Godwit does not support them'}`)
   }
   return { members: membersOf(tables, skipped), skipped }
 }

@@ -48,7 +48,7 @@ export function readMeta(text: string): ArchiveMeta {
   const profile = textIn(plain, 'security_profile')
   if (profile !== undefined && profile !== 'hardened' && profile !== 'legacy') {
     throw new InvalidArchive(
-      `${metaMember}: security_profile is ${quoteText(profile)}, and neither hardened nor legacy`,
+      `${metaMember}: security_profile is ${quoteText(profile)}: only hardened and legacy are valid`,
     )
   }
   return {
@@ -83,7 +83,7 @@ export const noMeta: ArchiveMeta = {
  */
 export function problemOfMeta(meta: ArchiveMeta, version: string): string | undefined {
   if (meta.product === ownProduct) {
-    if (meta.format === undefined) return `${metaMember} has no format of the archive`
+    if (meta.format === undefined) return `${metaMember} has no format number: the archive is damaged`
     if (meta.format <= ownFormat) return undefined
     return `the archive has format ${meta.format}, and this version of Godwit reads formats up to ${ownFormat}: use a newer version`
   }
@@ -100,7 +100,7 @@ function problemOfOtherProduct({ edition, version: archiveVersion }: ArchiveMeta
   if (major <= 4) return `version ${quoteText(archiveVersion ?? '')} is too old: archives exist from version 5 on`
   const [ownMajor = 0, ownMinor = 0] = version.split('.').map(Number)
   if (major < ownMajor || (major === ownMajor && minor <= ownMinor)) return undefined
-  return `version ${quoteText(archiveVersion ?? '')} of another product is not compatible with version ${version} of this one`
+  return `version ${quoteText(archiveVersion ?? '')} of another product is newer than ${version}: export the data with version ${version} or older`
 }
 
 function textIn(plain: Readonly<Record<string, unknown>>, key: string): string | undefined {
@@ -113,7 +113,8 @@ function textIn(plain: Readonly<Record<string, unknown>>, key: string): string |
 function numberIn(plain: Readonly<Record<string, unknown>>, key: string): number | undefined {
   const value = plain[key]
   if (value === undefined || value === null) return undefined
-  if (typeof value !== 'number' || !(value >= 0)) throw new InvalidArchive(`${metaMember}: ${key} is not a number`)
+  if (typeof value !== 'number' || !(value >= 0))
+    throw new InvalidArchive(`${metaMember}: ${key} is not a number of 0 or more`)
   return value
 }
 

@@ -5,7 +5,7 @@
 //   format 2, 3, 4   type u16 | length u32 | fields                mosquitto 1.0 to 1.5
 //   format 5, 6      type u32 | length u32 | fixed fields | texts  mosquitto 1.6, 2.0
 //
-// Numbers that mosquitto writes in the form of its memory (message identifiers, times) are read as little-endian. Formats 2 to 4 are
+// Numbers that mosquitto writes in native byte order (message identifiers, times) are read as little-endian. Formats 2 to 4 are
 // read field by field: the length of a message of format 4 does not include its user name and port.
 
 import type { MessageProperties } from '../../protocol/index.ts'
@@ -64,7 +64,7 @@ export interface ClientChunk {
   readonly expirySeconds: number
   /** Undefined: the format does not contain it, or the session does not expire. */
   readonly expiresAtSeconds: number | undefined
-  /** Formats 3 and 4 have it. */
+  /** Only formats 3 and 4 contain it. */
   readonly disconnectedAtSeconds: number | undefined
 }
 
@@ -116,13 +116,13 @@ function formatOf(bytes: Buffer): number {
   const format = bytes.readUInt32BE(headerBytes - 4)
   if (format >= 2 && format <= 6) return format
   throw new InvalidArchive(
-    `it is of format ${format}, and only 2 to 6 are read: start mosquitto 1.4 or 2.0 with it once, and stop it`,
+    `the database has format ${format}; only formats 2 to 6 are supported: start and stop mosquitto 1.4 or 2.0 once with this database`,
   )
 }
 
 function checkSettings(size: number): void {
   if (size !== identifierBytes)
-    throw new InvalidArchive(`its message identifiers have ${size} bytes, and only ${identifierBytes} are read`)
+    throw new InvalidArchive(`the message identifiers have ${size} bytes; only ${identifierBytes} bytes are supported`)
 }
 
 /** Formats 5 and 6. */
@@ -311,6 +311,6 @@ function readOldClient(
 }
 
 function qosIn(value: number): number {
-  if (value > 2) throw new InvalidArchive(`it has a QoS ${value}: it is damaged`)
+  if (value > 2) throw new InvalidArchive(`the database is damaged: a message has QoS ${value}`)
   return value
 }
