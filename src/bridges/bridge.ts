@@ -30,7 +30,7 @@ import { RejectedMessages } from './transfer/rejected-messages.ts'
 import { BridgeRemoval } from './remove-bridge.ts'
 import { hasSameRules, isSameConnection, type BridgeSettings } from './model/settings.ts'
 import { newBridgeCounters, type BridgeState, type BridgeStatus } from './model/status.ts'
-import { areNone, isSameSession, type Marks } from './subscriptions/subscriptions.ts'
+import { hasNoChanges, isSameSession, type Marks } from './subscriptions/subscriptions.ts'
 import { spoolOf, type BridgeDependencies, type Dialing } from './model/bridge-dependencies.ts'
 
 /** Maximum time for a response of the own broker. */
@@ -101,7 +101,7 @@ export class Bridge implements LinkCallbacks {
     this.#preferred?.closeLinks()
     this.#preferred = undefined
     if (this.#state !== 'draining') this.#moveTo('draining', this.#dependencies.nowMs() + drainMs)
-    this.#endDrainIfQuiet()
+    this.#endDrainIfIdle()
   }
 
   /** Disconnects from both sides; stored state remains. */
@@ -162,7 +162,7 @@ export class Bridge implements LinkCallbacks {
     if (link === this.#local) this.#handleLocalPacket(packet)
     else if (link === this.#remote) this.#handleRemotePacket(link, packet)
     this.#transfer?.pauseFasterSide()
-    if (this.#state === 'draining') this.#endDrainIfQuiet()
+    if (this.#state === 'draining') this.#endDrainIfIdle()
   }
 
   handleRead(link: PacketLink): void {
@@ -195,7 +195,7 @@ export class Bridge implements LinkCallbacks {
     const changes = this.#subscriptionState.localChanges(this.#settings, marks, this.#isAnew)
     // CONNECT contains the limits, which must apply before the remote broker is connected.
     const sendsLimits = marks === undefined && this.#subscriptionState.hasUnsentLimits(this.#settings)
-    if (areNone(changes) && !sendsLimits && !this.#isAnew) return then()
+    if (hasNoChanges(changes) && !sendsLimits && !this.#isAnew) return then()
     if (marks === undefined) this.#moveTo('preparing', this.#dependencies.nowMs() + localTimeoutMs)
     this.#localSetup = new LocalSetup({
       linkTo: (owner) => linkLocal(owner, this.#dependencies),
@@ -394,8 +394,8 @@ export class Bridge implements LinkCallbacks {
     this.#scheduleTick()
   }
 
-  #endDrainIfQuiet(): void {
-    if (this.#transfer?.isQuiet !== false) this.#restart()
+  #endDrainIfIdle(): void {
+    if (this.#transfer?.isIdle !== false) this.#restart()
   }
 
   #restart(): void {

@@ -112,7 +112,7 @@ export function limitsOf(
   }
 }
 
-/** True if the other broker refuses the version. It may do so only because of the bit that declares a bridge. */
+/** True if the remote broker refuses the version. The reason may be the bridge bit alone. */
 export function isUnknownVersion({ reasonCode }: ConnackPacket, version: ProtocolVersion): boolean {
   return version !== 5 && reasonCode === returnCodes.unacceptableProtocolVersion
 }

@@ -8,8 +8,8 @@
 // fails to accept 5.0 is tried five times, with increasing pauses, and again only after a stable connection: a Godwit broker that fails
 // meanwhile does not do so five times in a row.
 //
-// Before 5.0 the bridge declares itself in CONNECT, so that it does not receive its own messages, and Godwit sends its name. Some brokers
-// do not know this bit, and refuse or close the connection:
+// Before 5.0, the bridge sends the bridge bit in CONNECT. Then the remote broker does not send the bridge its own messages, and a
+// remote Godwit broker sends its name. Some brokers do not know this bit, and refuse or close the connection:
 //
 //   sent --refused as unknown------------------------------------------------------> omitted
 //   sent --closed at once--> omitted once --accepted--> sent again --closed---------> omitted
@@ -19,12 +19,12 @@
 import type { ProtocolVersion } from '../../protocol/index.ts'
 import { sendsBridgeBit, type BridgeSettings } from '../model/settings.ts'
 
-/** The version for a server, and whether the bridge declares itself. */
+/** The version for a server, and whether CONNECT has the bridge bit. */
 export interface NegotiatedVersion {
   readonly version: ProtocolVersion
   readonly sendsBridgeBit: boolean
   readonly versionChoice: VersionChoice
-  /** The declaration is intended, but the server does not accept it. */
+  /** The bridge bit is intended, but the server does not accept it. */
   readonly lacksBit: boolean
 }
 
@@ -36,7 +36,7 @@ interface ServerVersionState {
   /** Consecutive failed attempts with 5.0. */
   failedTries: number
   bit: 'sent' | 'omitted once' | 'sent again' | 'omitted'
-  /** The effect of the missing declaration was reported. */
+  /** The effect of the missing bridge bit was reported. */
   isWarnedOf: boolean
 }
 
@@ -90,7 +90,7 @@ export class VersionNegotiation {
     return true
   }
 
-  /** Returns true if the missing declaration was not reported yet. */
+  /** Returns true if the missing bridge bit was not reported yet. */
   isFirstWarning(server: string): boolean {
     const state = this.#of(server)
     const isFirstWarning = !state.isWarnedOf

@@ -25,7 +25,7 @@ export interface BridgeSettings {
   readonly password: Buffer | undefined
   readonly keepAliveSeconds: number
   /**
-   * The remote broker deletes the session between connections. Then QoS 2 messages may be duplicated after a failure.
+   * Clean Start: each CONNECT deletes the session at the remote broker. QoS 2 messages may be duplicated after a failure.
    */
   readonly cleanStart: boolean
   readonly sessionExpirySeconds: number
@@ -44,7 +44,7 @@ export interface BridgeSettings {
   readonly subscriptions: readonly SubscriptionRule[]
   /** Maximum QoS that the remote broker is known to support, whatever it sends itself. */
   readonly maxQoS: QoS
-  /** Maximum filters in a SUBSCRIBE or UNSUBSCRIBE to it. */
+  /** Maximum filters in a SUBSCRIBE or UNSUBSCRIBE to the remote broker. */
   readonly maxFiltersPerPacket: number
   /** Minimum time between two CONNECT packets with the same client ID. */
   readonly connectPauseMs: number
@@ -60,13 +60,16 @@ export interface BridgeSettings {
   /** Undefined: no timeout while the remote broker is connected. */
   readonly ackTimeout: AckTimeout | undefined
   readonly backoffMaxMs: number
-  /** For the connection, and again for CONNACK. */
+  /** Timeout of the connection, and again of CONNACK. */
   readonly connectTimeoutMs: number
-  /** With 3.1 and 3.1.1: requests in mosquitto's way that the bridge does not receive its own messages. */
+  /**
+   * With 3.1 and 3.1.1: sends the bridge bit (0x80 of the protocol version), as mosquitto does, so that the remote broker
+   * does not send the bridge its own messages.
+   */
   readonly noLocalBefore5: boolean
   /** Name of this broker in loop markers; unique for each broker. */
   readonly brokerId: string
-  /** Plain data that only the connector reads. */
+  /** Structured-clone data that only the `BridgeConnector` reads. */
   readonly link: object
 }
 
@@ -78,9 +81,9 @@ export interface AckTimeout {
   readonly intervalMs: number
 }
 
-/** Default if only one of the two is set. */
-const defaultWaitMs = 3_000
-const defaultIntervalMs = 5_000
+/** Defaults of `resend_wait` and `resend_interval` if only the other one is set. */
+const defaultResendWaitMs = 3_000
+const defaultResendIntervalMs = 5_000
 
 export interface BridgeFacts {
   /** Position of the bridge in the configuration; undefined: in `bridges.mqtt`. */
@@ -97,10 +100,10 @@ export interface BridgeFacts {
 /** More forwards of one message would need more packet identifiers than exist. */
 export const maxForwards = 32
 const maxSubscriptions = 1_024
-/** All subscriptions of a bridge fit into the packet identifiers. */
-const atOtherBrokers = { maxQoS: 2, maxFiltersPerPacket: 64, connectPauseMs: 0 } as const
+/** With 64 filters in a packet, 1024 subscriptions need 16 of the 31 packet identifiers for SUBSCRIBE. */
+const limitsOfOtherBrokers = { maxQoS: 2, maxFiltersPerPacket: 64, connectPauseMs: 0 } as const
 /** Quotas of AWS IoT: eight filters in a request, and one CONNECT per client ID and second. */
-const atAws = { maxQoS: 1, maxFiltersPerPacket: 8, connectPauseMs: 1_500 } as const
+const limitsOfAws = { maxQoS: 1, maxFiltersPerPacket: 8, connectPauseMs: 1_500 } as const
 const defaultTcpPort = 1_883
 const defaultTlsPort = 8_883
 /** 0 has the same effect as the default: without a pause or a timeout a connection is impossible. */
@@ -151,7 +154,7 @@ export function bridgeSettings(
       unsubscribeUserProperties: [...config.unsub_properties.user_property],
       forwards,
       subscriptions,
-      ...(isOfAws ? atAws : atOtherBrokers),
+      ...(isOfAws ? limitsOfAws : limitsOfOtherBrokers),
       retriesQoS0: config.retry_qos_0,
       maxInFlight: config.max_send_queue_len,
       maxUnacknowledged: config.max_recv_queue_len,
@@ -184,7 +187,10 @@ function spoolOf(config: MqttBridgeConfig, { spoolMessages }: BridgeFacts): Spoo
 /** 0 has the same effect as an absent setting. */
 function ackTimeoutOf({ resend_wait: wait = 0, resend_interval: interval = 0 }: MqttBridgeConfig) {
   if (wait === 0 && interval === 0) return undefined
-  return { waitMs: wait === 0 ? defaultWaitMs : wait, intervalMs: interval === 0 ? defaultIntervalMs : interval }
+  return {
+    waitMs: wait === 0 ? defaultResendWaitMs : wait,
+    intervalMs: interval === 0 ? defaultResendIntervalMs : interval,
+  }
 }
 
 /** Client IDs of MQTT 3.1 have at most 23 characters: a longer one is replaced by its hash. */
@@ -325,8 +331,9 @@ export function hasSameRules(before: BridgeSettings, after: BridgeSettings): boo
 }
 
 /**
- * Before 5.0 only a declared bridge does not receive its own messages, and gets the name of a remote Godwit broker.
- * If a broker does not know the declaration, the bridge connects again without it: see `version-negotiation.ts`.
+ * Returns whether CONNECT has the bridge bit. Before 5.0, only a bridge that sends the bit does not receive its own
+ * messages, and gets the name of a remote Godwit broker. If a broker does not accept the bit, the bridge connects again
+ * without it: see `version-negotiation.ts`.
  */
 export function sendsBridgeBit({ version, noLocalBefore5 }: BridgeSettings): boolean {
   return version !== 5 && noLocalBefore5

@@ -70,7 +70,7 @@ const markOptions: LocalSubscriptionRequest = { qos: 0, raisesTo: 0 }
 
 /**
  * Compares the subscriptions of the local session with those that the settings need. `marks` undefined: the marks stay as they
- * are. `slots`: a mark of forward-slots.ts.
+ * are. `slots`: the mark that stores the forward slots.
  */
 export function localChanges(
   { subscriptions }: Pick<LocalSessionStatus, 'subscriptions'>,
@@ -78,25 +78,25 @@ export function localChanges(
   marks: Marks | undefined,
   slots: TopicFilter | undefined,
 ): LocalChanges {
-  const wanted = isEnabled
+  const needed = isEnabled
     ? localSubscriptions(forwards, retriesQoS0)
     : new Map<TopicFilter, LocalSubscriptionRequest>()
-  if (slots !== undefined) wanted.set(slots, markOptions)
-  if (marks !== undefined) wanted.set(marks.remoteBroker, markOptions)
-  for (const mark of marks?.granted ?? []) wanted.set(mark, markOptions)
+  if (slots !== undefined) needed.set(slots, markOptions)
+  if (marks !== undefined) needed.set(marks.remoteBroker, markOptions)
+  for (const mark of marks?.granted ?? []) needed.set(mark, markOptions)
   const missing = new Map<QoS, SubscriptionRequest[]>()
-  for (const [filter, request] of wanted) {
+  for (const [filter, request] of needed) {
     if (isUpToDate(subscriptions.get(filter), request)) continue
     const sameMinimum = missing.get(request.raisesTo) ?? []
     missing.set(request.raisesTo, [...sameMinimum, requestOf(filter, request.qos)])
   }
   const unwanted = [...subscriptions.keys()].filter(
-    (filter) => !wanted.has(filter) && (marks !== undefined || !isMark(filter)),
+    (filter) => !needed.has(filter) && (marks !== undefined || !isMark(filter)),
   )
   return { wanted: missing, unwanted }
 }
 
-export function areNone({ wanted, unwanted }: LocalChanges): boolean {
+export function hasNoChanges({ wanted, unwanted }: LocalChanges): boolean {
   return wanted.size + unwanted.length === 0
 }
 
@@ -142,7 +142,10 @@ function handlingOf(configured: RetainHandling, hasSession: boolean): RetainHand
   return hasSession && configured === 0 ? 1 : configured
 }
 
-/** Packet identifiers for SUBSCRIBE and UNSUBSCRIBE, which no message of the bridge uses. */
+/**
+ * Packet identifiers for SUBSCRIBE and UNSUBSCRIBE: the multiples of `idStep`. Forwarded messages never use them (see
+ * forwarding.ts).
+ */
 export class SubscribeIds {
   readonly #isInUse: (packetId: number) => boolean
   #last = 0

@@ -40,8 +40,8 @@ const firstError = 0x80
 const owes = { nothing: 0, puback: 1, pubrec: 2, release: 3, pubcomp: 4 } as const
 
 export interface ForwardingCallbacks {
-  /** Messages cannot continue: the bridge reconnects after a pause, and they are sent again. */
-  startOver(why: string): void
+  /** Called if no message can be sent: the bridge reconnects after a pause, and messages are sent again. */
+  reconnect(why: string): void
   /** Called when the other side has sent an acknowledgement without a packet to acknowledge. */
   countUnexpected(what: string): void
 }
@@ -56,7 +56,7 @@ export interface ForwardingDependencies {
   readonly rejectedMessages: RejectedMessages
   /** Outlives connections. */
   readonly slots: ForwardSlots
-  readonly owner: ForwardingCallbacks
+  readonly callbacks: ForwardingCallbacks
 }
 
 /** A part that waits for the remote broker's Receive Maximum. */
@@ -104,7 +104,7 @@ export class Forwarding {
   publish(packet: PublishPacket): void {
     const { topic, qos, packetId } = packet
     if (topic === undefined || packetId > maxLocalId)
-      return this.#dependencies.owner.startOver('our own core broke the rules')
+      return this.#dependencies.callbacks.reconnect('our own core broke the rules')
     const { counters, mark, remote, limits, rejectedMessages } = this.#dependencies
     if (qos > 0) {
       this.#qos[packetId] = qos
@@ -151,7 +151,7 @@ export class Forwarding {
     if (type === 'puback' && owed === owes.puback) return this.#handleFirstAck(packet, owes.nothing)
     if (type === 'pubrec' && owed === owes.pubrec) return this.#handleFirstAck(packet, owes.release)
     if (type === 'pubcomp' && owed === owes.pubcomp) return this.#handleLastAck(packetId)
-    this.#dependencies.owner.countUnexpected(`${type} for packet id ${packetId}`)
+    this.#dependencies.callbacks.countUnexpected(`${type} for packet id ${packetId}`)
     // PUBREL is sent again for a repeated PUBREC, which would otherwise be repeated forever.
     if (type === 'pubrec' && owed === owes.pubcomp) this.#dependencies.remote.acknowledge('pubrel', packetId)
   }
@@ -220,7 +220,7 @@ export class Forwarding {
     const { counters, rejectedMessages } = this.#dependencies
     const isRefused = reasonCode >= firstError
     if (isRefused && isTemporary(reasonCode) && rejectedMessages.recordRejection(packetId % idStep)) {
-      return this.#dependencies.owner.startOver(`it refused a message (0x${reasonCode.toString(16)})`)
+      return this.#dependencies.callbacks.reconnect(`it refused a message (0x${reasonCode.toString(16)})`)
     }
     if (isRefused) counters.dropped['refused-there']++
     else counters.acknowledged++

@@ -18,13 +18,13 @@ import type { LocalBroker } from '../model/bridge-dependencies.ts'
 const maxUnsentBytes = 1_048_576
 /** Reading resumes below this. */
 const resumeBelowBytes = maxUnsentBytes / 2
-/** Maximum unexpected packets in a part of the keep alive: beyond it, the remote broker is considered faulty. */
+/** Maximum unexpected packets between two PINGREQ packets: beyond it, the remote broker is considered faulty. */
 const maxUnexpectedPackets = 1_000
 /**
- * Maximum unsent acknowledgements: a correct client cannot cause more, because an identifier is free only after its
+ * Maximum unwritten acknowledgements: a correct client cannot cause more, because an identifier is free only after its
  * acknowledgement was read.
  */
-const maxUnreadAcks = 200_000
+const maxUnwrittenAcks = 200_000
 /** Topics with cached parts on each side. */
 export const maxCachedTopics = 65_536
 
@@ -41,9 +41,9 @@ export interface TransferDependencies {
   /** Filters of clients, of a transparent bridge. */
   readonly open: OpenTopics
   readonly slots: ForwardSlots
-  /** Messages cannot continue: the bridge reconnects after a pause, and they are sent again. */
+  /** Called if no message can be sent: the bridge reconnects after a pause, and messages are sent again. */
   reconnect(why: string): void
-  /** The remote broker violates the protocol. */
+  /** Called if the remote broker violates the protocol. */
   handleProtocolError(text: string): void
 }
 
@@ -59,20 +59,27 @@ export class MessageTransfer {
     const { local, remote, connack, settings, broker, counters, rejectedMessages, slots } = dependencies
     const { brokerId, forwards, subscriptions, topicAliasMaximum } = settings
     const shared = { local, remote, counters, mark: new LoopMarker(brokerId, nameIn(connack)) }
-    const where = whereOf(broker)
-    const owner = {
-      startOver: (why: string) => dependencies.reconnect(`the remote broker: ${why}`),
+    const cache = createTopicCache(broker)
+    const callbacks = {
+      reconnect: (why: string) => dependencies.reconnect(`the remote broker: ${why}`),
       countUnexpected: (what: string) => this.#countUnexpected(what),
     }
     const limits = limitsOf(connack, settings)
-    const forwarding = { ...shared, limits, rejectedMessages, owner, slots }
-    this.#forwarding = new Forwarding(forwarding, forwardTopicRules(forwards, where, slots.of(forwards)))
-    const noteBreach = (text: string): void => dependencies.handleProtocolError(text)
+    const forwarding = { ...shared, limits, rejectedMessages, callbacks, slots }
+    this.#forwarding = new Forwarding(forwarding, forwardTopicRules(forwards, cache, slots.of(forwards)))
+    const handleProtocolError = (text: string): void => dependencies.handleProtocolError(text)
     const { maxPropertyBytes } = broker.limits
     const retainAvailable = dependencies.localConnack.properties?.retainAvailable ?? true
-    const receiving = { ...shared, ...owner, topicAliasMaximum, maxPropertyBytes, retainAvailable, noteBreach }
-    const book = subscriptionTopicRules(subscriptions, where, dependencies.open)
-    this.#receiving = new Receiving(receiving, book, broker.sessionStatus().unreleased)
+    const receiving = {
+      ...shared,
+      ...callbacks,
+      topicAliasMaximum,
+      maxPropertyBytes,
+      retainAvailable,
+      handleProtocolError,
+    }
+    const topicRules = subscriptionTopicRules(subscriptions, cache, dependencies.open)
+    this.#receiving = new Receiving(receiving, topicRules, broker.sessionStatus().unreleased)
     if (!connack.sessionPresent) this.#receiving.dropOld()
   }
 
@@ -87,14 +94,14 @@ export class MessageTransfer {
     return { inFlight, receivedAcks, isHeld: isReadingPaused, unsentBytes }
   }
 
-  /** No message is in flight. */
-  get isQuiet(): boolean {
-    return this.#forwarding.inFlight === 0 && this.#receiving.owed === 0
+  /** True if no message is in flight. */
+  get isIdle(): boolean {
+    return this.#forwarding.inFlight === 0 && this.#receiving.incompleteMessages === 0
   }
 
   /**
-   * No further message is started. Messages of the core are not acknowledged, and are sent again; its acknowledgements
-   * are handled.
+   * Stops forwarding new messages. Later messages of the core are not acknowledged, so the core sends them again. Acknowledgements are
+   * still handled.
    */
   drain(): void {
     this.#isDraining = true
@@ -103,9 +110,9 @@ export class MessageTransfer {
   /** Applies other rules to later messages. */
   changeRules({ forwards, subscriptions }: BridgeSettings): void {
     const { broker, slots, open } = this.#dependencies
-    const where = whereOf(broker)
-    this.#forwarding.rules = forwardTopicRules(forwards, where, slots.of(forwards))
-    this.#receiving.rules = subscriptionTopicRules(subscriptions, where, open)
+    const cache = createTopicCache(broker)
+    this.#forwarding.rules = forwardTopicRules(forwards, cache, slots.of(forwards))
+    this.#receiving.rules = subscriptionTopicRules(subscriptions, cache, open)
   }
 
   handleLocalPacket(packet: Packet): void {
@@ -146,7 +153,7 @@ export class MessageTransfer {
     if (isPacketReason(reason)) this.#forwarding.recordDisconnect()
   }
 
-  /** Sends a ping: a part of the keep alive has passed. */
+  /** Sends a PINGREQ. */
   ping(): void {
     this.#dependencies.remote.send({ type: 'pingreq' })
     this.#unexpected = 0
@@ -155,10 +162,8 @@ export class MessageTransfer {
   /** Pauses reading from the side whose messages the other side receives more slowly. */
   pauseFasterSide(): void {
     const { remote, local } = this.#dependencies
-    if (remote.unwrittenAcks > maxUnreadAcks)
-      return this.#dependencies.handleProtocolError(
-        'it sends packets that need acknowledgements, and reads none of these',
-      )
+    if (remote.unwrittenAcks > maxUnwrittenAcks)
+      return this.#dependencies.handleProtocolError('it does not read the acknowledgements of its packets')
     if (remote.unsentBytes > maxUnsentBytes) local.pauseReading()
     if (local.unsentBytes > maxUnsentBytes || !this.#canReceive) remote.pauseReading()
     else if (remote.isReadingPaused) this.resumeReading()
@@ -175,19 +180,25 @@ export class MessageTransfer {
     return this.#receiving.unacknowledged < (this.#dependencies.settings.maxUnacknowledged ?? Infinity)
   }
 
-  /** More than a thousand acknowledgements between two pings are unexpected, whether required or not. */
+  /**
+   * Counts a packet that is not an acknowledgement of a message. More than 1000 between two PINGREQ packets are a
+   * protocol error, even if the bridge expects some of them.
+   */
   #countUnexpectedAck(type: string): void {
-    if (++this.#unexpected > maxUnexpectedPackets) this.#dependencies.handleProtocolError(`a flood of ${type}`)
+    if (++this.#unexpected > maxUnexpectedPackets)
+      this.#dependencies.handleProtocolError(`more than ${maxUnexpectedPackets} ${type} packets between two pings`)
   }
 
   #countUnexpected(what: string): void {
     this.#dependencies.counters.unexpected++
     if (++this.#unexpected > maxUnexpectedPackets)
-      this.#dependencies.handleProtocolError(`a flood of acknowledgements, such as ${what}`)
+      this.#dependencies.handleProtocolError(
+        `more than ${maxUnexpectedPackets} unexpected acknowledgements between two pings, such as ${what}`,
+      )
   }
 }
 
-/** Each rule set has its own topic cache. */
-function whereOf({ limits }: LocalBroker): { topics: TopicTable; maxTopicLevels: number } {
+/** Returns the topic cache of a rule set, and the limit of topic levels. */
+function createTopicCache({ limits }: LocalBroker): { topics: TopicTable; maxTopicLevels: number } {
   return { topics: new TopicTable(maxCachedTopics), maxTopicLevels: limits.maxTopicLevels }
 }

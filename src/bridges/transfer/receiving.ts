@@ -34,8 +34,8 @@ export interface ReceivingDependencies {
   readonly maxPropertyBytes: number
   /** This broker allows retained messages. */
   readonly retainAvailable: boolean
-  /** The remote broker violates the protocol. */
-  noteBreach(text: string): void
+  /** Called if the remote broker violates the protocol. */
+  handleProtocolError(text: string): void
   countUnexpected(what: string): void
 }
 
@@ -45,10 +45,10 @@ export class Receiving {
   readonly #awaited = new Uint8Array(allIds)
   /** Pending PUBCOMP of the core for PUBREL packets of the bridge itself. */
   readonly #ownReleases = new Map<PacketId, number>()
-  /** Without PUBREL since an earlier connection. */
+  /** Packet identifiers of QoS 2 messages of an earlier connection for which PUBREL is missing. */
   readonly #old: Set<PacketId>
   readonly #aliases: (Topic | undefined)[] = []
-  #owed = 0
+  #incompleteMessages = 0
   #unacknowledged = 0
 
   constructor(dependencies: ReceivingDependencies, rules: TopicRules, old: Iterable<PacketId>) {
@@ -58,8 +58,8 @@ export class Receiving {
   }
 
   /** Number of incomplete messages. */
-  get owed(): number {
-    return this.#owed
+  get incompleteMessages(): number {
+    return this.#incompleteMessages
   }
 
   /** Number of messages without PUBACK or PUBREC of the core. */
@@ -107,11 +107,11 @@ export class Receiving {
       return remote.acknowledge('pubcomp', packetId)
     }
     if (awaited === awaits.puback || awaited === awaits.pubrec)
-      return this.#dependencies.noteBreach(`PUBREL for packet id ${packetId}, which it has no PUBREC for`)
+      return this.#dependencies.handleProtocolError(`PUBREL for packet id ${packetId}, which it has no PUBREC for`)
     // It may release each message of an earlier connection once.
     const isAwaited = awaited === awaits.release || (isOld && awaited === awaits.nothing)
     if (!isAwaited) this.#dependencies.countUnexpected(`PUBREL for packet id ${packetId}`)
-    if (awaited === awaits.nothing) this.#owed++
+    if (awaited === awaits.nothing) this.#incompleteMessages++
     this.#awaited[packetId] = awaits.pubcomp
     local.acknowledge('pubrel', packetId)
   }
@@ -148,14 +148,14 @@ export class Receiving {
 
   #complete(packetId: PacketId, next: number): void {
     this.#awaited[packetId] = next
-    this.#owed--
+    this.#incompleteMessages--
   }
 
   #expectAck({ qos, packetId, dup }: PublishPacket): void {
     if (qos === 0) return
     if (qos === 2 && this.#old.delete(packetId) && !dup) this.#releaseLocal(packetId)
     const isNew = this.#awaited[packetId] === awaits.nothing
-    if (isNew) this.#owed++
+    if (isNew) this.#incompleteMessages++
     if (isNew) this.#unacknowledged++
     if (isNew || qos === 1) this.#awaited[packetId] = qos === 1 ? awaits.puback : awaits.pubrec
   }
@@ -184,12 +184,14 @@ export class Receiving {
     const alias = properties?.topicAlias
     if (alias === undefined) return topic
     if (alias > this.#dependencies.topicAliasMaximum) {
-      this.#dependencies.noteBreach(`topic alias ${alias}, but ${this.#dependencies.topicAliasMaximum} are allowed`)
+      this.#dependencies.handleProtocolError(
+        `topic alias ${alias}, but ${this.#dependencies.topicAliasMaximum} are allowed`,
+      )
       return undefined
     }
     if (topic !== undefined) this.#aliases[alias] = topic
     const known = this.#aliases[alias]
-    if (known === undefined) this.#dependencies.noteBreach(`topic alias ${alias}, which is not defined`)
+    if (known === undefined) this.#dependencies.handleProtocolError(`topic alias ${alias}, which is not defined`)
     return known
   }
 }
