@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -64,4 +65,25 @@ test('a certificate that expires within thirty days raises an alarm with listene
   await watch.lookAtCertificates()
   assert.deepEqual(activeNames(alarms), [], 'the alarm is in no list')
   assert.deepEqual(watch.certificates, [])
+})
+
+test('a check of certificates that takes longer than the next one does not replace its result', async (t) => {
+  const folder = await temporaryFolder(t)
+  const [slow, fast] = [join(folder, 'slow.pem'), join(folder, 'fast.pem')]
+  const { certificate } = new Authority('plant').issue('broker')
+  await writeFile(fast, certificate)
+  // Reading from it waits for the writer.
+  execFileSync('mkfifo', [slow])
+  let file = slow
+  const shownCertificates = () => [{ of: 'listener ssl default', file }]
+  const monitor = new ResourceMonitor({ dataDirectory: folder, shownCertificates, alarms: newAlarms() })
+  const first = monitor.lookAtCertificates()
+  file = fast
+  await monitor.lookAtCertificates()
+  await writeFile(slow, certificate)
+  await first
+  assert.deepEqual(
+    monitor.certificates.map((one) => one.file),
+    [fast],
+  )
 })

@@ -35,6 +35,8 @@ export class ResourceMonitor {
   /** Free space at the last alarm: it is raised again when half of that is left. */
   #reportedFreeBytes = 0
   #certificates: readonly CertificateReading[] = []
+  /** Number of the last check of certificates. */
+  #lastCheck = 0
   /** Last text about expiring certificates, by their users. */
   readonly #raised = new Map<string, string>()
 
@@ -84,10 +86,12 @@ export class ResourceMonitor {
     alarms.raise('disk-full', text)
   }
 
-  /** Resolves when every certificate file was checked. */
+  /** Resolves when every certificate file was checked. If it is called again meanwhile, for changed listeners, the result of this call is dropped. */
   async lookAtCertificates(): Promise<void> {
+    const check = ++this.#lastCheck
     const shown = this.#options.shownCertificates()
     const found = await Promise.all(shown.map(async (one) => ({ ...one, endsAtMs: await endOf(one.file) })))
+    if (check !== this.#lastCheck) return
     // The user of an unreadable certificate reports it.
     this.#certificates = found.filter((one) => one.endsAtMs !== undefined) as readonly CertificateReading[]
     for (const certificate of this.#certificates) this.#judge(certificate)
