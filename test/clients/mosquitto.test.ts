@@ -107,8 +107,8 @@ for (const version of versions) {
 
     const willSubscriber = await subscriber(t, broker, ['-V', version, '-t', 'wills', '-C', '1'])
     const will = ['--will-topic', 'wills', '--will-payload', 'gone', '-t', 'anything']
-    const mortal = await subscriber(t, broker, ['-V', version, ...will])
-    await mortal.stop('SIGKILL')
+    const willClient = await subscriber(t, broker, ['-V', version, ...will])
+    await willClient.stop('SIGKILL')
     assert.equal(await willSubscriber.ended, 0)
     assert.deepEqual(receivedLines(willSubscriber), ['got wills 0 0 gone'])
   })

@@ -219,13 +219,13 @@ describe('re-authentication', () => {
 
   test('[MQTT5-4.12.1-2] a wrong response ends the connection with 0x87, and the will is published', () => {
     const world = runicWorld()
-    const mourner = world.subscriber('w')
+    const willSubscriber = world.subscriber('w')
     const will = { topic: 'w', payload: Buffer.from('gone'), qos: 0, retain: false, properties: undefined } as const
     const wire = connectedClient(world, { will: will as never })
     auth(world, wire, undefined, { reasonCode: reasonCodes.reAuthenticate })
     auth(world, wire, 'rhubarb')
     assert.deepEqual(endOf(wire), { codes: [reasonCodes.notAuthorized], isOpen: false })
-    assert.deepEqual(mourner.payloads, ['gone'])
+    assert.deepEqual(willSubscriber.payloads, ['gone'])
   })
 
   test('[MQTT5-4.12.1-2] without a response within mqtt.idle_timeout, the connection ends', () => {

@@ -51,11 +51,11 @@ for (const version of versions) {
 
     test('[MQTT-3.1.0-2] [MQTT5-3.1.0-2] a second CONNECT ends the connection', () => {
       const world = new World()
-      const mourner = world.subscriber('wills')
+      const willSubscriber = world.subscriber('wills')
       const client = world.connect('twice', { version, will: { topic: 'wills', payload: 'twice' } })
       sendBytes(world, client, connectBytes(version, { payload: [text('twice')] }))
       assertClosed(client, 'protocolError')
-      assert.deepEqual(mourner.payloads, ['twice'])
+      assert.deepEqual(willSubscriber.payloads, ['twice'])
     })
 
     test('[MQTT-3.1.0-2] [MQTT5-3.1.0-2] a second CONNECT of an unknown version ends the connection, too', () => {
@@ -141,13 +141,13 @@ for (const version of versions) {
           },
         },
       })
-      const mourner = world.subscriber('wills')
+      const willSubscriber = world.subscriber('wills')
       const payload = [text('me'), propertySection(version), text('wills'), text('gone'), text('user'), text('secret')]
       const end = new RawEnd(world)
       assert.match(end.send(connectBytes(version, { flags: 0xc6, payload })), /^20/)
       assert.deepEqual(seen.slice(-3), ['me', 'user', 'secret'])
       end.send(connectBytes(version))
-      assert.deepEqual(mourner.payloads, ['gone'])
+      assert.deepEqual(willSubscriber.payloads, ['gone'])
     })
 
     test('[MQTT-3.1.4-1] [MQTT-3.2.2-6] [MQTT5-3.1.4-1] [MQTT5-3.14.0-1] [MQTT5-4.13.1-1] a malformed CONNECT ends the connection; 5.0 gets CONNACK with the reason', () => {
@@ -369,13 +369,13 @@ for (const version of versions) {
   describe(`keep alive in MQTT ${version}`, () => {
     test('[MQTT-3.1.2-24] [MQTT5-3.1.2-22] [MQTT5-3.2.2-22] after 1.5 times the keep alive without a packet, the connection ends, and the will is published', () => {
       const world = new World()
-      const mourner = world.subscriber('wills')
+      const willSubscriber = world.subscriber('wills')
       const client = world.connect('me', { version, keepAliveSeconds: 10, will: { topic: 'wills', payload: 'gone' } })
       world.passMs(14_999)
       assert.equal(client.hasOpenConnection, true)
       world.passMs(2)
       assertClosed(client, 'keepAliveTimeout')
-      assert.deepEqual(mourner.payloads, ['gone'])
+      assert.deepEqual(willSubscriber.payloads, ['gone'])
     })
 
     test('[MQTT-3.1.2-24] [MQTT5-3.1.2-22] any packet restarts the keep alive period', () => {

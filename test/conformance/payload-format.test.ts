@@ -32,7 +32,7 @@ test('[MQTT5-4.13.1-1] a payload with the UTF-8 indicator that is not UTF-8 is r
 
 test('[MQTT5-4.13.1-1] a will with the UTF-8 indicator whose payload is not UTF-8 is refused', () => {
   const world = new World({ settings: { validatesPayloadFormat: true } })
-  const client = world.client('mortal', { will: { topic: 'w', payload: Buffer.from([0xff]), ...isText } })
+  const client = world.client('will-client', { will: { topic: 'w', payload: Buffer.from([0xff]), ...isText } })
   client.connect()
   assert.equal(client.connack?.reasonCode, reasonCodes.payloadFormatInvalid)
 })

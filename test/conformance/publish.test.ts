@@ -181,7 +181,7 @@ for (const topic of ['$share/group/a', '$exclusive/a']) {
     assert.equal(raw4.send(publishBytes(4, topic, { flags: 0x03, packetId: 1 })), '40020001')
     assert.equal(raw5.send(publishBytes(5, topic, { flags: 0x03, packetId: 1 })), '4003000187')
     assert.equal(raw5.send(publishBytes(5, topic, { flags: 0x04, packetId: 2 })), '5003000287')
-    assert.equal(world.client('dying', { will: { topic, payload: 'x' } }).connect()?.reasonCode, 0x87)
+    assert.equal(world.client('will-client', { will: { topic, payload: 'x' } }).connect()?.reasonCode, 0x87)
     assert.deepEqual(subscriber.payloads, [])
     assert.equal(world.view.retainedMessages, 0)
     // The prefix is reserved only at the beginning of a topic.

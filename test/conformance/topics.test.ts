@@ -114,12 +114,12 @@ for (const version of versions) {
 
     test('[MQTT-3.14.1-1] [MQTT5-3.14.1-1] DISCONNECT with flags is malformed: the will is published', () => {
       const world = new World()
-      const mourner = world.subscriber('wills')
+      const willSubscriber = world.subscriber('wills')
       const client = world.connect('me', { version, will: { topic: 'wills', payload: 'gone' } })
       client.wire?.sendBytes(Buffer.from('e800', 'hex'))
       world.settle()
       assert.equal(client.hasOpenConnection, false)
-      assert.deepEqual(mourner.payloads, ['gone'])
+      assert.deepEqual(willSubscriber.payloads, ['gone'])
     })
 
     test('[MQTT-3.14.4-1] [MQTT-3.14.4-2] [MQTT5-3.14.4-1] packets after DISCONNECT are not processed, and the broker closes the connection if the client does not', () => {

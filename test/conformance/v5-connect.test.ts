@@ -68,17 +68,17 @@ describe('sessions of MQTT 5.0', () => {
 
   test('[MQTT5-3.14.2-2] a client that requested an expiry and got 0 may repeat it in DISCONNECT: its will is not published', () => {
     const world = new World({ settings: { maxSessionExpirySeconds: 0 } })
-    const mourner = world.subscriber('wills')
+    const willSubscriber = world.subscriber('wills')
     const options = { cleanStart: true, will: { topic: 'wills', payload: 'gone' } }
     const client = world.connect('me', { ...options, sessionExpirySeconds: 50 })
     client.disconnect({ properties: { sessionExpiryIntervalSeconds: 50 } })
     assert.equal(client.disconnected, undefined)
-    assert.deepEqual([mourner.payloads, world.view.client('me')], [[], undefined])
+    assert.deepEqual([willSubscriber.payloads, world.view.client('me')], [[], undefined])
     const other = world.connect('other', options)
     other.wire?.send({ type: 'disconnect', reasonCode: 0, properties: { sessionExpiryIntervalSeconds: 50 } })
     world.settle()
     assertClosed(other, 'protocolError')
-    assert.deepEqual(mourner.payloads, ['gone'])
+    assert.deepEqual(willSubscriber.payloads, ['gone'])
   })
 
   test('[MQTT5-3.1.2-23] DISCONNECT does not extend the expiry beyond the maximum', () => {

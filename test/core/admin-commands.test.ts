@@ -68,12 +68,12 @@ describe('publish', () => {
 describe('kick', () => {
   test('closes the connection with 0x98 and publishes the will; a persistent session stays', () => {
     const world = new World()
-    const mourner = world.subscriber('wills')
+    const willSubscriber = world.subscriber('wills')
     const client = world.connect('me', { ...durable, will: { topic: 'wills', payload: 'gone' } })
     assert.deepEqual(world.command({ name: 'kick', clientId: 'me' }), { done: true, matched: 1 })
     assert.equal(client.disconnected?.reasonCode, reasonCodes.administrativeAction)
     assert.equal(client.hasOpenConnection, false)
-    assert.deepEqual(mourner.payloads, ['gone'])
+    assert.deepEqual(willSubscriber.payloads, ['gone'])
     assert.equal(client.connect()?.sessionPresent, true)
   })
 

@@ -155,7 +155,7 @@ describe('a will without an immediate decision', () => {
   ] as const) {
     test(`CONNECT waits for the decision ${decision}`, () => {
       const { world, requests } = authorizationStage(decision)
-      const client = world.client('mortal', { will: { topic: 'slow/w', payload: 'gone' } })
+      const client = world.client('will-client', { will: { topic: 'slow/w', payload: 'gone' } })
       client.connect()
       assert.equal(client.hasOpenConnection && !client.isConnected, true)
       world.passSeconds(3)
@@ -167,9 +167,9 @@ describe('a will without an immediate decision', () => {
 
   test('its client is refused if it is banned while it waits for the response', () => {
     const { world, rulebook } = authorizationStage()
-    const client = world.client('mortal', { will: { topic: 'slow/w', payload: 'gone' } })
+    const client = world.client('will-client', { will: { topic: 'slow/w', payload: 'gone' } })
     client.connect()
-    rulebook.change(world, { action: 'stay', clientId: 'mortal' })
+    rulebook.change(world, { action: 'stay', clientId: 'will-client' })
     world.passSeconds(3)
     assert.equal(client.connack?.reasonCode, reasonCodes.banned)
     assert.equal(client.isConnected, false)
@@ -177,7 +177,7 @@ describe('a will without an immediate decision', () => {
 
   test('a broker that stops meanwhile accepts no further client', () => {
     const { world } = authorizationStage()
-    const client = world.client('mortal', { will: { topic: 'slow/w', payload: 'gone' } })
+    const client = world.client('will-client', { will: { topic: 'slow/w', payload: 'gone' } })
     client.connect()
     world.stop()
     world.passSeconds(3)

@@ -191,7 +191,7 @@ describe('the limits of retained messages', () => {
     const world = new World({ settings: { maxRetainedMessages: 1 } })
     world.publish('a', 'x', { retain: true })
     for (let count = 0; count < 5; count++) {
-      world.connect('dying', { will: { topic: `wills/${count}`, payload: 'gone', retain: true } }).drop()
+      world.connect('will-client', { will: { topic: `wills/${count}`, payload: 'gone', retain: true } }).drop()
     }
     assert.equal(world.view.retainedMessages, 1)
   })

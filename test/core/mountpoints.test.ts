@@ -139,9 +139,9 @@ describe('whether a message may still be delivered is checked for the topic that
     const world = new World({ host: { permissions: rulebook } })
     through(world, 'site/', 'inside', { will: { topic: 'secret', payload: 'w', retain: true } })
     world.restart()
-    const mourner = world.subscriber('#')
+    const willSubscriber = world.subscriber('#')
     world.passSeconds(120)
-    assert.deepEqual(mourner.payloads, [])
+    assert.deepEqual(willSubscriber.payloads, [])
     assert.equal(world.view.counts.dropped['not-allowed'], 1)
   })
 })
@@ -190,7 +190,7 @@ describe('a mount point with placeholders', () => {
       [4, 3],
     ] as const) {
       const will = { topic: 't'.repeat(65_000), payload: 'gone' }
-      const client = through(new World(), 'm'.repeat(1_000), 'mortal', { version, will })
+      const client = through(new World(), 'm'.repeat(1_000), 'will-client', { version, will })
       assert.equal(client.connack?.reasonCode, code)
       assert.equal(client.isConnected, false)
     }

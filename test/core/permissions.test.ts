@@ -429,13 +429,13 @@ describe('the expiry of the permissions of a client', () => {
     const client = world.connect('guest', { will: { topic: 'w', payload: 'gone' } })
     const old = world.connect('old', { version: 4 })
     world.host.traits.decision = identities().decision ?? world.host.traits.decision
-    const mourner = world.subscriber('w')
+    const willSubscriber = world.subscriber('w')
     world.passSeconds(59)
     assert.equal(client.isConnected, true)
     world.passSeconds(2)
     assert.equal(client.disconnected?.reasonCode, reasonCodes.maximumConnectTime)
     assert.equal(old.hasOpenConnection, false)
-    assert.deepEqual(mourner.payloads, ['gone'])
+    assert.deepEqual(willSubscriber.payloads, ['gone'])
   })
 })
 

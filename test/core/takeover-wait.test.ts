@@ -17,7 +17,7 @@ interface Held {
   world: World
   rulebook: Rulebook
   subscriber: Client
-  mourner: Client
+  willSubscriber: Client
   /** Has published 'one', whose authorization is pending, and 'two' after it: neither is delivered yet. */
   author: Client
 }
@@ -36,19 +36,19 @@ function heldBack(options: ConnectOptions = {}, { shards = 1, afterMs = authenti
     },
   })
   const subscriber = world.subscriber(['slow', 'news'])
-  const mourner = world.subscriber('wills/#')
+  const willSubscriber = world.subscriber('wills/#')
   const author = world.connect('author', { ...kept, ...options })
   author.publish('slow', 'one')
   author.publish('news', 'two')
   assert.deepEqual(subscriber.payloads, [])
-  return { world, rulebook, subscriber, mourner, author }
+  return { world, rulebook, subscriber, willSubscriber, author }
 }
 
 describe('a client that sends DISCONNECT while its packets are delayed, and reconnects at once', () => {
   for (const version of [3, 4, 5] as const) {
     for (const shards of [1, 3]) {
       test(`[MQTT-3.14.4-3] [MQTT5-3.14.4-3] loses no packet, and its will is not published (version ${version}, ${shards} shards, seed 401247)`, () => {
-        const { world, subscriber, mourner, author } = heldBack({ version }, { shards })
+        const { world, subscriber, willSubscriber, author } = heldBack({ version }, { shards })
         author.disconnect()
         author.connect()
         assert.equal(author.isConnected, false, 'its earlier packets are processed first')
@@ -58,7 +58,7 @@ describe('a client that sends DISCONNECT while its packets are delayed, and reco
         assert.equal(author.connack?.reasonCode, reasonCodes.success)
         world.settle()
         assert.deepEqual(subscriber.payloads, ['one', 'two', 'three'])
-        assert.deepEqual(mourner.payloads, [])
+        assert.deepEqual(willSubscriber.payloads, [])
         assert.equal(world.events('session-taken-over').length, 0)
       })
     }
@@ -87,28 +87,28 @@ describe('a client that sends DISCONNECT while its packets are delayed, and reco
   })
 
   test('is accepted when its older connection breaks', () => {
-    const { world, mourner, author } = heldBack()
+    const { world, willSubscriber, author } = heldBack()
     const again = world.wire({ name: 'author' })
     again.send(greeting)
     world.settle()
     assert.deepEqual(again.received, [])
     author.drop()
     assert.equal(again.of('connack').length, 1)
-    assert.deepEqual(mourner.payloads, ['gone'])
+    assert.deepEqual(willSubscriber.payloads, ['gone'])
   })
 })
 
 describe('a client that connects again and leaves its older connection open', () => {
   test('[MQTT-3.1.4-2] [MQTT5-3.1.4-3] takes over at once if no packet is delayed', () => {
     const world = new World()
-    const mourner = world.subscriber('wills/#')
+    const willSubscriber = world.subscriber('wills/#')
     const author = world.connect('author', kept)
     assert.equal(author.connect()?.sessionPresent, true)
-    assert.deepEqual(mourner.payloads, ['gone'])
+    assert.deepEqual(willSubscriber.payloads, ['gone'])
   })
 
   test('[MQTT-3.1.4-2] [MQTT5-3.1.4-3] takes over after a limited time if packets are delayed, and is not considered silent until then', () => {
-    const { world, subscriber, mourner, author } = heldBack()
+    const { world, subscriber, willSubscriber, author } = heldBack()
     world.changeSettings({ idleTimeoutMs: 1_000 })
     author.connect()
     world.passMs(takeoverWaitMs - 1)
@@ -116,7 +116,7 @@ describe('a client that connects again and leaves its older connection open', ()
     assert.equal(author.isConnected, false)
     world.passMs(1)
     assert.equal(author.connack?.sessionPresent, true)
-    assert.deepEqual(mourner.payloads, ['gone'])
+    assert.deepEqual(willSubscriber.payloads, ['gone'])
     assert.equal(world.events('session-taken-over').length, 1)
   })
 

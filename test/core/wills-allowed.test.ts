@@ -15,7 +15,7 @@ describe('wills', () => {
       [5, 0x87],
       [4, 5],
     ] as const) {
-      const client = world.client('mortal', { version, will })
+      const client = world.client('will-client', { version, will })
       client.connect()
       assert.equal(client.connack?.reasonCode, code)
       assert.equal(client.isConnected, false)
@@ -24,11 +24,11 @@ describe('wills', () => {
 
   test('a will that is not allowed any more is not published', () => {
     const { world, rulebook } = worldWith([])
-    const mourner = world.subscriber('wills/#')
-    const client = world.connect('mortal', { will })
+    const willSubscriber = world.subscriber('wills/#')
+    const client = world.connect('will-client', { will })
     rulebook.change(world, { action: 'publish', topic: 'wills/#' })
     client.drop()
-    assert.deepEqual(mourner.payloads, [])
+    assert.deepEqual(willSubscriber.payloads, [])
     assert.equal(world.view.counts.dropped['not-allowed'], 1)
   })
 
@@ -40,8 +40,8 @@ describe('wills', () => {
         [true, ['gone']],
       ] as const) {
         const { world, rulebook } = worldWith([], { host: identities({ isSuperuser }) })
-        world.connect('mortal', { will: { ...will, retain: true, ...(properties && { properties }) } }).drop()
-        rulebook.change(world, { action: 'remain', username: 'user-mortal' })
+        world.connect('will-client', { will: { ...will, retain: true, ...(properties && { properties }) } }).drop()
+        rulebook.change(world, { action: 'remain', username: 'user-will-client' })
         assert.deepEqual(world.subscriber('wills/#').payloads, expected)
       }
     })
@@ -49,15 +49,15 @@ describe('wills', () => {
 
   test('of a client that is only known from its records are checked for the permission to remain', () => {
     const { world, rulebook } = worldWith([], { host: identities() })
-    world.connect('mortal', { will: { ...will, properties: { willDelayIntervalSeconds: 60 } }, ...durable })
+    world.connect('will-client', { will: { ...will, properties: { willDelayIntervalSeconds: 60 } }, ...durable })
     world.connect('other', {
       will: { topic: 'wills/b', payload: 'gone too', properties: { willDelayIntervalSeconds: 60 } },
       ...durable,
     })
     world.restart()
-    rulebook.rules = [{ action: 'remain', username: 'user-mortal' }]
-    const mourner = world.subscriber('wills/#')
+    rulebook.rules = [{ action: 'remain', username: 'user-will-client' }]
+    const willSubscriber = world.subscriber('wills/#')
     world.passSeconds(61)
-    assert.deepEqual(mourner.payloads, ['gone too'])
+    assert.deepEqual(willSubscriber.payloads, ['gone too'])
   })
 })

@@ -178,13 +178,13 @@ test('a restarted shard has its sessions, subscriptions, retained messages, queu
   const before = new ShardStage(context, { store })
   const will = { topic: 'wills/gone' as never, payload: Buffer.from('gone'), qos: 1, retain: false } as const
   const offlineClient = await before.subscriber('offline', 'kept/#', durable4)
-  const dying = await before.client('dying', {
+  const willClient = await before.client('will-client', {
     ...durable5,
     will: { ...will, properties: { willDelayIntervalSeconds: 60 } },
   })
   const publisher = await before.client('publisher')
   offlineClient.stream.break()
-  dying.stream.break()
+  willClient.stream.break()
   await before.turns()
   publisher.publish(
     { topic: 'kept/1', payload: 'one', qos: 1, packetId: 1 },
@@ -199,7 +199,7 @@ test('a restarted shard has its sessions, subscriptions, retained messages, queu
     [after.shard.core.view.sessions, after.shard.core.view.retainedMessages, after.counter('sessionsStored')],
     [2, 1, 2],
   )
-  const mourner = await after.subscriber('mourner', 'wills/#')
+  const willSubscriber = await after.subscriber('will-subscriber', 'wills/#')
   const reader = await after.subscriber('reader', 'state')
   assert.deepEqual(
     reader.of('publish').map(({ retain }) => retain),
@@ -213,7 +213,7 @@ test('a restarted shard has its sessions, subscriptions, retained messages, queu
   await after.turns()
   assert.deepEqual(reconnected.payloads, ['one', 'two', 'three'], 'its subscription exists without a SUBSCRIBE')
   await after.passMs(61_000)
-  assert.deepEqual(mourner.payloads, ['gone'])
+  assert.deepEqual(willSubscriber.payloads, ['gone'])
 })
 
 test('acknowledged messages survive a crash, and others are not acknowledged', async (context) => {

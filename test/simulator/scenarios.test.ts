@@ -25,14 +25,14 @@ describe('a broker without faults', () => {
 
   test('[MQTT5-3.1.2-22] a silent client is disconnected and its will is published', () => {
     const world = new World({ seed: 1 })
-    const mourner = world.subscriber('wills/#')
+    const willSubscriber = world.subscriber('wills/#')
     world.connect('sensor-1', { keepAliveSeconds: 10, will: { topic: 'wills/sensor-1', payload: 'gone' } })
 
     world.passSeconds(14)
-    assert.deepEqual(mourner.payloads, [], 'still within one and a half times its keep alive')
+    assert.deepEqual(willSubscriber.payloads, [], 'still within one and a half times its keep alive')
 
     world.passSeconds(2)
-    assert.deepEqual(mourner.payloads, ['gone'])
+    assert.deepEqual(willSubscriber.payloads, ['gone'])
   })
 })
 

@@ -100,8 +100,8 @@ describe('QoS 2 for a shared subscription with members on several shards', () =>
     assert.equal(publisher.unfinishedCount, 0)
   })
 
-  for (const dying of ['before', 'after'] as const) {
-    test(`moves to the same shard again if the shard between fails ${dying} the message is durable there`, () => {
+  for (const when of ['before', 'after'] as const) {
+    test(`moves to the same shard again if the shard between fails ${when} the message is durable there`, () => {
       const cores = new SeveralCores()
       const leaving = reader(cores, 1, 'leaving', group)
       const staying = reader(cores, 2, 'staying', group)
@@ -113,7 +113,7 @@ describe('QoS 2 for a shared subscription with members on several shards', () =>
       cores.holdLink(1, 2)
       for (let number = 0; number < 10; number++) publisher.publish('a', `${number}`, { qos: 2 })
       cores.settle()
-      if (dying === 'after') cores.releaseLink(1, 2)
+      if (when === 'after') cores.releaseLink(1, 2)
       cores.settle()
       restart(cores, 1)
       for (const [from, to] of [
