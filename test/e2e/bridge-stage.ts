@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import mqtt, { type IClientOptions, type MqttClient } from 'mqtt'
 import { type BrokerWithApi, shareConfigurableBroker, startBrokerWithApi } from '../management/api.ts'
 import { type BrokerOptions, type Scope, temporaryFolder } from './godwit-process.ts'
-import { happening } from './transport-guarantees.ts'
+import { eventOf } from './transport-guarantees.ts'
 
 /** A TCP proxy that can close its connections or stop forwarding. */
 export class Wire {
@@ -137,7 +137,7 @@ function startClient(t: Scope, port: number, options: IClientOptions): MqttClien
 
 export async function client(t: Scope, port: number, options: IClientOptions = {}): Promise<MqttClient> {
   const made = startClient(t, port, options)
-  await happening(made, 'connect')
+  await eventOf(made, 'connect')
   return made
 }
 
@@ -156,7 +156,7 @@ export class Listener {
   static async at(t: Scope, port: number, filter: string, options: IClientOptions = {}): Promise<Listener> {
     const listener = new Listener()
     const made = startClient(t, port, options)
-    const isConnected = happening(made, 'connect')
+    const isConnected = eventOf(made, 'connect')
     made.on('message', (topic, payload, { qos, retain }) => {
       listener.received.push({ topic, text: payload.toString(), qos, retain })
       for (const look of listener.#waiting) look()

@@ -12,7 +12,7 @@ import { Authority, type Named } from '../transports/certificates.ts'
 import { type Broker, portOf, shared, startBroker, temporaryFolder } from './godwit-process.ts'
 import { runHere } from '../cli/run-here.ts'
 import { longTest } from '../test-length.ts'
-import { happening, nextMessage } from './transport-guarantees.ts'
+import { eventOf, nextMessage } from './transport-guarantees.ts'
 
 const authority = new Authority('The test authority')
 const server = authority.issue('localhost', { hostNames: ['localhost', '127.0.0.1'] })
@@ -98,7 +98,7 @@ test('a client has the client ID of its certificate, whatever CONNECT contains',
   const broker = await sharedBroker()
   const shown = { cert: device.certificate, key: device.key, port: portOf(broker, 'ssl', 'verified') }
   const first = await secureClient(t, broker, { ...shown, clientId: 'one name' })
-  const disconnectPacket = happening(first, 'disconnect')
+  const disconnectPacket = eventOf(first, 'disconnect')
   await secureClient(t, broker, { ...shown, clientId: 'another name' })
   const [packet] = await disconnectPacket
   assert.equal(

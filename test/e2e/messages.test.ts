@@ -9,7 +9,7 @@ import { test, type TestContext } from 'node:test'
 import mqtt, { type IClientOptions, type IDisconnectPacket, type MqttClient } from 'mqtt'
 import { shareConfigurableBroker } from '../management/api.ts'
 import { type Broker, startBroker } from './godwit-process.ts'
-import { happening } from './transport-guarantees.ts'
+import { eventOf } from './transport-guarantees.ts'
 
 async function connected(t: TestContext, broker: Broker, options: IClientOptions): Promise<MqttClient> {
   const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, { reconnectPeriod: 0, ...options })
@@ -47,7 +47,7 @@ test('anonymous clients can connect on loopback unless auth.allow_anonymous is f
 test('[MQTT5-3.1.4-3] a client whose connection is taken over receives DISCONNECT with the reason', async (t) => {
   const broker = await configuredBroker()
   const first = await connected(t, broker, { protocolVersion: 5, clientId: 'twin' })
-  const disconnectPacket = happening(first, 'disconnect')
+  const disconnectPacket = eventOf(first, 'disconnect')
   await connected(t, broker, { protocolVersion: 5, clientId: 'twin' })
   const [packet] = await disconnectPacket
   assert.equal((packet as IDisconnectPacket).reasonCode, 0x8e)

@@ -9,7 +9,7 @@ import { eventually } from './eventually.ts'
 import { type Broker, startBroker } from './godwit-process.ts'
 import { connected, receivePayloads } from './mqtt-client.ts'
 import { payloadOf } from './restarts/messages.ts'
-import { happening } from './transport-guarantees.ts'
+import { eventOf } from './transport-guarantees.ts'
 
 /** Enough connections that not all are accepted by the same shard. */
 const connectionCount = 12
@@ -81,7 +81,7 @@ test('[MQTT5-3.1.4-3] a new connection with the same client ID takes over, on an
   let present = await connected(t, broker, { clientId: 'the-only-one' })
   for (let time = 0; time < connectionCount; time++) {
     const [[disconnectPacket], next] = await Promise.all([
-      happening(present, 'disconnect') as Promise<[IDisconnectPacket]>,
+      eventOf(present, 'disconnect') as Promise<[IDisconnectPacket]>,
       connected(t, broker, { clientId: 'the-only-one' }),
     ])
     assert.equal(disconnectPacket.reasonCode, 0x8e)
@@ -104,8 +104,8 @@ test('a client gets its persistent session and queued messages, whatever shard a
       ...options,
     })
     t.after(() => reconnected.end(true))
-    const letter = happening(reconnected, 'message')
-    const [connack] = (await happening(reconnected, 'connect')) as [IConnackPacket]
+    const letter = eventOf(reconnected, 'message')
+    const [connack] = (await eventOf(reconnected, 'connect')) as [IConnackPacket]
     assert.equal(connack.sessionPresent, true)
     assert.equal(String((await letter)[1]), `letter ${time}`)
     await reconnected.endAsync()
@@ -259,7 +259,7 @@ longTest(
 
 test('the will of a client that reconnects at once precedes its next message', async (t) => {
   const broker = await configuredBroker()
-  const subscriber = await connected(t, broker, { clientId: 'mourner' })
+  const subscriber = await connected(t, broker, { clientId: 'will-subscriber' })
   await subscriber.subscribeAsync('own-wills/#', { qos: 1 })
   const rounds = 20
   const rows: string[] = []

@@ -66,7 +66,7 @@ async function retainedMessageArrives({ name, options }: Protocol, connect: Conn
 }
 
 async function willIsPublished({ name, options }: Protocol, connect: Connect): Promise<void> {
-  const watcher = await connect({ ...options, clientId: `mourner-${name}` })
+  const watcher = await connect({ ...options, clientId: `will-subscriber-${name}` })
   await watcher.subscribeAsync(`wills/${name}/#`, { qos: 1 })
   const arrived = nextMessage(watcher)
   const will = { topic: `wills/${name}/sensor`, payload: Buffer.from('gone'), qos: 1, retain: false } as const
@@ -87,13 +87,13 @@ async function largeMessageArrives({ name, options }: Protocol, connect: Connect
 }
 
 /** Like `once`, for all events: the type of MQTT.js lacks some of them. */
-export function happening(client: MqttClient, event: string): Promise<unknown[]> {
+export function eventOf(client: MqttClient, event: string): Promise<unknown[]> {
   return once(client as unknown as EventEmitter, event)
 }
 
 export async function nextMessage(
   client: MqttClient,
 ): Promise<{ topic: string; payload: Buffer; packet: IPublishPacket }> {
-  const [topic, payload, packet] = await happening(client, 'message')
+  const [topic, payload, packet] = await eventOf(client, 'message')
   return { topic: String(topic), payload: payload as Buffer, packet: packet as IPublishPacket }
 }

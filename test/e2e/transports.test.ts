@@ -8,7 +8,7 @@ import mqtt, { type IClientOptions, MqttClient } from 'mqtt'
 import { Authority } from '../transports/certificates.ts'
 import { type Broker, portOf, shared, startBroker, temporaryFolder } from './godwit-process.ts'
 import { isLong } from '../test-length.ts'
-import { happening, guarantees, type Protocol, protocols } from './transport-guarantees.ts'
+import { eventOf, guarantees, type Protocol, protocols } from './transport-guarantees.ts'
 
 interface Transport {
   readonly name: string
@@ -100,7 +100,7 @@ async function connectOverQuic(address: string, options: IClientOptions): Promis
     })
     return stream
   }, options)
-  await happening(made, 'connect')
+  await eventOf(made, 'connect')
   return made
 }
 

@@ -7,7 +7,7 @@ import { connect, type Socket } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { PacketDecoder, reasonCodes, TopicTable, type Packet } from '../../src/protocol/index.ts'
 import { encode, encodePublish } from '../simulator/wire.ts'
-import { Happenings } from '../transports/event-queue.ts'
+import { EventQueue } from '../transports/event-queue.ts'
 import { binary, upgradeRequest, WebSocketPeer } from '../transports/websocket-peer.ts'
 import { portOf, startBroker } from './godwit-process.ts'
 import { plainConnect } from '../simulator/plain-connect.ts'
@@ -29,7 +29,7 @@ const connectOf = (clientId: string): Buffer => encode(plainConnect(5, clientId)
 /** A client on a TCP socket that can send parts of packets. */
 class RawClient {
   readonly socket: Socket
-  readonly packets = new Happenings<Packet>()
+  readonly packets = new EventQueue<Packet>()
   readonly #decoder = new PacketDecoder({
     role: 'client',
     version: 5,
@@ -61,7 +61,7 @@ class RawClient {
 
 /** Counts closed connections, and those that got DISCONNECT with the reason. */
 class Crowd {
-  readonly #gone = new Happenings<string>()
+  readonly #gone = new EventQueue<string>()
   disconnectsWithReason = 0
 
   async addOverTcp(t: TestContext, port: number, clientId: string): Promise<void> {

@@ -12,17 +12,17 @@ import {
   listenTcp,
   type TcpListenOptions,
 } from '../../src/transports/index.ts'
-import { Happenings } from './event-queue.ts'
+import { EventQueue } from './event-queue.ts'
 
 interface Arrival {
   readonly stream: ByteStream
   /** The chunks, from the first. */
-  readonly received: Happenings<string>
+  readonly received: EventQueue<string>
 }
 
 interface Stage {
-  readonly arrivals: Happenings<Arrival>
-  readonly refusals: Happenings<string>
+  readonly arrivals: EventQueue<Arrival>
+  readonly refusals: EventQueue<string>
   client(firstText?: string): Promise<Socket>
   /** New clients have these settings; omitted ones stay. */
   change(options: Partial<TcpListenOptions>): void
@@ -30,15 +30,15 @@ interface Stage {
 }
 
 async function open(t: TestContext, options: Partial<TcpListenOptions>): Promise<Stage> {
-  const arrivals = new Happenings<Arrival>()
-  const refusals = new Happenings<string>()
+  const arrivals = new EventQueue<Arrival>()
+  const refusals = new EventQueue<string>()
   const opened: { destroy(): void }[] = []
   const all: TcpListenOptions = {
     host: '127.0.0.1',
     port: 0,
     onStream: (stream) => {
       opened.push(stream)
-      const received = new Happenings<string>()
+      const received = new EventQueue<string>()
       stream.onData = (chunk) => received.add(String(chunk))
       arrivals.add({ stream, received })
     },
@@ -163,7 +163,7 @@ describe('a rate of connections', () => {
   ] as const) {
     test(`accepts no waiting client when ${what}`, async (t) => {
       const rate = new ConnectionRate(1)
-      const rateCalls = new Happenings<string>()
+      const rateCalls = new EventQueue<string>()
       rate.waitMsAt = () => {
         rateCalls.add('a rate')
         return 50
@@ -183,7 +183,7 @@ describe('a rate of connections', () => {
     const rate = new ConnectionRate(1)
     rate.waitMsAt = () => 5_000
     const limits = new ConnectionLimit(1)
-    const left = new Happenings<string>()
+    const left = new EventQueue<string>()
     limits.release = () => left.add('its place is free')
     const stage = await open(t, { rates: [rate], limits })
     const client = await stage.client()
@@ -196,7 +196,7 @@ describe('a rate of connections', () => {
   test('makes a connection wait for the slowest of its rates', async (t) => {
     const [slow, fast] = [new ConnectionRate(1), new ConnectionRate(1_000)]
     slow.waitMsAt = () => 60_000
-    const rateCalls = new Happenings<string>()
+    const rateCalls = new EventQueue<string>()
     fast.waitMsAt = () => {
       rateCalls.add('a rate')
       return 0

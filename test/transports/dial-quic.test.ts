@@ -11,7 +11,7 @@ import { DialedQuicConnection } from '../../src/transports/quic/dialled-quic.ts'
 import { type ByteStream, listenQuic, type QuicCredentials } from '../../src/transports/index.ts'
 import { Authority } from './certificates.ts'
 import { dialled, problemOf, target, textOf, writtenTo } from './dial-stage.ts'
-import { Happenings } from './event-queue.ts'
+import { EventQueue } from './event-queue.ts'
 import { fc } from '../properties.ts'
 
 const authority = new Authority('plant')
@@ -30,7 +30,7 @@ function publish(topic: string, payload: string, identifier: number): Buffer {
 
 async function listen(t: TestContext, credentials: Partial<QuicCredentials> = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'godwit-dial-'))
-  const streams = new Happenings<{ stream: ByteStream; arrived: Happenings<Buffer> }>()
+  const streams = new EventQueue<{ stream: ByteStream; arrived: EventQueue<Buffer> }>()
   const listener = await listenQuic({
     host: '127.0.0.1',
     port: 0,
@@ -48,7 +48,7 @@ async function listen(t: TestContext, credentials: Partial<QuicCredentials> = {}
     maxDataStreams: 8,
     maxPacketBytes: 1_048_576,
     onStream: (stream) => {
-      const arrived = new Happenings<Buffer>()
+      const arrived = new EventQueue<Buffer>()
       stream.onData = (chunk) => arrived.add(chunk)
       streams.add({ stream, arrived })
     },

@@ -9,7 +9,7 @@ import {
   type DialSettings,
   type DialTarget,
 } from '../../src/transports/index.ts'
-import { Happenings } from './event-queue.ts'
+import { EventQueue } from './event-queue.ts'
 
 export type PartialSettings = Partial<Omit<DialSettings, 'tls' | 'quic'>> & {
   readonly tls?: Partial<DialSettings['tls']>
@@ -38,7 +38,7 @@ export function dialSettings({ tls, quic, ...others }: PartialSettings = {}): Di
 
 export interface DialledStream {
   readonly stream: ByteStream
-  readonly chunks: Happenings<string>
+  readonly chunks: EventQueue<string>
   /** Resolves when the stream closes, with the error. */
   readonly closed: Promise<Error | undefined>
 }
@@ -52,7 +52,7 @@ export function dialled(t: TestContext, to: DialTarget, settings: PartialSetting
   const { promise, resolve, reject } = Promise.withResolvers<DialledStream>()
   dial(to, dialSettings(settings), {
     onOpen(stream) {
-      const chunks = new Happenings<string>()
+      const chunks = new EventQueue<string>()
       const closing = Promise.withResolvers<Error | undefined>()
       stream.onData = (chunk) => chunks.add(chunk.toString('latin1'))
       stream.onClose = (error) => closing.resolve(error)
@@ -78,7 +78,7 @@ export function problemOf(to: DialTarget, settings: PartialSettings = {}): Promi
 }
 
 /** Reads this number of bytes, however they are split. */
-export async function textOf(chunks: Happenings<string>, bytes: number): Promise<string> {
+export async function textOf(chunks: EventQueue<string>, bytes: number): Promise<string> {
   let text = ''
   while (text.length < bytes) text += await chunks.next()
   return text

@@ -11,12 +11,12 @@ import { type ByteStream, denyAddresses, dial, listenTcp, listenWebSocket } from
 import { reservePort } from '../e2e/reserve-port.ts'
 import { Authority } from './certificates.ts'
 import { dialled, dialSettings, problemOf, target, textOf, writtenTo } from './dial-stage.ts'
-import { Happenings } from './event-queue.ts'
+import { EventQueue } from './event-queue.ts'
 import { authority, TlsStage } from './tls-stage.ts'
 import { openWebSocketStage, path } from './websocket-stage.ts'
 
-async function listen(t: TestContext): Promise<{ port: number; streams: Happenings<ByteStream> }> {
-  const streams = new Happenings<ByteStream>()
+async function listen(t: TestContext): Promise<{ port: number; streams: EventQueue<ByteStream> }> {
+  const streams = new EventQueue<ByteStream>()
   const listener = await listenTcp({ host: '127.0.0.1', port: 0, onStream: (stream) => streams.add(stream) })
   t.after(() => listener.close())
   return { port: listener.port, streams }
@@ -39,8 +39,8 @@ async function serve(t: TestContext, server: Server): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-async function expectEcho(client: ByteStream, chunks: Happenings<string>, remote: ByteStream): Promise<void> {
-  const received = new Happenings<string>()
+async function expectEcho(client: ByteStream, chunks: EventQueue<string>, remote: ByteStream): Promise<void> {
+  const received = new EventQueue<string>()
   remote.onData = (chunk) => received.add(chunk.toString('latin1'))
   await writtenTo(client, 'to the other side')
   assert.equal(await textOf(received, 17), 'to the other side')
@@ -151,7 +151,7 @@ test('a certificate is accepted for its name, with the configured authority only
 })
 
 test('the TLS handshake names the host (SNI), but not an address', async (t) => {
-  const names = new Happenings<string | false>()
+  const names = new EventQueue<string | false>()
   const stage = new TlsStage(t)
   const named = authority.issue('localhost', { hostNames: ['localhost', '127.0.0.1'] })
   const server = createTlsServer({ cert: named.certificate, key: named.key }, (socket) => {
@@ -224,7 +224,7 @@ test('bytes are sent in both directions over WebSocket, and its end is reported'
   await expectEcho(stream, chunks, remote)
   const long = Buffer.alloc(200_000, 'x')
   void writtenTo(stream, long)
-  const received = new Happenings<string>()
+  const received = new EventQueue<string>()
   remote.onData = (chunk) => received.add(chunk.toString('latin1'))
   assert.equal(await textOf(received, long.length), long.toString())
   remote.end()
@@ -280,7 +280,7 @@ test('pings of the server get masked pongs', async (t) => {
   const stage = await openWebSocketStage(t)
   await dialled(t, target('ws', stage.port))
   const [raw] = [await stage.sockets.next(), await stage.streams.next()]
-  const pong = new Happenings<Buffer>()
+  const pong = new EventQueue<Buffer>()
   raw.removeAllListeners('data')
   raw.on('data', (chunk) => pong.add(chunk))
   raw.write(Buffer.concat([Buffer.of(0x89, 2), Buffer.from('hi')]))
@@ -291,7 +291,7 @@ test('pings of the server get masked pongs', async (t) => {
 
 test('WebSocket over TLS verifies certificates like TLS', async (t) => {
   const stage = new TlsStage(t)
-  const streams = new Happenings<ByteStream>()
+  const streams = new EventQueue<ByteStream>()
   const listener = await listenWebSocket({
     host: '127.0.0.1',
     port: 0,

@@ -1,5 +1,5 @@
 /** A queue of events, so that a test waits for an event and not for a time. */
-export class Happenings<T> {
+export class EventQueue<T> {
   readonly #items: T[] = []
   readonly #waiting: ((item: T) => void)[] = []
 

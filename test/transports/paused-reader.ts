@@ -1,9 +1,9 @@
 import type { ByteStream } from '../../src/transports/index.ts'
-import { Happenings } from './event-queue.ts'
+import { EventQueue } from './event-queue.ts'
 
 /** Reads one chunk of a stream and pauses then. Reports that chunk, and `closed` with the error, if any. */
-export function standStill(stream: ByteStream): Happenings<string> {
-  const events = new Happenings<string>()
+export function standStill(stream: ByteStream): EventQueue<string> {
+  const events = new EventQueue<string>()
   stream.onData = (chunk) => {
     stream.pause()
     events.add(String(chunk))

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { QuicFiles } from '../../src/transports/index.ts'
-import { Happenings } from './event-queue.ts'
+import { EventQueue } from './event-queue.ts'
 import { authority, broker, connectPacket, openQuicStage } from './quic-stage.ts'
 
 test('a revoked client certificate is refused from then on, and a new certificate of the listener is reported', async (t) => {
@@ -16,7 +16,7 @@ test('a revoked client certificate is refused from then on, and a new certificat
     writeFileSync(join(folder, name), content)
     return join(folder, name)
   }
-  const problems = new Happenings<string>()
+  const problems = new EventQueue<string>()
   const opening = QuicFiles.open({
     settings: {
       certificate: {

@@ -5,26 +5,26 @@ import type { TestContext } from 'node:test'
 import { connectQuicAsync, type QuicClientSession, type QuicConnectOptions, type QuicStream } from '@currentspace/http3'
 import { type ByteStream, type Listener, listenQuic, type QuicListenOptions } from '../../src/transports/index.ts'
 import { Authority } from './certificates.ts'
-import { Happenings } from './event-queue.ts'
+import { EventQueue } from './event-queue.ts'
 
 export interface QuicStage {
   readonly listener: Listener
-  readonly streams: Happenings<ByteStream>
-  readonly refusals: Happenings<string>
+  readonly streams: EventQueue<ByteStream>
+  readonly refusals: EventQueue<string>
   client(options?: QuicConnectOptions): Promise<QuicClient>
   /** The broker end of the next connection, and its received chunks. */
-  next(): Promise<{ stream: ByteStream; chunks: Happenings<string> }>
+  next(): Promise<{ stream: ByteStream; chunks: EventQueue<string> }>
   /** A client that has sent CONNECT on its first stream, and the broker end of it. */
-  pair(): Promise<{ client: QuicClient; control: QuicClientStream; stream: ByteStream; chunks: Happenings<string> }>
+  pair(): Promise<{ client: QuicClient; control: QuicClientStream; stream: ByteStream; chunks: EventQueue<string> }>
 }
 
 export const authority = new Authority('plant')
 export const broker = authority.issue('broker', { hostNames: ['localhost'] })
 
 export async function openQuicStage(t: TestContext, options: Partial<QuicListenOptions> = {}): Promise<QuicStage> {
-  const streams = new Happenings<ByteStream>()
-  const chunksOf = new WeakMap<ByteStream, Happenings<string>>()
-  const refusals = new Happenings<string>()
+  const streams = new EventQueue<ByteStream>()
+  const chunksOf = new WeakMap<ByteStream, EventQueue<string>>()
+  const refusals = new EventQueue<string>()
   const clients: QuicClient[] = []
   const listener = await listenQuic({
     host: '127.0.0.1',
@@ -99,7 +99,7 @@ export class QuicClient {
 
 export class QuicClientStream {
   readonly stream: QuicStream
-  readonly chunks = new Happenings<string>()
+  readonly chunks = new EventQueue<string>()
   readonly ended: Promise<void>
 
   constructor(stream: QuicStream) {
@@ -125,14 +125,14 @@ export function packet(first: number, body: string): string {
 
 export const connectPacket = packet(0x10, 'whatever CONNECT says')
 
-function receivedText(stream: ByteStream): Happenings<string> {
-  const chunks = new Happenings<string>()
+function receivedText(stream: ByteStream): EventQueue<string> {
+  const chunks = new EventQueue<string>()
   stream.onData = (chunk) => chunks.add(chunk.toString('latin1'))
   return chunks
 }
 
 /** Waits until a stream has received exactly this text. */
-export async function gathered(chunks: Happenings<string>, expected: string): Promise<void> {
+export async function gathered(chunks: EventQueue<string>, expected: string): Promise<void> {
   let all = ''
   while (all.length < expected.length) all += await chunks.next()
   assert.equal(all, expected)

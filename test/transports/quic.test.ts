@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type ByteStream, ConnectionLimit, ConnectionRate } from '../../src/transports/index.ts'
 import { Authority } from './certificates.ts'
-import { Happenings } from './event-queue.ts'
+import { EventQueue } from './event-queue.ts'
 import { authority, broker, connectPacket, gathered, openQuicStage, packet } from './quic-stage.ts'
 import { closed, receivedBytes, written } from './websocket-stage.ts'
 
@@ -397,7 +397,7 @@ test('a client certificate is verified, and its fields belong to the stream', as
 
 test('a client that has opened no stream is disconnected with its listener, and does not hold the address', async (t) => {
   const limits = new ConnectionLimit(1)
-  const arrived = new Happenings<string>()
+  const arrived = new EventQueue<string>()
   limits.acquire = () => {
     arrived.add('a client')
     return undefined

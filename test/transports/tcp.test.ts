@@ -9,19 +9,19 @@ import {
   listenTcp,
   type TcpListenOptions,
 } from '../../src/transports/index.ts'
-import { Happenings } from './event-queue.ts'
+import { EventQueue } from './event-queue.ts'
 import { standStill } from './paused-reader.ts'
 
 interface TestServer {
   listener: Listener
-  streams: Happenings<ByteStream>
-  refusals: Happenings<string>
+  streams: EventQueue<ByteStream>
+  refusals: EventQueue<string>
   client(): Promise<Socket>
 }
 
 async function openServer(t: TestContext, options: Partial<TcpListenOptions> = {}): Promise<TestServer> {
-  const streams = new Happenings<ByteStream>()
-  const refusals = new Happenings<string>()
+  const streams = new EventQueue<ByteStream>()
+  const refusals = new EventQueue<string>()
   const opened: { destroy(): void }[] = []
   const listener = await listenTcp({
     host: '127.0.0.1',
@@ -47,8 +47,8 @@ async function openServer(t: TestContext, options: Partial<TcpListenOptions> = {
   return { listener, streams, refusals, client }
 }
 
-const received = (stream: ByteStream): Happenings<string> => {
-  const chunks = new Happenings<string>()
+const received = (stream: ByteStream): EventQueue<string> => {
+  const chunks = new EventQueue<string>()
   stream.onData = (chunk) => chunks.add(chunk.toString())
   return chunks
 }

@@ -16,7 +16,7 @@ import {
   type TlsSettings,
 } from '../../src/transports/index.ts'
 import { Authority, type Named } from './certificates.ts'
-import { Happenings } from './event-queue.ts'
+import { EventQueue } from './event-queue.ts'
 
 export const authority = new Authority('The test authority')
 export const serverName = 'broker.example.org'
@@ -51,9 +51,9 @@ export interface TlsStageOptions extends Partial<TlsSettings> {
 }
 
 export class TlsStage {
-  readonly streams = new Happenings<ByteStream>()
-  readonly refusals = new Happenings<string>()
-  readonly problems = new Happenings<string>()
+  readonly streams = new EventQueue<ByteStream>()
+  readonly refusals = new EventQueue<string>()
+  readonly problems = new EventQueue<string>()
   readonly folder: string
   readonly gate: TlsUpgrade
   #listener: ReconfigurableListener<TlsListenOptions> | undefined

@@ -9,7 +9,7 @@ import type { ConnectionOptions, TLSSocket } from 'node:tls'
 import { type ByteStream, ConnectionRate } from '../../src/transports/index.ts'
 import type { NamedCertificateFiles } from '../../src/transports/certificates/tls-settings.ts'
 import { Authority, type Named } from './certificates.ts'
-import { Happenings } from './event-queue.ts'
+import { EventQueue } from './event-queue.ts'
 import { standStill } from './paused-reader.ts'
 import { authority, serverName, TlsStage, type TlsStageOptions } from './tls-stage.ts'
 
@@ -159,7 +159,7 @@ describe('a TLS listener', () => {
 
   test('closes handshakes in progress and waiting clients when it is closed', async (t) => {
     const rate = new ConnectionRate(undefined)
-    const arrived = new Happenings<string>()
+    const arrived = new EventQueue<string>()
     rate.waitMsAt = () => {
       arrived.add('a client')
       return 0

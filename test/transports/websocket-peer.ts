@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { Happenings } from './event-queue.ts'
+import { EventQueue } from './event-queue.ts'
 
 export const opcodes = { continuation: 0, text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const
 
@@ -75,7 +75,7 @@ export function upgradeRequest(path: string, headers: Record<string, string | un
 
 export class WebSocketPeer {
   readonly socket: Socket
-  readonly frames = new Happenings<ReceivedFrame>()
+  readonly frames = new EventQueue<ReceivedFrame>()
   /** The server has closed its side, or reset the connection. */
   readonly ended: Promise<void>
   #head: ((head: string) => void) | undefined

@@ -4,15 +4,15 @@ import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import { type ByteStream, WebSocketAcceptor, type WebSocketOptions } from '../../src/transports/index.ts'
-import { Happenings } from './event-queue.ts'
+import { EventQueue } from './event-queue.ts'
 import { upgradeRequest, WebSocketPeer } from './websocket-peer.ts'
 
 export interface WebSocketStage {
   readonly port: number
-  readonly streams: Happenings<ByteStream>
-  readonly refusals: Happenings<string>
+  readonly streams: EventQueue<ByteStream>
+  readonly refusals: EventQueue<string>
   /** The broker ends of all connections, upgraded or not. */
-  readonly sockets: Happenings<Socket>
+  readonly sockets: EventQueue<Socket>
   peer(): Promise<WebSocketPeer>
   /** A connected client, and the broker end of it. */
   pair(headers?: Record<string, string | undefined>): Promise<{ peer: WebSocketPeer; stream: ByteStream }>
@@ -24,9 +24,9 @@ export async function openWebSocketStage(
   t: TestContext,
   options: Partial<WebSocketOptions> = {},
 ): Promise<WebSocketStage> {
-  const streams = new Happenings<ByteStream>()
-  const refusals = new Happenings<string>()
-  const sockets = new Happenings<Socket>()
+  const streams = new EventQueue<ByteStream>()
+  const refusals = new EventQueue<string>()
+  const sockets = new EventQueue<Socket>()
   const opened: { destroy(): void }[] = []
   const gate = new WebSocketAcceptor({
     path,
@@ -67,8 +67,8 @@ export async function openWebSocketStage(
 }
 
 /** Chunks as text, as the stream passes them on. */
-export function received(stream: ByteStream): Happenings<string> {
-  const chunks = new Happenings<string>()
+export function received(stream: ByteStream): EventQueue<string> {
+  const chunks = new EventQueue<string>()
   stream.onData = (chunk) => chunks.add(chunk.toString())
   return chunks
 }

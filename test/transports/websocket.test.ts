@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { test } from 'node:test'
 import type { ByteStream } from '../../src/transports/index.ts'
-import { Happenings } from './event-queue.ts'
+import { EventQueue } from './event-queue.ts'
 import { standStill } from './paused-reader.ts'
 import { acceptance, binary, frame, opcodes, upgradeRequest, WebSocketPeer } from './websocket-peer.ts'
 import { closed, openWebSocketStage, path, received, receivedBytes, written } from './websocket-stage.ts'
@@ -173,7 +173,7 @@ test('at most a megabyte of a message of an unauthenticated client is buffered',
 test('the buffered bytes of a message are reported until it is passed on', async (t) => {
   const stage = await openWebSocketStage(t)
   const { peer, stream } = await stage.pair()
-  const reported = new Happenings<number>()
+  const reported = new EventQueue<number>()
   const chunks = received(stream)
   stream.onBuffered = () => reported.add(stream.bufferedBytes ?? 0)
   const whole = binary(Buffer.alloc(60_000, 'x'))

@@ -17,7 +17,7 @@ import {
   type WebSocketListenOptions,
 } from '../../src/transports/index.ts'
 import { Authority } from './certificates.ts'
-import { Happenings } from './event-queue.ts'
+import { EventQueue } from './event-queue.ts'
 import { plainTls } from './tls-stage.ts'
 import { binary, upgradeRequest, WebSocketPeer } from './websocket-peer.ts'
 import { closed, path, received, written } from './websocket-stage.ts'
@@ -26,12 +26,12 @@ interface SecureStage {
   readonly listener: ReconfigurableListener<WebSocketListenOptions>
   readonly options: WebSocketListenOptions
   readonly files: { readonly certFile: string }
-  readonly problems: Happenings<string>
+  readonly problems: EventQueue<string>
   openGate(): TlsUpgrade
   readonly authority: Authority
   readonly budget: ConnectionLimit
-  readonly streams: Happenings<ByteStream>
-  readonly refusals: Happenings<string>
+  readonly streams: EventQueue<ByteStream>
+  readonly refusals: EventQueue<string>
   peer(options?: ConnectionOptions): WebSocketPeer
 }
 
@@ -47,9 +47,9 @@ async function openSecureStage(t: TestContext, overrides: Partial<TlsSettings> =
     writeFile(files.keyFile, key),
     writeFile(caFile, authority.certificate),
   ])
-  const streams = new Happenings<ByteStream>()
-  const refusals = new Happenings<string>()
-  const problems = new Happenings<string>()
+  const streams = new EventQueue<ByteStream>()
+  const refusals = new EventQueue<string>()
+  const problems = new EventQueue<string>()
   const settings: TlsSettings = { ...plainTls, certificate: files, caFile, ...overrides }
   const openGate = (): TlsUpgrade => {
     const opening = TlsUpgrade.open({
@@ -192,8 +192,8 @@ test('a closed listener accepts no client and leaves its open streams alone', as
 })
 
 test('access rules for addresses apply to the address that a trusted proxy reports, not to the proxy', async (t) => {
-  const streams = new Happenings<ByteStream>()
-  const refusals = new Happenings<string>()
+  const streams = new EventQueue<ByteStream>()
+  const refusals = new EventQueue<string>()
   const listener = await listenWebSocket({
     host: '127.0.0.1',
     port: 0,

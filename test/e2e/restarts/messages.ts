@@ -1,4 +1,4 @@
-// Messages, wills and settings of topics that remain when the broker is killed or stopped.
+// Messages, wills, delayed messages and topic metrics that must exist after the broker is killed or stopped.
 
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
@@ -6,7 +6,7 @@ import mqtt, { type IClientOptions, type IConnackPacket, type IDisconnectPacket,
 import type { BrokerWithApi } from '../../management/api.ts'
 import type { Broker } from '../godwit-process.ts'
 import { connected, receivePayloads } from '../mqtt-client.ts'
-import { happening } from '../transport-guarantees.ts'
+import { eventOf } from '../transport-guarantees.ts'
 import type { Survives } from './share-restart.ts'
 
 const persistent = { clean: false, properties: { sessionExpiryInterval: 3_600 } } as const
@@ -27,7 +27,7 @@ export function messagesSurvive(survives: Survives, signal: 'SIGTERM' | 'SIGKILL
           await publisher.publishAsync('night/2', 'exactly once', { qos: 2 })
           await publisher.publishAsync('morning', 'retained', { qos: 1, retain: true })
           const informed = await connected(scope, broker, { clientId: 'connected-client' })
-          disconnectPacket = happening(informed, 'disconnect')
+          disconnectPacket = eventOf(informed, 'disconnect')
         },
         async after(t, broker) {
           if (signal === 'SIGTERM')
@@ -59,7 +59,7 @@ function connecting(
 ): { readonly client: MqttClient; readonly isConnected: Promise<IConnackPacket> } {
   const client = mqtt.connect(`mqtt://127.0.0.1:${port}`, { protocolVersion: 5, reconnectPeriod: 0, ...options })
   t.after(() => client.end(true))
-  return { client, isConnected: happening(client, 'connect').then(([connack]) => connack as IConnackPacket) }
+  return { client, isConnected: eventOf(client, 'connect').then(([connack]) => connack as IConnackPacket) }
 }
 
 export function willsOfAllShardsSurvive(survives: Survives): void {
@@ -67,7 +67,7 @@ export function willsOfAllShardsSurvive(survives: Survives): void {
     'a broker that stops sends DISCONNECT and publishes wills; after the restart, persistent sessions of all shards get each will once',
     async (scope) => {
       const numbers = Array.from({ length: 12 }, (_, number) => number)
-      const subscriberIds = numbers.map((number) => `mourner-${number}`)
+      const subscriberIds = numbers.map((number) => `will-subscriber-${number}`)
       let disconnectPackets: Promise<unknown[][]> | undefined
       return {
         async before(broker) {
@@ -79,9 +79,9 @@ export function willsOfAllShardsSurvive(survives: Survives): void {
           const clients = await Promise.all(numbers.map((number) => connect(`stored-${number}`)))
           for (const number of numbers) {
             const will = { topic: `wills/${number}`, payload: Buffer.from(`${number}`), qos: 2 as const }
-            clients.push(await connect(`mortal-${number}`, { will }))
+            clients.push(await connect(`will-client-${number}`, { will }))
           }
-          disconnectPackets = Promise.all(clients.map((client) => happening(client, 'disconnect')))
+          disconnectPackets = Promise.all(clients.map((client) => eventOf(client, 'disconnect')))
         },
         async after(t, broker) {
           for (const [packet] of ((await disconnectPackets) ?? []) as [IDisconnectPacket][])
@@ -151,7 +151,7 @@ const retainedBytes = 700_000
 export function largeMessagesSurvive(survives: Survives): void {
   survives('large wills and retained messages survive SIGKILL', async (scope) => ({
     async before(broker) {
-      const subscriber = await connected(scope, broker, { clientId: 'mourner', ...persistent })
+      const subscriber = await connected(scope, broker, { clientId: 'will-subscriber', ...persistent })
       await subscriber.subscribeAsync('large wills/#', { qos: 1 })
       const authors = Array.from({ length: wills }, (_, number) =>
         connected(scope, broker, {
@@ -173,7 +173,7 @@ export function largeMessagesSurvive(survives: Survives): void {
         })
     },
     async after(t, broker) {
-      const messages = connecting(t, broker, { clientId: 'mourner', ...persistent })
+      const messages = connecting(t, broker, { clientId: 'will-subscriber', ...persistent })
       const expectedWills = Array.from({ length: wills }, (_, number) => `large wills/${number} will ${number}`)
       assert.deepEqual((await received(messages.client, wills)).toSorted(), expectedWills.toSorted())
       const reader = await connected(t, broker, { clientId: 'reader' })
