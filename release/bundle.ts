@@ -1,5 +1,5 @@
-// `npm run build:broker`: bundles src/ into dist/, which is what runs: in the package always, in a checkout until a source
-// is newer (bin/godwit.js). A few files for each entry point hold about a quarter of the bytes of
+// `npm run build:broker`: bundles src/ into dist/. The package runs dist/. A checkout runs dist/ unless a source file is
+// newer (bin/godwit.js). A few files for each entry point hold about a quarter of the bytes of
 // the sources: V8 keeps the text of each module that it loads, in each thread. At rest that is 20 MB less, and
 // the program starts in a third of the time. Names are kept, so that stack traces can be read.
 //
@@ -42,9 +42,9 @@ const httpByName: Plugin = {
 
 /**
  * Libraries that are not part of the bundle: they have native code, are installed by the user (drivers), or are loaded only when an action needs
- * them (undici). All others are: typebox has 683 modules, jose 45, fastify and what it needs 260. Node looks for each of their
+ * them (undici). All other libraries are in the bundle: typebox has 683 modules, jose 45, fastify and what it needs 260. Node looks for each of their
  * files, reads and links it, in each thread. With typebox and jose in the bundle, a start took a fifth less processor time, and a command
- * half; with the others the process has 5 MB less at rest. `THIRD-PARTY-LICENSES` has their licence texts.
+ * half; with the others the process has 5 MB less at rest. `THIRD-PARTY-LICENSES` has their license texts.
  */
 const separateLibraries: Plugin = {
   name: 'separate-libraries',
@@ -80,7 +80,7 @@ const options: BuildOptions = {
   logLevel: 'warning',
 }
 
-// Each by itself: a file that several entry points need would be shared as a whole, with the parts that only one of them uses. The main thread
-// would load all of the core and of the gateways for a few functions of each. At rest, three shards take 105 MB instead of 113.
+// Each entry point is built separately. In a common build, esbuild puts code of several entry points into shared files, which each
+// entry point loads completely. The main thread would load all of the core and of the gateways for a few functions of each. At rest, three shards take 105 MB instead of 113.
 for (const entryPoint of ['src/cli/main.ts', 'src/shard/worker.ts', 'src/sinks/sqlite/sqlite-worker.ts'])
   await build({ ...options, entryPoints: [join(checkout, entryPoint)] })

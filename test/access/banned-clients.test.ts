@@ -38,8 +38,8 @@ describe('a banned client', () => {
   test('by the user name of its certificate is refused, whatever CONNECT contains', () => {
     const certificate = { commonName: 'u', subject: 'CN=u', serialNumber: '01', fingerprint: '', der: new Uint8Array() }
     const stage = new AccessStage({ chain: ['certificate'] })
-    const shown = { username: 'nobody', arrival: { certificate } }
-    assert.equal(outcomeOf(stage.decision(shown)), 'in')
+    const shown = { username: 'nobody', origin: { certificate } }
+    assert.equal(outcomeOf(stage.decision(shown)), 'accepted')
     stage.access.applyRecords({ put: [ban('username', 'u')], delete: [] })
     assert.equal(outcomeOf(stage.decision(shown)), reasonCodes.banned)
   })
@@ -49,11 +49,11 @@ describe('a banned client', () => {
     stage.access.applyRecords({ put: [ban('clientid', 'client', stage.nowMs + 1_000)], delete: [] })
     assert.equal(outcomeOf(stage.decision()), reasonCodes.banned)
     stage.nowMs += 1_000
-    assert.equal(outcomeOf(stage.decision()), 'in')
+    assert.equal(outcomeOf(stage.decision()), 'accepted')
     stage.access.applyRecords({ put: [ban('clientid', 'client')], delete: [] })
     assert.equal(outcomeOf(stage.decision()), reasonCodes.banned)
     stage.access.applyRecords({ put: [], delete: [{ kind: 'ban', as: 'clientid', who: 'client' }] })
-    assert.equal(outcomeOf(stage.decision()), 'in')
+    assert.equal(outcomeOf(stage.decision()), 'accepted')
   })
 
   test('is disconnected if it is connected, and the broker checks its connections', () => {
@@ -81,13 +81,13 @@ describe('a client that reconnects often', () => {
     })
     for (let time = 0; time < 2; time++) {
       const connection = connectionFrom(false)
-      assert.equal(outcomeOf(stage.decision({ connection })), 'in')
+      assert.equal(outcomeOf(stage.decision({ connection })), 'accepted')
       stage.access.forget(connection)
     }
     assert.equal(outcomeOf(stage.decision()), reasonCodes.banned)
     assert.match(stage.logText, /client banned.*connected and disconnected too often/)
     stage.nowMs += 5_000
-    assert.equal(outcomeOf(stage.decision()), 'in')
+    assert.equal(outcomeOf(stage.decision()), 'accepted')
   })
 
   test('and is refused each time is not counted: a client cannot ban another by using its name', () => {
@@ -104,6 +104,6 @@ describe('a client that reconnects often', () => {
       )
       stage.access.forget(connection)
     }
-    assert.equal(outcomeOf(stage.decision({ username: 'u', password: 'secret' })), 'in')
+    assert.equal(outcomeOf(stage.decision({ username: 'u', password: 'secret' })), 'accepted')
   })
 })

@@ -20,7 +20,7 @@ test('at most as many requests are in progress as the pool has connections, and 
   service.respond = (_, response) => void setImmediate(() => response.end())
   const stage = stageFor(context, { authRequest: requestTo(service.url()), poolSize: 3 })
   const outcomes = await Promise.all(Array.from({ length: 50 }, () => outcome(stage)))
-  assert.ok(outcomes.every((found) => found === 'in'))
+  assert.ok(outcomes.every((found) => found === 'accepted'))
   assert.ok(service.maxAtOnce <= 3)
   assert.equal(service.connections, 3)
 })
@@ -33,7 +33,7 @@ test('a request above the maximum of waiting requests fails at once', async (con
   assert.equal(await outcome(stage), serverUnavailable)
   const letGo = await held
   letGo()
-  assert.deepEqual(await Promise.all(first), ['in', 'in', 'in'])
+  assert.deepEqual(await Promise.all(first), ['accepted', 'accepted', 'accepted'])
 })
 
 test('a request that takes too long frees its place in the pool', async (context) => {
@@ -41,7 +41,7 @@ test('a request that takes too long frees its place in the pool', async (context
   void service.holdFirst()
   const stage = stageFor(context, { authRequest: requestTo(service.url()), poolSize: 1, timeoutMs: 1_000 })
   assert.equal(await outcome(stage), serverUnavailable)
-  assert.equal(await outcome(stage), 'in')
+  assert.equal(await outcome(stage), 'accepted')
 })
 
 /** Timeout of a request without a response. The connections of these tests open faster. */
@@ -60,19 +60,19 @@ test('after the connection is open, a response may take longer than the connect 
   const letGo = await held
   await longerThanConnecting(context)
   letGo()
-  assert.equal(await slow, 'in')
+  assert.equal(await slow, 'accepted')
 })
 
 test('a reused connection is not counted as one that is being opened', async (context) => {
   const service = await HttpService.start(context)
   const stage = stageFor(context, { authRequest: requestTo(service.url()), connectTimeoutMs: 800 })
-  assert.equal(await outcome(stage), 'in')
+  assert.equal(await outcome(stage), 'accepted')
   const held = service.holdFirst()
   const slow = outcome(stage)
   const letGo = await held
   await longerThanConnecting(context)
   letGo()
-  assert.deepEqual([await slow, service.connections], ['in', 1])
+  assert.deepEqual([await slow, service.connections], ['accepted', 1])
 })
 
 test('a TLS connection to a service has the same timeout for TCP and TLS together', async (context) => {
@@ -103,7 +103,7 @@ test('connections that are kept open are closed with the connection pool', async
     const scheme = server instanceof TlsServer ? 'https' : 'http'
     const url = `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}/`
     const stage = stageFor(context, { authRequest: requestTo(url) })
-    assert.equal(await outcome(stage), 'in', stage.logText)
+    assert.equal(await outcome(stage), 'accepted', stage.logText)
     const [socket] = (await opened) as [Socket]
     const closed = once(socket, 'close')
     assert.equal(socket.destroyed, false)
@@ -122,7 +122,7 @@ test('if the service closed a connection meanwhile, no response is lost', async 
   }
   for (let round = 0; round < 5; round++) await authenticate(stage)
   service.respond = status(200)
-  assert.equal(await outcome(stage), 'in')
+  assert.equal(await outcome(stage), 'accepted')
 })
 
 const breaks: RequestHandler = (_, response) => void response.socket?.resetAndDestroy()
@@ -137,7 +137,7 @@ test('a request is sent a second time only if its reused connection was closed, 
   service.respond = (_, response) => {
     if (both.push(response) === 2) for (const one of both) one.end()
   }
-  assert.deepEqual(await Promise.all([outcome(stage), outcome(stage)]), ['in', 'in'])
+  assert.deepEqual(await Promise.all([outcome(stage), outcome(stage)]), ['accepted', 'accepted'])
   service.respond = breaks
   service.requests.length = 0
   assert.equal(await outcome(stage), serverUnavailable)
@@ -155,6 +155,6 @@ test('an unchanged service keeps its connections when other settings change', as
   await authenticate(stage)
   assert.equal(service.connections, 1)
   stage.access.changeSettings({ ...settings, http: { ...http, poolSize: 2 } })
-  assert.equal(await outcome(stage), 'in')
+  assert.equal(await outcome(stage), 'accepted')
   assert.equal(service.connections, 2)
 })

@@ -19,12 +19,12 @@ import { AccessStage, connectionFrom, credential, outcomeOf } from './stage.ts'
 const { badUserNameOrPassword, serverUnavailable } = reasonCodes
 
 const cases: readonly [name: string, respond: RequestHandler, outcome: unknown][] = [
-  ['200 allows', status(200), 'in'],
-  ['200 with any text allows', status(200, 'fine'), 'in'],
-  ['204 allows', status(204), 'in'],
+  ['200 allows', status(200), 'accepted'],
+  ['200 with any text allows', status(200, 'fine'), 'accepted'],
+  ['204 allows', status(204), 'accepted'],
   ['200 with ignore leaves the decision to the chain', status(200, 'ignore'), badUserNameOrPassword],
-  ['JSON that allows is allowed', json({ result: 'allow' }), 'in'],
-  ['JSON without a result allows', json({ is_superuser: false }), 'in'],
+  ['JSON that allows is allowed', json({ result: 'allow' }), 'accepted'],
+  ['JSON without a result allows', json({ is_superuser: false }), 'accepted'],
   ['JSON that denies is denied', json({ result: 'deny' }), badUserNameOrPassword],
   ['JSON that denies without its content type is denied', status(200, '{"result":"deny"}'), badUserNameOrPassword],
   [
@@ -32,7 +32,7 @@ const cases: readonly [name: string, respond: RequestHandler, outcome: unknown][
     status(200, ' {"result": "deny"}', { 'content-type': 'text/plain' }),
     badUserNameOrPassword,
   ],
-  ['text that only starts like JSON allows', status(200, '{fine}'), 'in'],
+  ['text that only starts like JSON allows', status(200, '{fine}'), 'accepted'],
   ['JSON that ignores leaves the decision to the chain', json({ result: 'ignore' }), badUserNameOrPassword],
   ['400 denies', status(400), badUserNameOrPassword],
   ['401 denies', status(401), badUserNameOrPassword],
@@ -42,7 +42,7 @@ const cases: readonly [name: string, respond: RequestHandler, outcome: unknown][
   ['503 is a failure', status(503), serverUnavailable],
   ['201 is unknown, and a failure', status(201), serverUnavailable],
   [
-    'JSON that is none is a failure',
+    'JSON with a syntax error is a failure',
     status(200, '{', { 'content-type': 'application/json; charset=utf-8' }),
     serverUnavailable,
   ],
@@ -117,7 +117,7 @@ test('a service that is missing, never responds or does not speak HTTP is a fail
     const stage = stageFor(context, { authRequest: requestTo(url), timeoutMs: 200 })
     assert.equal(await outcome(stage), serverUnavailable)
     const legacy = stageFor(context, { authRequest: requestTo(url), timeoutMs: 200 }, { profile: 'legacy' })
-    assert.equal(await outcome(legacy), 'in', 'the legacy profile skips the failed service')
+    assert.equal(await outcome(legacy), 'accepted', 'the legacy profile skips the failed service')
     legacy.access.applyRecords({ put: [credential('username', 'alice', 'other')], delete: [] })
     assert.equal(await outcome(legacy), badUserNameOrPassword, 'the next authenticator decides')
   }
@@ -141,7 +141,7 @@ test('forms, JSON and addresses contain the inserted values, and no value adds a
   ] as const) {
     assert.equal(
       await outcome(stageFor(context, { authRequest: requestTo(service.url(), { params, ...more }) }), odd),
-      'in',
+      'accepted',
     )
     assert.deepEqual(read(), expected)
   }
@@ -161,7 +161,7 @@ test('every placeholder is replaced by its value, one without a value by an empt
     fingerprint: 'f',
     der: new Uint8Array(),
   }
-  await authenticate(stage, { clientId: 'id', arrival: { certificate } })
+  await authenticate(stage, { clientId: 'id', origin: { certificate } })
   const full = {
     u: 'alice',
     c: 'id',
@@ -225,12 +225,16 @@ test('a client is a superuser only if the service says so', async (context) => {
 test('a response is cached for its time to live, for the same client with the same password', async (context) => {
   const service = await HttpService.start(context)
   const stage = stageFor(context, { authRequest: requestTo(service.url()), cacheTtlMs: 1_000 })
-  assert.equal(await outcome(stage), 'in')
-  assert.equal(outcomeOf(stage.decision({ username: 'alice', password: 'secret' })), 'in', 'the response is cached')
+  assert.equal(await outcome(stage), 'accepted')
+  assert.equal(
+    outcomeOf(stage.decision({ username: 'alice', password: 'secret' })),
+    'accepted',
+    'the response is cached',
+  )
   assert.equal(service.requests.length, 1)
   service.respond = status(403)
   assert.equal(await outcome(stage, { password: 'other' }), badUserNameOrPassword)
-  assert.equal(await outcome(stage), 'in')
+  assert.equal(await outcome(stage), 'accepted')
   stage.nowMs += 1_001
   assert.equal(await outcome(stage), badUserNameOrPassword)
 })
@@ -241,7 +245,7 @@ test('a failure is not cached', async (context) => {
   service.respond = status(500)
   assert.equal(await outcome(stage), serverUnavailable)
   service.respond = status(200)
-  assert.equal(await outcome(stage), 'in')
+  assert.equal(await outcome(stage), 'accepted')
 })
 
 test('pending authorization requests are denied at once when the URL of the service changes', async (context) => {
@@ -303,7 +307,7 @@ test('no further request is made for a client that has disconnected', async (con
   connections[1].now = { state: 'closed' }
   const letGo = await held
   letGo()
-  assert.deepEqual(await Promise.all(outcomes), ['in', serverUnavailable, 'in'])
+  assert.deepEqual(await Promise.all(outcomes), ['accepted', serverUnavailable, 'accepted'])
   assert.equal(service.requests.length, 2)
 })
 

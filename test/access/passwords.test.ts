@@ -58,15 +58,15 @@ test('a damaged hash matches no password', () => {
 
 test('a client with a stored user name needs the password of that user name', () => {
   const stage = stageWith(credential('username', 'alice', 'secret'))
-  assert.equal(outcome(stage, { username: 'alice', password: 'secret' }), 'in')
+  assert.equal(outcome(stage, { username: 'alice', password: 'secret' }), 'accepted')
   assert.equal(outcome(stage, { username: 'alice', password: 'Secret' }), badUserNameOrPassword)
   assert.equal(outcome(stage, { username: 'alice' }), badUserNameOrPassword)
 })
 
 test('a client with a stored client ID needs the password of that client ID, with or without a user name', () => {
   const stage = stageWith(credential('clientid', 'pump-7', 'secret'))
-  assert.equal(outcome(stage, { clientId: 'pump-7', password: 'secret' }), 'in')
-  assert.equal(outcome(stage, { clientId: 'pump-7', username: 'anyone', password: 'secret' }), 'in')
+  assert.equal(outcome(stage, { clientId: 'pump-7', password: 'secret' }), 'accepted')
+  assert.equal(outcome(stage, { clientId: 'pump-7', username: 'anyone', password: 'secret' }), 'accepted')
   assert.equal(outcome(stage, { clientId: 'pump-7', password: 'wrong' }), badUserNameOrPassword)
   // A client ID is not a user name.
   assert.equal(outcome(stage, { username: 'pump-7', password: 'secret' }), badUserNameOrPassword)
@@ -75,8 +75,8 @@ test('a client with a stored client ID needs the password of that client ID, wit
 test('if both are stored, either password is accepted', () => {
   const stage = stageWith(credential('clientid', 'pump-7', 'one'), credential('username', 'alice', 'two'))
   const client = { clientId: 'pump-7', username: 'alice' }
-  assert.equal(outcome(stage, { ...client, password: 'one' }), 'in')
-  assert.equal(outcome(stage, { ...client, password: 'two' }), 'in')
+  assert.equal(outcome(stage, { ...client, password: 'one' }), 'accepted')
+  assert.equal(outcome(stage, { ...client, password: 'two' }), 'accepted')
   assert.equal(outcome(stage, { ...client, password: 'three' }), badUserNameOrPassword)
 })
 
@@ -89,11 +89,11 @@ function usernameOf(stage: AccessStage, options: RequestOptions): string | undef
 test('the password of a client ID does not authenticate a user that has another password', () => {
   const stage = stageWith(credential('clientid', 'pump-7', 'one'), credential('username', 'alice', 'two'))
   const client = { clientId: 'pump-7', username: 'alice' }
-  assert.equal(outcome(stage, { ...client, password: 'one' }), 'in')
+  assert.equal(outcome(stage, { ...client, password: 'one' }), 'accepted')
   assert.equal(usernameOf(stage, { ...client, password: 'one' }), undefined)
   assert.equal(usernameOf(stage, { ...client, password: 'two' }), 'alice')
   assert.equal(usernameOf(stage, { ...client, username: 'nobody', password: 'one' }), 'nobody')
-  const certified = { ...client, password: 'one', arrival: { username: 'alice' } }
+  const certified = { ...client, password: 'one', origin: { username: 'alice' } }
   assert.equal(usernameOf(stage, certified), 'alice', 'from its certificate')
 })
 
@@ -101,8 +101,8 @@ test('a stored password must match even where unauthenticated clients are accept
   const stage = new AccessStage({ allowAnonymous: true })
   stage.access.applyRecords({ put: [credential('username', 'alice', 'secret')], delete: [] })
   assert.equal(outcome(stage, { username: 'alice', password: 'wrong' }), badUserNameOrPassword)
-  assert.equal(outcome(stage, { username: 'bob', password: 'whatever' }), 'in')
-  assert.equal(outcome(stage, {}), 'in')
+  assert.equal(outcome(stage, { username: 'bob', password: 'whatever' }), 'accepted')
+  assert.equal(outcome(stage, {}), 'accepted')
 })
 
 test('an unknown user name gets the same response as a wrong password', () => {
@@ -116,11 +116,11 @@ test('a removed credential is refused at once, and a new password is accepted at
   const stage = stageWith(credential('username', 'alice', 'old'))
   stage.access.applyRecords({ put: [credential('username', 'alice', 'new')], delete: [] })
   assert.equal(outcome(stage, { username: 'alice', password: 'old' }), badUserNameOrPassword)
-  assert.equal(outcome(stage, { username: 'alice', password: 'new' }), 'in')
+  assert.equal(outcome(stage, { username: 'alice', password: 'new' }), 'accepted')
   stage.access.applyRecords({ put: [], delete: [{ kind: 'credential', by: 'username', id: 'alice' }] })
   assert.equal(
     outcome(stage, { username: 'alice', password: 'new', isLoopback: true }),
-    'in',
+    'accepted',
     'the client is accepted without credentials',
   )
   assert.equal(outcome(stage, { username: 'alice', password: 'new' }), badUserNameOrPassword)
@@ -128,17 +128,17 @@ test('a removed credential is refused at once, and a new password is accepted at
 
 test('a stored password replaces the one in the configuration', () => {
   const stage = new AccessStage({ credentials: [credential('username', 'alice', 'configured')] })
-  assert.equal(outcome(stage, { username: 'alice', password: 'configured' }), 'in')
+  assert.equal(outcome(stage, { username: 'alice', password: 'configured' }), 'accepted')
   stage.access.applyRecords({ put: [credential('username', 'alice', 'changed')], delete: [] })
   assert.equal(outcome(stage, { username: 'alice', password: 'configured' }), badUserNameOrPassword)
-  assert.equal(outcome(stage, { username: 'alice', password: 'changed' }), 'in')
+  assert.equal(outcome(stage, { username: 'alice', password: 'changed' }), 'accepted')
 })
 
 test('new settings apply to the next client, and stored users stay', () => {
   const stage = stageWith(credential('username', 'alice', 'secret'))
   stage.access.changeSettings(settingsWith({ credentials: [credential('username', 'bob', 'secret')] }))
-  assert.equal(outcome(stage, { username: 'alice', password: 'secret' }), 'in')
-  assert.equal(outcome(stage, { username: 'bob', password: 'secret' }), 'in')
+  assert.equal(outcome(stage, { username: 'alice', password: 'secret' }), 'accepted')
+  assert.equal(outcome(stage, { username: 'bob', password: 'secret' }), 'accepted')
 })
 
 test('the core gets the superuser flag and the address of a client', () => {
@@ -159,11 +159,11 @@ test('the core gets the superuser flag and the address of a client', () => {
 
 test('anonymous clients are accepted on loopback by default; the setting accepts them everywhere or nowhere', () => {
   for (const [profile, allowAnonymous, isLoopback, expected] of [
-    ['hardened', undefined, true, 'in'],
+    ['hardened', undefined, true, 'accepted'],
     ['hardened', undefined, false, notAuthorized],
-    ['hardened', true, false, 'in'],
+    ['hardened', true, false, 'accepted'],
     ['hardened', false, true, notAuthorized],
-    ['legacy', undefined, false, 'in'],
+    ['legacy', undefined, false, 'accepted'],
     ['legacy', false, true, notAuthorized],
   ] as const) {
     const stage = new AccessStage({ profile, allowAnonymous })
@@ -174,7 +174,7 @@ test('anonymous clients are accepted on loopback by default; the setting accepts
 test('a configured chain without users refuses every client; under the legacy profile it is skipped', () => {
   for (const [profile, expected] of [
     ['hardened', notAuthorized],
-    ['legacy', 'in'],
+    ['legacy', 'accepted'],
   ] as const) {
     const stage = new AccessStage({ profile, chain: [], isChainConfigured: true, allowAnonymous: true })
     assert.equal(outcome(stage, { isLoopback: true }), expected)
@@ -202,19 +202,19 @@ test('a credential of a namespace applies to its clients, and hides those with i
     credential('username', 'bob', 'b'),
   )
   const by = (clientId: string, username: string, password: string) => outcome(stage, { clientId, username, password })
-  assert.equal(by('plant\0c', 'alice', 'of the plant'), 'in')
+  assert.equal(by('plant\0c', 'alice', 'of the plant'), 'accepted')
   assert.equal(by('plant\0c', 'alice', 'without namespace'), badUserNameOrPassword)
   for (const session of ['c', 'shop\0c']) {
-    assert.equal(by(session, 'alice', 'without namespace'), 'in')
+    assert.equal(by(session, 'alice', 'without namespace'), 'accepted')
     assert.equal(by(session, 'alice', 'of the plant'), badUserNameOrPassword)
   }
   // A user that is not in the lists of the namespace is looked up in those of all namespaces.
-  assert.equal(by('plant\0c', 'bob', 'b'), 'in')
+  assert.equal(by('plant\0c', 'bob', 'b'), 'accepted')
   stage.access.applyRecords({
     put: [],
     delete: [{ kind: 'credential', namespace: 'plant', by: 'username', id: 'alice' }],
   })
-  assert.equal(by('plant\0c', 'alice', 'without namespace'), 'in')
+  assert.equal(by('plant\0c', 'alice', 'without namespace'), 'accepted')
 })
 
 test('a client of a namespace has its own client ID there', () => {

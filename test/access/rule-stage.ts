@@ -20,12 +20,12 @@ export interface Stage {
 
 export function stage(acl: string, more: Partial<RuleSettings> = {}, records: readonly AccessRecord[] = []): Stage {
   const settings: RuleSettings = { ...defaultRuleSettings, noMatch: 'deny', ...more, rules: rulesOf(acl) }
-  const world: Stage = {
-    rules: new AccessRules(settings, { nowMs: () => world.time, mayStay: () => true }),
+  const access: Stage = {
+    rules: new AccessRules(settings, { nowMs: () => access.time, mayStay: () => true }),
     time: 1_000_000,
   }
-  world.rules.applyRecords({ put: records, delete: [] })
-  return world
+  access.rules.applyRecords({ put: records, delete: [] })
+  return access
 }
 
 export function client(clientId: string, more: Partial<Identity> = {}): Identity {

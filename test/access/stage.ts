@@ -17,7 +17,7 @@ export type AuthenticateRequest = Extract<CoreRequest, { kind: 'authenticate' }>
 export interface RequestOptions extends Partial<Omit<AuthenticateRequest, 'kind' | 'requestId' | 'password'>> {
   readonly password?: string | Buffer | undefined
   readonly isLoopback?: boolean
-  readonly arrival?: Partial<ConnectionOrigin>
+  readonly origin?: Partial<ConnectionOrigin>
   /** Settings of the listener. */
   readonly authentication?: ListenerAuthentication
 }
@@ -59,17 +59,11 @@ export class AccessStage {
     return decision
   }
 
-  request({
-    password,
-    isLoopback = false,
-    arrival,
-    authentication,
-    ...rest
-  }: RequestOptions = {}): AuthenticateRequest {
+  request({ password, isLoopback = false, origin, authentication, ...rest }: RequestOptions = {}): AuthenticateRequest {
     return {
       kind: 'authenticate',
       requestId: ++this.#lastRequestId,
-      connection: connectionFrom(isLoopback, arrival, authentication),
+      connection: connectionFrom(isLoopback, origin, authentication),
       clientId: 'client',
       username: undefined,
       password: typeof password === 'string' ? Buffer.from(password) : password,
@@ -102,24 +96,24 @@ export function settingsWith(settings: Partial<AccessSettings>): AccessSettings 
 
 export function connectionFrom(
   isLoopback: boolean,
-  arrival?: Partial<ConnectionOrigin>,
+  origin?: Partial<ConnectionOrigin>,
   authentication?: ListenerAuthentication,
 ): Connection {
-  const known = arrival && {
+  const known = origin && {
     port: 50_000,
     clientId: undefined,
     username: undefined,
     certificate: undefined,
     pskIdentity: undefined,
-    ...arrival,
+    ...origin,
   }
   return new Connection({}, { name: 'default', isLoopback, authentication }, '192.0.2.7', known)
 }
 
-/** The reason code, or `in`. */
-export function outcomeOf(decision: AuthenticationResult): number | 'in' | 'not-yet' {
+/** Returns the reason code of a refusal, `accepted`, or `not-yet` if the authentication needs another message. */
+export function outcomeOf(decision: AuthenticationResult): number | 'accepted' | 'not-yet' {
   if (decision.allowed === 'not-yet') return 'not-yet'
-  return decision.allowed ? 'in' : decision.reason
+  return decision.allowed ? 'accepted' : decision.reason
 }
 
 export function credential(

@@ -26,50 +26,44 @@ function nameOf(settings: Partial<AccessSettings>, options: RequestOptions): unk
 
 test('a client with a certificate has the user name of the certificate, whatever CONNECT contains', () => {
   const chain = ['certificate', 'password'] as const
-  const arrival = { certificate }
+  const origin = { certificate }
   for (const [certificateName, expected] of [
     ['common_name', 'device-7'],
     ['subject', 'CN=device-7,O=Plant'],
     ['serial_number', '0A'],
     ['fingerprint', certificate.fingerprint],
   ] as const) {
-    assert.equal(nameOf({ chain, certificateName }, { arrival, username: 'admin' }), expected)
+    assert.equal(nameOf({ chain, certificateName }, { origin, username: 'admin' }), expected)
   }
 })
 
 test('a certificate without the required name authenticates no client', () => {
   for (const commonName of [undefined, '']) {
-    const arrival = { certificate: { ...certificate, commonName } }
-    assert.equal(
-      nameOf({ chain: ['certificate'], allowAnonymous: true }, { arrival, username: 'admin' }),
-      notAuthorized,
-    )
+    const origin = { certificate: { ...certificate, commonName } }
+    assert.equal(nameOf({ chain: ['certificate'], allowAnonymous: true }, { origin, username: 'admin' }), notAuthorized)
   }
 })
 
 test('the user name field of the listener replaces that of the chain', () => {
-  const arrival = { certificate, username: 'by-listener' }
-  assert.equal(nameOf({ chain: ['certificate'] }, { arrival, username: 'admin' }), 'by-listener')
+  const origin = { certificate, username: 'by-listener' }
+  assert.equal(nameOf({ chain: ['certificate'] }, { origin, username: 'admin' }), 'by-listener')
 })
 
 test('a client with a pre-shared key has the identity of the key', () => {
-  const arrival = { pskIdentity: 'meter-1' }
-  assert.equal(nameOf({ chain: ['psk'] }, { arrival, username: 'admin' }), 'meter-1')
+  const origin = { pskIdentity: 'meter-1' }
+  assert.equal(nameOf({ chain: ['psk'] }, { origin, username: 'admin' }), 'meter-1')
 })
 
 test('without a certificate or key, the next authenticator of the chain decides', () => {
   const chain = ['certificate', 'psk', 'password'] as const
-  assert.equal(nameOf({ chain }, { arrival: {}, username: 'alice', password: 'secret' }), 'alice')
-  assert.equal(nameOf({ chain }, { arrival: {}, username: 'alice', password: 'wrong' }), badUserNameOrPassword)
+  assert.equal(nameOf({ chain }, { origin: {}, username: 'alice', password: 'secret' }), 'alice')
+  assert.equal(nameOf({ chain }, { origin: {}, username: 'alice', password: 'wrong' }), badUserNameOrPassword)
 })
 
 test('a certificate is accepted only if the chain includes it', () => {
-  const arrival = { certificate, pskIdentity: 'meter-1' }
-  assert.equal(
-    nameOf({ chain: ['password'] }, { arrival, username: 'alice', password: 'wrong' }),
-    badUserNameOrPassword,
-  )
-  assert.equal(nameOf({ chain: ['password'] }, { arrival }), notAuthorized)
+  const origin = { certificate, pskIdentity: 'meter-1' }
+  assert.equal(nameOf({ chain: ['password'] }, { origin, username: 'alice', password: 'wrong' }), badUserNameOrPassword)
+  assert.equal(nameOf({ chain: ['password'] }, { origin }), notAuthorized)
 })
 
 test('a key of a namespace applies there before one without a namespace, which applies to all', () => {

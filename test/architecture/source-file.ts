@@ -30,7 +30,7 @@ export interface SourceCall {
   readonly passed: readonly string[]
 }
 
-export interface NamedPlace {
+export interface NamePosition {
   readonly name: string
   readonly line: number
 }
@@ -42,9 +42,9 @@ export interface SourceFile {
   readonly imports: readonly SourceImport[]
   readonly functions: readonly SourceFunction[]
   /** Every name that is read as a variable or a type: `Date` in `Date.now()`, but not `now`. */
-  readonly names: readonly NamedPlace[]
+  readonly names: readonly NamePosition[]
   /** `async`, `await` and `Math.random`, which are not single names. */
-  readonly constructs: readonly NamedPlace[]
+  readonly constructs: readonly NamePosition[]
   /** Lines of `assert` calls that build a message at every call. */
   readonly costlyAssertions: readonly number[]
   readonly syntaxErrors: readonly string[]
@@ -68,8 +68,8 @@ export function readSource(path: string, text: string): SourceFile {
     lines: countLines(text),
     imports: [] as SourceImport[],
     functions: [] as SourceFunction[],
-    names: [] as NamedPlace[],
-    constructs: [] as NamedPlace[],
+    names: [] as NamePosition[],
+    constructs: [] as NamePosition[],
     costlyAssertions: [] as number[],
     syntaxErrors: parsed.errors.map((error) => error.message),
   }
@@ -82,7 +82,7 @@ export function readSource(path: string, text: string): SourceFile {
       const parameters = (node['params'] as readonly SyntaxNode[]).map(parameterOf)
       file.functions.push({ name: nameOfFunction(node, parent), line, lines, parameters, calls: callsIn(node) })
     }
-    if (node.type === 'Identifier' && !isOnlyALabel(parent, key)) file.names.push({ name: String(node['name']), line })
+    if (node.type === 'Identifier' && !isMemberName(parent, key)) file.names.push({ name: String(node['name']), line })
     if (isCostlyAssertion(node)) file.costlyAssertions.push(line)
     const construct = constructOf(node)
     if (construct !== undefined) file.constructs.push({ name: construct, line })
@@ -94,24 +94,24 @@ function importOf(node: SyntaxNode, line: number): SourceImport | undefined {
   const source = node['source'] as SyntaxNode | null | undefined
   switch (node.type) {
     case 'ImportDeclaration':
-      return { specifier: addressIn(source), typeOnly: importsTypesOnly(node, 'importKind'), line }
+      return { specifier: specifierIn(source), typeOnly: importsTypesOnly(node, 'importKind'), line }
     case 'ExportNamedDeclaration':
     case 'ExportAllDeclaration':
       if (!source) return undefined
-      return { specifier: addressIn(source), typeOnly: importsTypesOnly(node, 'exportKind'), line }
+      return { specifier: specifierIn(source), typeOnly: importsTypesOnly(node, 'exportKind'), line }
     case 'ImportExpression':
-      return { specifier: addressIn(source), typeOnly: false, line }
+      return { specifier: specifierIn(source), typeOnly: false, line }
     case 'TSImportType':
-      return { specifier: addressIn(source), typeOnly: true, line }
+      return { specifier: specifierIn(source), typeOnly: true, line }
     default:
       return undefined
   }
 }
 
-/** An import whose address is computed cannot be checked, so it is reported under a name that no rule allows. */
-function addressIn(source: SyntaxNode | null | undefined): string {
-  const address = source?.['value']
-  return typeof address === 'string' ? address : '(computed)'
+/** Returns the module specifier. A computed specifier is returned as `(computed)`, which no rule allows. */
+function specifierIn(source: SyntaxNode | null | undefined): string {
+  const specifier = source?.['value']
+  return typeof specifier === 'string' ? specifier : '(computed)'
 }
 
 function importsTypesOnly(node: SyntaxNode, kindField: 'importKind' | 'exportKind'): boolean {
@@ -137,8 +137,8 @@ function isCostlyAssertion(node: SyntaxNode): boolean {
   return callee['name'] === 'assert' && message !== undefined && message.type !== 'Literal'
 }
 
-/** In `a.process`, `{ process: 1 }` and `interface A { process: string }` the name is a label and not read. */
-function isOnlyALabel(parent: SyntaxNode | undefined, key: string): boolean {
+/** In `a.process`, `{ process: 1 }` and `interface A { process: string }` `process` is the name of a member, and not read. */
+function isMemberName(parent: SyntaxNode | undefined, key: string): boolean {
   if (parent === undefined || parent['computed'] === true) return false
   // In the short form `{ process }` key and value have one position: the value is a name that is read.
   if (key === 'property' || key === 'key' || key === 'label') return true

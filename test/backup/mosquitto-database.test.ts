@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { convertDatabase, type ImportedSession, InvalidArchive } from '../../src/backup/index.ts'
 import { Random } from '../protocol/fuzz/random.ts'
-import { databaseOf, type Written } from './mosquitto-files.ts'
+import { databaseOf, type DatabaseContent } from './mosquitto-files.ts'
 
 const nowMs = 1_700_000_000_000
 const nowSeconds = nowMs / 1_000
@@ -23,7 +23,7 @@ function waiting({ queued }: ImportedSession): string[] {
   })
 }
 
-const common: Written = {
+const common: DatabaseContent = {
   messages: [
     { id: 1, topic: 'a/1', payload: 'one' },
     { id: 2, topic: 'a/2', payload: 'two', qos: 2 },

@@ -1,5 +1,5 @@
-// Writes databases of mosquitto in formats 2 to 6 as the formats are described: versions of mosquitto that wrote 2 to 5 are not in
-// Debian.
+// Builds mosquitto databases in formats 2 to 6 from the description of the formats, because Debian has no mosquitto version that
+// writes formats 2 to 5.
 
 const uint8 = (value: number): Buffer => Buffer.from([value])
 const uint16 = (value: number): Buffer => Buffer.from([value >> 8, value & 0xff])
@@ -10,7 +10,7 @@ function uint32(value: number): Buffer {
   return bytes
 }
 
-/** As mosquitto has it in memory. */
+/** Little-endian, because mosquitto writes this field from memory without conversion. */
 function raw64(value: number): Buffer {
   const bytes = Buffer.alloc(8)
   bytes.writeBigInt64LE(BigInt(value))
@@ -19,7 +19,7 @@ function raw64(value: number): Buffer {
 
 const sized = (text: string): Buffer => Buffer.concat([uint16(Buffer.byteLength(text)), Buffer.from(text)])
 
-export interface WrittenMessage {
+export interface StoredMessage {
   readonly id: number
   readonly topic: string
   readonly payload: string
@@ -30,7 +30,7 @@ export interface WrittenMessage {
   readonly expiresAtSeconds?: number
 }
 
-export interface WrittenQueued {
+export interface QueuedMessage {
   readonly clientId: string
   readonly id: number
   readonly packetId?: number
@@ -42,7 +42,7 @@ export interface WrittenQueued {
   readonly identifiers?: readonly number[]
 }
 
-export interface WrittenClient {
+export interface StoredClient {
   readonly clientId: string
   readonly username?: string
   readonly port?: number
@@ -51,7 +51,7 @@ export interface WrittenClient {
   readonly disconnectedAtSeconds?: number
 }
 
-export interface WrittenSubscription {
+export interface StoredSubscription {
   readonly clientId: string
   readonly filter: string
   readonly qos?: number
@@ -59,15 +59,15 @@ export interface WrittenSubscription {
   readonly identifier?: number
 }
 
-export interface Written {
-  readonly messages?: readonly WrittenMessage[]
-  readonly clients?: readonly WrittenClient[]
-  readonly queued?: readonly WrittenQueued[]
-  readonly subscriptions?: readonly WrittenSubscription[]
+export interface DatabaseContent {
+  readonly messages?: readonly StoredMessage[]
+  readonly clients?: readonly StoredClient[]
+  readonly queued?: readonly QueuedMessage[]
+  readonly subscriptions?: readonly StoredSubscription[]
   readonly retained?: readonly number[]
 }
 
-export function databaseOf(format: number, written: Written): Buffer {
+export function databaseOf(format: number, written: DatabaseContent): Buffer {
   const { messages = [], clients = [], queued = [], subscriptions = [], retained = [] } = written
   const isOld = format < 5
   const chunk = (type: number, ...fields: Buffer[]): Buffer => {
@@ -92,14 +92,14 @@ export function databaseOf(format: number, written: Written): Buffer {
   ])
 }
 
-function oldMessage(format: number, message: WrittenMessage): Buffer[] {
+function oldMessage(format: number, message: StoredMessage): Buffer[] {
   const { id, topic, payload, qos = 1, retain = false, publisher = 'p', username = '' } = message
   const named = format === 4 ? [sized(username), uint16(1_883)] : []
   const head = [raw64(id), sized(publisher), ...named, uint16(7), uint16(0), sized(topic)]
   return [...head, uint8(qos), uint8(Number(retain)), uint32(Buffer.byteLength(payload)), Buffer.from(payload)]
 }
 
-function newMessage(message: WrittenMessage): Buffer[] {
+function newMessage(message: StoredMessage): Buffer[] {
   const { id, topic, payload, qos = 1, retain = false, publisher = 'p', username = '', expiresAtSeconds = 0 } = message
   const lengths = [publisher, username, topic].map((text) => uint16(Buffer.byteLength(text)))
   const head = [
@@ -118,11 +118,11 @@ function newMessage(message: WrittenMessage): Buffer[] {
   ]
 }
 
-function oldClient(format: number, { clientId, disconnectedAtSeconds = 0 }: WrittenClient): Buffer[] {
+function oldClient(format: number, { clientId, disconnectedAtSeconds = 0 }: StoredClient): Buffer[] {
   return [sized(clientId), uint16(3), ...(format === 2 ? [] : [raw64(disconnectedAtSeconds)])]
 }
 
-function newClient(format: number, client: WrittenClient): Buffer[] {
+function newClient(format: number, client: StoredClient): Buffer[] {
   const { clientId, username = '', port = 0, expirySeconds = 0xffffffff, expiresAtSeconds = 0 } = client
   const head = [raw64(expiresAtSeconds), uint32(expirySeconds), uint16(3), uint16(Buffer.byteLength(clientId))]
   if (format === 5) return [...head, Buffer.from(clientId)]
@@ -130,12 +130,12 @@ function newClient(format: number, client: WrittenClient): Buffer[] {
   return [...head, ...tail, Buffer.from(clientId), Buffer.from(username)]
 }
 
-function oldQueued({ clientId, id, packetId = 0, qos = 1, state = 11, isDup, isIncoming }: WrittenQueued): Buffer[] {
+function oldQueued({ clientId, id, packetId = 0, qos = 1, state = 11, isDup, isIncoming }: QueuedMessage): Buffer[] {
   const fields = [qos, 0, isIncoming === true ? 0 : 1, state, isDup === true ? 1 : 0]
   return [sized(clientId), raw64(id), uint16(packetId), Buffer.from(fields)]
 }
 
-function newQueued(queued: WrittenQueued): Buffer[] {
+function newQueued(queued: QueuedMessage): Buffer[] {
   const { clientId, id, packetId = 0, qos = 1, state = 11, isDup, isIncoming, identifiers = [] } = queued
   const fields = [qos, state, isDup === true ? 1 : 0, isIncoming === true ? 0 : 1]
   const properties = identifiers.flatMap((identifier) => [0x0b, identifier])
@@ -149,11 +149,11 @@ function newQueued(queued: WrittenQueued): Buffer[] {
   return identifiers.length === 0 ? head : [...head, uint8(properties.length), Buffer.from(properties)]
 }
 
-function oldSubscription({ clientId, filter, qos = 1 }: WrittenSubscription): Buffer[] {
+function oldSubscription({ clientId, filter, qos = 1 }: StoredSubscription): Buffer[] {
   return [sized(clientId), sized(filter), uint8(qos)]
 }
 
-function newSubscription({ clientId, filter, qos = 1, options = 0, identifier = 0 }: WrittenSubscription): Buffer[] {
+function newSubscription({ clientId, filter, qos = 1, options = 0, identifier = 0 }: StoredSubscription): Buffer[] {
   const lengths = [clientId, filter].map((text) => uint16(Buffer.byteLength(text)))
   const texts = [Buffer.from(clientId), Buffer.from(filter)]
   return [uint32(identifier), ...lengths, uint8(qos), uint8(options), Buffer.alloc(2), ...texts]

@@ -1,4 +1,4 @@
-// Gateways with the clients of libcoap, over UDP and DTLS, and with OpenSSL over TLS: sections F1, F2, F4, F6 and F7 of the gateway contract.
+// Gateways with the clients of libcoap, over UDP and DTLS, and with OpenSSL over TLS: sections F1, F2, F4, F6 and F7 of the gateway requirements.
 
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'

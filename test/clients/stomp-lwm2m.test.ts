@@ -1,4 +1,4 @@
-// Gateways with the clients stomp.py of Debian and Wakaama: sections F5 (LwM2M) and F6 (STOMP) of the gateway contract.
+// Gateways with the clients stomp.py of Debian and Wakaama: sections F5 (LwM2M) and F6 (STOMP) of the gateway requirements.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

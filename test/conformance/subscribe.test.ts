@@ -237,7 +237,7 @@ describe('subscription options of MQTT 5.0', () => {
     assert.deepEqual(client.payloads, ['mine too', 'another’s'])
   })
 
-  test('[MQTT5-3.8.3-3] it still gets its own messages through another subscription', () => {
+  test('[MQTT5-3.8.3-3] with no local, a client gets its own messages through another subscription without no local', () => {
     const world = new World()
     const client = world.connect('me')
     client.subscribe('a/b', { noLocal: true, identifier: 1 })

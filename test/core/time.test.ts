@@ -86,7 +86,7 @@ describe('mqtt.retry_interval', () => {
     world.publish('news/a', 'two', { qos: 2 })
     assert.notEqual(slow.messages[1].packetId, slow.messages[0].packetId)
     slow.complete(slow.messages[0].packetId)
-    assert.equal(slow.isConnected, true, 'it acknowledged each PUBREL')
+    assert.equal(slow.isConnected, true, 'the client may acknowledge each PUBREL that it received')
     slow.acknowledge(slow.messages[1])
     assert.equal(slow.received('pubrel').length, 3)
   })
@@ -130,7 +130,7 @@ describe('mqtt.retry_interval', () => {
     assert.equal(client.messages.length, 1)
   })
 
-  test('5.0 clients get no message again on one connection', () => {
+  test('MQTT 5.0 clients get no retransmission within a connection', () => {
     const world = new World({ settings: { retryIntervalMs: 1_000 } })
     const client = silent(world, 'slow', 5)
     client.subscribe('a')
@@ -139,7 +139,7 @@ describe('mqtt.retry_interval', () => {
     assert.equal(client.messages.length, 1)
   })
 
-  test('a client that used 3.1.1 on its previous connection gets none again, either', () => {
+  test('a client that reconnects with 5.0 after 3.1.1 gets no retransmission on the new connection', () => {
     const world = new World({ settings: { retryIntervalMs: 10_000 } })
     const client = world.connect('me', { version: 4, cleanStart: false })
     client.acknowledges = false

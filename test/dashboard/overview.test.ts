@@ -30,7 +30,7 @@ describe('the overview', () => {
     assert.equal(await page.evaluate(() => document.activeElement?.id), 'content')
   })
 
-  test('the first load, from the login to the first page, is at most 80 KB', async (t) => {
+  test('the first load is at most 80 KiB (sizes from the browser)', async (t) => {
     const { page } = await openPage(t, await emptyBroker(), { route: '#/overview', isNew: true })
     await logIn(page)
     await page.getByRole('img', { name: /^Messages per second/ }).waitFor()
@@ -46,12 +46,10 @@ describe('the overview', () => {
   })
 })
 
-// Bytes that the browser loads: up to the first page, and for each further page.
-
 const maxFirstLoadBytes = 80 * 1_024
 const maxPageBytes = 50 * 1_024
 
-test('the first load is at most 80 KB, and each page adds at most 50 KB', async (t) => {
+test('the first load is at most 80 KiB (sizes from the network), and each page adds at most 50 KiB', async (t) => {
   const { url } = await emptyBroker()
   const { page } = await openNewTab(t)
   const loading = new Set<Request>()

@@ -1,5 +1,5 @@
 // Clients of gateways: bans, client IDs, namespaces and shared subscriptions apply to them as to MQTT clients (section F1 of the gateway
-// contract), and devices of LwM2M and CoAP (F4, F5).
+// requirements), and devices of LwM2M and CoAP (F4, F5).
 
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'

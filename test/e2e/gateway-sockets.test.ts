@@ -1,5 +1,5 @@
 // Sockets of gateways: one for each shard, over IPv6, in a multicast group, limits of clients, and MQTT-SN 1.2 over them: sections F1, F2, F3 and
-// F8 of the gateway contract.
+// F8 of the gateway requirements.
 
 import assert from 'node:assert/strict'
 import { createSocket } from 'node:dgram'

@@ -1,4 +1,4 @@
-// Devices of gateways while the broker is killed: sections F1 ("Durable") and F3 ("All stands a restart") of the gateway contract.
+// Devices of gateways while the broker is killed: sections F1 ("Durable") and F3 ("All stands a restart") of the gateway requirements.
 // Sleeping devices of MQTT-SN are in kills.test.ts as well.
 
 import assert from 'node:assert/strict'

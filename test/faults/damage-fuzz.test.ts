@@ -8,7 +8,7 @@ import { basename, join } from 'node:path'
 import { test } from 'node:test'
 import { Random } from '../simulator/random.ts'
 import { testLength } from '../test-length.ts'
-import { filesOf, leaveOne, checkDamage } from './damage-fuzz/damage-round.ts'
+import { filesOf, createStore, checkDamage } from './damage-fuzz/damage-round.ts'
 import { damages } from './damage-fuzz/damages.ts'
 
 const roundsPerStore = 20
@@ -17,7 +17,7 @@ for (let seed = 1; seed <= testLength({ daily: 1, long: 4 }); seed++) {
   test(`store ${seed}, damaged ${roundsPerStore} times: it opens, serves the stored data, and an alarm reports every loss`, async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'godwit-damage-fuzz-'))
     t.after(() => rmSync(folder, { recursive: true, force: true }))
-    const left = await leaveOne(folder, seed)
+    const left = await createStore(folder, seed)
     const random = new Random(seed)
     const files = filesOf(left)
     const kinds = Object.keys(damages)

@@ -1,5 +1,5 @@
 // Mutated DTLS records and handshakes in memory: no input ends the process, reaches the gateway, or gets a response that is
-// more than three times as long while its address is not verified [F8 of the gateway contract].
+// more than three times as long while its address is not verified [F8 of the gateway requirements].
 
 import assert from 'node:assert/strict'
 import { DtlsWorld } from '../transports/dtls/dtls-world.ts'

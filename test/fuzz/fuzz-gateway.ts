@@ -1,5 +1,5 @@
 // Mutated datagrams for gateways in memory: no input ends the process, grows memory without bound or gets a response that is more
-// than three times as long [F8 of the gateway contract].
+// than three times as long [F8 of the gateway requirements].
 
 import assert from 'node:assert/strict'
 import {

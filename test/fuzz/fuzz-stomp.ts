@@ -1,5 +1,5 @@
 // Mutated frames of STOMP in memory: no input ends the process, and nothing is written after the end of a connection
-// [F8 of the gateway contract].
+// [F8 of the gateway requirements].
 
 import assert from 'node:assert/strict'
 import { StompGateway } from '../../src/gateways/index.ts'

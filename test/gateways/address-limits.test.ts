@@ -1,4 +1,4 @@
-// Maximum responses to unverified addresses, by section F8 of the gateway contract.
+// Maximum responses to unverified addresses, by section F8 of the gateway requirements.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'

@@ -1,4 +1,4 @@
-// The CoAP gateway, statement by statement of section F4 of the gateway contract, in memory.
+// The CoAP gateway, statement by statement of section F4 of the gateway requirements, in memory.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'

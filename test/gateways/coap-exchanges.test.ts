@@ -1,4 +1,4 @@
-// Messages that the CoAP gateway sends by itself, and partial bodies, in memory. By section F4 of the gateway contract.
+// Messages that the CoAP gateway sends by itself, and partial bodies, in memory. By section F4 of the gateway requirements.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

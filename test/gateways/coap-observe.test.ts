@@ -1,4 +1,4 @@
-// Observations of clients of the CoAP gateway, in memory. By sections F4 and F8 of the gateway contract.
+// Observations of clients of the CoAP gateway, in memory. By sections F4 and F8 of the gateway requirements.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

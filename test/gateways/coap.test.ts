@@ -1,4 +1,4 @@
-// The CoAP gateway in memory: the state for each peer is limited. By section F4 of the gateway contract.
+// The CoAP gateway in memory: the state for each peer is limited. By section F4 of the gateway requirements.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'

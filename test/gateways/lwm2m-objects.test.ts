@@ -1,4 +1,4 @@
-// Definitions of objects that `xml_dir` adds. By section F2 of the gateway contract.
+// Definitions of objects that `xml_dir` adds. By section F2 of the gateway requirements.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'

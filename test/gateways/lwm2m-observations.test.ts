@@ -1,4 +1,4 @@
-// Observations of LwM2M devices in memory, with a simulated clock. By section F5 of the gateway contract.
+// Observations of LwM2M devices in memory, with a simulated clock. By section F5 of the gateway requirements.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'

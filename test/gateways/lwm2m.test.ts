@@ -1,4 +1,4 @@
-// The LwM2M gateway in memory, with a simulated clock. By section F5 of the gateway contract.
+// The LwM2M gateway in memory, with a simulated clock. By section F5 of the gateway requirements.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'

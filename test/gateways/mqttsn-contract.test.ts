@@ -1,4 +1,4 @@
-// The MQTT-SN gateway, row by row of the table of section F3 of the gateway contract, in memory.
+// The MQTT-SN gateway, row by row of the table of section F3 of the gateway requirements, in memory.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'

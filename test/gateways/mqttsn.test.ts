@@ -1,5 +1,5 @@
 // The MQTT-SN gateway in memory, with a simulated clock: retries, lost clients, and messages that a client
-// cannot receive. By section F3 of the gateway contract.
+// cannot receive. By section F3 of the gateway requirements.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'

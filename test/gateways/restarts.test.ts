@@ -1,5 +1,5 @@
 // State of gateways across restarts, in memory: a second gateway gets the state of the first one. By section F1 of the
-// gateway contract.
+// gateway requirements.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'

@@ -1,5 +1,5 @@
 // Datagrams reach the owner shard of their client, in memory: two gateways, each of one shard. By section F8 of the gateway
-// contract, "Shards".
+// requirements, "Shards".
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'

@@ -1,4 +1,4 @@
-// The STOMP gateway in memory, with a simulated clock. By section F6 of the gateway contract and the chapters of STOMP 1.2.
+// The STOMP gateway in memory, with a simulated clock. By section F6 of the gateway requirements and the chapters of STOMP 1.2.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'

@@ -1,4 +1,4 @@
-// Gateways over the API, with devices that connect: section F2 of the gateway contract.
+// Gateways over the API, with devices that connect: section F2 of the gateway requirements.
 
 import assert from 'node:assert/strict'
 import { createSocket } from 'node:dgram'

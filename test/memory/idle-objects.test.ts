@@ -96,11 +96,11 @@ test('clients that connected, subscribed, published retained messages and discon
   assert.equal(stage.shard.writer.buffers.takenBytes, 0)
 })
 
-test('an ended session releases its memory, also if delivery plans of quiet topics still refer to it', async (context) => {
+test('an ended session releases its memory, also while cached match plans of topics without messages refer to it', async (context) => {
   const stage = new ShardStage(context, { core: { retainedExpiryMs } })
   const before = await countObjects(stage, ofEndedSession)
   await connectAndExpire(stage, 'some', 10)
-  assert.notEqual(countOf(Session), 0, 'no delivery plan refers to a session, so the test shows nothing')
+  assert.notEqual(countOf(Session), 0, 'no match plan refers to a session, so the test shows nothing')
   assert.deepEqual(await countObjects(stage, ofEndedSession), before)
 })
 

@@ -18,21 +18,21 @@ const faults: readonly [DiskFault, string, shards: number][] = [
   ['full', 'a full disk with three shards, one of which detects it', 3],
 ]
 
-/** The daily run tests a full disk with one shard at the store only: test/storage. */
+/** In the daily run, the tests of test/storage cover a full disk with one shard. */
 for (const [fault, name, shards] of isLong ? faults : faults.slice(1)) {
   test(`${name}: no message that must be stored is acknowledged, clean sessions are served, and everything works when the disk works again`, async (t) => {
     const stage = await DiskStage.begin(t, shards)
     stage.disk.fail(fault)
-    await stage.faultIsReported()
-    await stage.durablePublishesWaitOrAreRefused()
-    await stage.cleanSessionsAreServed()
-    stage.nothingDurableIsAcknowledged()
+    await stage.awaitFaultReport()
+    await stage.assertDurablePublishesWaitOrAreRefused()
+    await stage.assertCleanSessionsAreServed()
+    stage.assertNothingDurableAcknowledged()
     stage.disk.recover()
-    await stage.waitingPublishesAreAcknowledged()
-    await stage.offlineSubscriberReceivesAll(stage.godwit)
+    await stage.assertWaitingPublishesAcknowledged()
+    await stage.assertOfflineSubscriberReceivesAll(stage.godwit)
     const code = await stage.godwit.stop('SIGKILL')
     assert.equal(code, null, 'it had to be killed')
-    await stage.offlineSubscriberReceivesAllAfterRestart(t)
+    await stage.assertOfflineSubscriberReceivesAllAfterRestart(t)
   })
 }
 
@@ -106,14 +106,14 @@ class DiskStage {
   }
 
   /** The first message that cannot be written shows the fault, which is reported to every shard. */
-  async faultIsReported(): Promise<void> {
+  async awaitFaultReport(): Promise<void> {
     this.peers.early.publish({ topic: 'kept/early', payload: 'noticed', qos: 1, packetId: 2 })
     await this.godwit.until(
       new RegExp(`(the disk fails: messages that must be stored are not acknowledged[^]*){${this.#shards}}`),
     )
   }
 
-  async durablePublishesWaitOrAreRefused(): Promise<void> {
+  async assertDurablePublishesWaitOrAreRefused(): Promise<void> {
     const { refused, old } = this.peers
     refused.publish({ topic: 'kept/refused', payload: 'refused', qos: 1, packetId: 1 })
     refused.publish({ topic: 'kept/refused', payload: 'refused', qos: 2, packetId: 2 })
@@ -134,7 +134,7 @@ class DiskStage {
   }
 
   /** When these messages are acknowledged, all earlier packets have been handled, too. */
-  async cleanSessionsAreServed(): Promise<void> {
+  async assertCleanSessionsAreServed(): Promise<void> {
     const { clean, subscriber } = this.peers
     clean.publish({ topic: 'free/0', payload: 'at most once' })
     clean.publish({ topic: 'free/1', payload: 'at least once', qos: 1, packetId: 1 })
@@ -149,7 +149,7 @@ class DiskStage {
     assert.deepEqual(subscriber.payloads(), ['at most once', 'at least once', 'exactly once'])
   }
 
-  nothingDurableIsAcknowledged(): void {
+  assertNothingDurableAcknowledged(): void {
     const { early, old } = this.peers
     assert.equal(early.ack(2), undefined, 'acknowledged though it is not stored')
     assert.equal(old.ack(1), undefined, 'a 3.1.1 client can only be made to wait')
@@ -160,7 +160,7 @@ class DiskStage {
     assert.equal(isAccepted, false, 'its session is not stored')
   }
 
-  async waitingPublishesAreAcknowledged(): Promise<void> {
+  async assertWaitingPublishesAcknowledged(): Promise<void> {
     const { early, refused, old } = this.peers
     const newClient = this.#newClient
     assert.equal((await early.untilAck(2)).reasonCode, 0)
@@ -175,7 +175,7 @@ class DiskStage {
   }
 
   /** The subscriber does not acknowledge, so it must receive the same messages after a crash. */
-  async offlineSubscriberReceivesAll(godwit: WatchedProcess, port = this.#port): Promise<void> {
+  async assertOfflineSubscriberReceivesAll(godwit: WatchedProcess, port = this.#port): Promise<void> {
     const offlineSubscriber = await this.#connectOfflineSubscriber(port)
     assert.equal(offlineSubscriber.of('connack')[0].sessionPresent, true)
     await offlineSubscriber.until('the queued messages', () => offlineSubscriber.of('publish')[3])
@@ -184,9 +184,9 @@ class DiskStage {
     assert.equal(godwit.child.exitCode, null)
   }
 
-  async offlineSubscriberReceivesAllAfterRestart(t: TestContext): Promise<void> {
+  async assertOfflineSubscriberReceivesAllAfterRestart(t: TestContext): Promise<void> {
     const { port, process } = await startBroker(t, { dataDirectory: this.dataDirectory })
-    await this.offlineSubscriberReceivesAll(process, port)
+    await this.assertOfflineSubscriberReceivesAll(process, port)
     await process.stop()
     assert.doesNotMatch(process.errors, /alarm/)
   }

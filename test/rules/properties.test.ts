@@ -9,7 +9,7 @@ import { fc } from '../properties.ts'
 
 const options = { seed: 20_261_123, numRuns: 1_000 }
 
-/** JSON values as JavaScript has them; numbers that are not integers, so that both agree on their type. */
+/** Random JSON values. */
 const jsonValue = fc.jsonValue({ maxDepth: 4 })
 const integer = fc.bigInt({ min: -(1n << 80n), max: 1n << 80n })
 
@@ -55,7 +55,7 @@ describe('properties', () => {
   test('comparisons of values are a total order', () => {
     fc.assert(
       fc.property(jsonValue, jsonValue, (x, y) => {
-        // Texts are converted for comparison with numbers and words: lists are not.
+        // Rules convert a text before they compare it with a number or a word. The values are in lists, because lists are compared without conversion.
         const payload = JSON.stringify({ x: [x], y: [y] })
         const [less, equal, greater] = ['<', '=', '>'].map((operator) =>
           evaluate(`payload.x ${operator} payload.y`, { payload }),

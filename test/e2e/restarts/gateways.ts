@@ -1,5 +1,5 @@
 // Devices of gateways that remain when the broker is killed or stopped: sections F1 ("Durable") and F3 ("All stands a restart") of the gateway
-// contract.
+// requirements.
 
 import assert from 'node:assert/strict'
 import mqtt from 'mqtt'

@@ -25,7 +25,7 @@ export function filesOf({ directory }: LeftStore): string[] {
 }
 
 /** Creates a store in its own directory in `folder`. */
-export function leaveOne(folder: string, seed: number): Promise<LeftStore> {
+export function createStore(folder: string, seed: number): Promise<LeftStore> {
   return leaveStore(join(folder, String(seed), 'store'), new Random(seed), seed % 2 === 0 ? 'closed' : 'killed')
 }
 

@@ -1,4 +1,4 @@
-// The long run, started by hand: each file of many stores with each damage.
+// Damages each file of many stores in each way, and checks the result. Started by hand.
 //
 //   npm run fuzz:damage -- --stores 20 --seed 1
 
@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { filesOf, leaveOne, checkDamage } from './damage-round.ts'
+import { filesOf, createStore, checkDamage } from './damage-round.ts'
 import { damages } from './damages.ts'
 
 const { values } = parseArgs({
@@ -19,7 +19,7 @@ const records = { lost: 0, 'older than they were': 0, exported: 0 }
 try {
   const firstSeed = Number(values.seed)
   for (let seed = firstSeed; seed < firstSeed + Number(values.stores); seed++) {
-    const left = await leaveOne(folder, seed)
+    const left = await createStore(folder, seed)
     for (const file of filesOf(left)) {
       for (const damage of Object.keys(damages)) {
         const { faults, lost, restored, exported, alarms } = await checkDamage(left, file, damage, seed)

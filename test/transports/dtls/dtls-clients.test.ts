@@ -1,4 +1,4 @@
-// DTLS with the clients of OpenSSL and GnuTLS, by F7 of the gateway contract.
+// DTLS with the clients of OpenSSL and GnuTLS, by F7 of the gateway requirements.
 
 import assert from 'node:assert/strict'
 import { readFile, writeFile } from 'node:fs/promises'

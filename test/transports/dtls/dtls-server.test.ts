@@ -1,4 +1,4 @@
-// The DTLS server in memory, by F7 and F8 of the gateway contract.
+// The DTLS server in memory, by F7 and F8 of the gateway requirements.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
