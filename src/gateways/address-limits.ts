@@ -1,5 +1,5 @@
-// Limits for the responses of a gateway to unverified addresses: 10 responses per second and address, 1,000 for
-// all together; and for the clients of an address. All shards count in one table:
+// Limits of a gateway per address: 10 responses per second to an unverified address, 1,000 per second to all of them, and the number of
+// clients. All shards count in one table:
 //
 //   all responses | responses by address, hashed | shard 0: clients by address, hashed | shard 1: ...
 //
@@ -15,12 +15,12 @@ const bytesPerCell = 4
 /** Maximum clients of one address, except for loopback. */
 export const maxClientsPerAddress = 1_024
 
-/** For the sockets of one listener on all shards. */
+/** Creates the table for the sockets of one listener on all shards. */
 export function createAddressTable(shards: number): SharedArrayBuffer {
   return new SharedArrayBuffer((1 + responseCells + shards * clientCells) * bytesPerCell)
 }
 
-/** The thread of the shard has ended, and its clients with it. */
+/** Sets the clients of a shard to zero. Called when the thread of the shard has ended, and its clients with it. */
 export function freeAddressTable(table: SharedArrayBuffer, shard: number): void {
   const start = 1 + responseCells + shard * clientCells
   new Int32Array(table).fill(0, start, start + clientCells)
@@ -63,14 +63,14 @@ export class AddressLimits {
   }
 }
 
-/** The cell has the time at which the bucket is full, in ms modulo 2^32. */
+/** Takes one token. Returns false if the bucket is empty. The cell has the time at which the bucket is full, in ms modulo 2^32. */
 function takeToken(cells: Int32Array, cell: number, perSecond: number, nowMs: number): boolean {
   const intervalMs = msPerSecond / perSecond
   const now = nowMs | 0
   for (;;) {
     const fullAt = Atomics.load(cells, cell)
     let leftMs = (fullAt - now) | 0
-    // The time is never later than a full bucket, otherwise the cell was unused for so long that the time wrapped.
+    // A cell that was unused for days may have a time that wrapped: then the bucket is full.
     if (leftMs < 0 || leftMs > msPerSecond) leftMs = 0
     if (leftMs + intervalMs > msPerSecond) return false
     if (Atomics.compareExchange(cells, cell, fullAt, (now + leftMs + intervalMs) | 0) === fullAt) return true

@@ -1,7 +1,7 @@
-// Assigns gateway clients to shards. Every shard has a socket on each port, and the system distributes datagrams by addresses and ports: one
-// of another shard's client is passed on. The shard follows from the datagram:
+// Assigns gateway clients to shards. Every shard has a socket on each port, and the operating system distributes datagrams by addresses and
+// ports. A shard passes a datagram of another shard's client to that shard, which it finds so:
 //
-//   by client id, endpoint name, location     shardOf(name)          generated names are generated until they fit
+//   client ID, endpoint name, location        shardOf(name)          names are generated until they belong to this shard
 //   acknowledgements                          message id % shards
 //   packets of MQTT-SN without a client id    the shard of the CONNECT from the same address and port
 
@@ -34,7 +34,7 @@ export class Routes {
     return this.#owners.get(peer)
   }
 
-  /** Undefined: this shard has the client. */
+  /** Sets the owner of the client at an address. Undefined: this shard. */
   note(peer: string, owner: number | undefined): void {
     this.#owners.delete(peer)
     if (owner === undefined) return

@@ -1,4 +1,4 @@
-// What a rule selects, by name: for a table with a column for each field.
+// Names of the fields that a rule selects, for a table with a column for each field.
 
 import { parseStatement } from './sql/parse-statement.ts'
 import type { Expression, Field, Path } from './sql/syntax.ts'

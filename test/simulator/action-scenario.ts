@@ -171,7 +171,7 @@ class ScenarioRun {
     for (let waits = 0; this.#ready < this.#options.shards && waits < 100; waits++) this.#world.passMs(100)
     const rule = { id: 'r', sql: 'SELECT payload FROM "in/#"', isEnabled: true, stopsAtFailure: false }
     for (const runner of this.#runners)
-      runner.take([{ ...rule, actions: [{ kind: 'action', id: action }] }], {
+      runner.configure([{ ...rule, actions: [{ kind: 'action', id: action }] }], {
         ignoresSysMessages: true,
         eventMessages: [],
       })

@@ -80,7 +80,7 @@ test('[MQTT5-3.3.4-7] the number of messages in flight is at most the Receive Ma
   for (const { messageId = 0 } of all.slice(1)) remote.send({ cmd: 'puback', messageId, reasonCode: 0 })
   assert.deepEqual(
     (await Promise.all(results)).map(({ result }) => result),
-    ['taken', 'taken', 'taken'],
+    ['accepted', 'accepted', 'accepted'],
   )
   publisher.close()
 })
@@ -163,7 +163,7 @@ const write = async (sink: MqttSink, texts: readonly string[], flags?: string): 
 
 test('a message for which the remote broker closes the connection is identified and refused, and the others are delivered', async () => {
   const sink = sinkWith((payload) =>
-    payload === 'bad' ? new ConnectionEnded('packet too large', 'for-packet') : { result: 'taken' },
+    payload === 'bad' ? new ConnectionEnded('packet too large', 'for-packet') : { result: 'accepted' },
   )
   assert.equal(await write(sink, ['a', 'bad', 'b']), 'done retry retry')
   assert.equal(await write(sink, ['bad', 'b']), 'refused retry')
@@ -172,7 +172,7 @@ test('a message for which the remote broker closes the connection is identified 
 
 test('if the remote broker closes the connection without a reason, the message is refused after the third time', async () => {
   const sink = sinkWith((payload) =>
-    payload === 'bad' ? new ConnectionEnded('closed', 'remote') : { result: 'taken' },
+    payload === 'bad' ? new ConnectionEnded('closed', 'remote') : { result: 'accepted' },
   )
   assert.equal(await write(sink, ['bad', 'a']), 'retry retry')
   assert.equal(await write(sink, ['bad', 'a']), 'retry retry')
@@ -198,7 +198,7 @@ test('a QoS 0 message is delivered when the remote broker has responded to a lat
   let pings = 0
   const connection: MqttConnection = {
     isOpen: true,
-    publish: async () => ({ result: 'taken' }),
+    publish: async () => ({ result: 'accepted' }),
     ping: async () => {
       pings++
       throw new ConnectionEnded('reset', 'remote')

@@ -43,7 +43,7 @@ export type ResponseCallback = (reasonCode: number) => void
 
 export interface SubscribeRequest {
   readonly filter: TopicFilter
-  /** Path and query. */
+  /** Path and query of the request. */
   readonly target: string
   readonly qos: QoS
   readonly noLocal: boolean
@@ -65,7 +65,7 @@ export interface CoapClientDependencies {
   schedule(client: CoapClient): void
 }
 
-/** Most clients are idle, and there are many: what only a busy one needs is created when it is needed. */
+/** Most clients are idle, and there are many, so objects that only a busy client needs are created on first use. */
 export class CoapClient implements MqttConnectionCallbacks {
   readonly credentials: CoapCredentials
   /** Token of the connection; undefined: the client sends requests without a token. */
@@ -140,7 +140,7 @@ export class CoapClient implements MqttConnectionCallbacks {
     this.#receivedAtMs = this.#gateway.dependencies.nowMs()
   }
 
-  /** Calls back when the broker has accepted or refused it. */
+  /** Calls back when the broker has accepted or refused the client. */
   whenOpen(onResponse: ResponseCallback): void {
     if (this.#state === 'open') onResponse(reasonCodes.success)
     else if (this.#state === 'ended' || (this.#whenOpen?.length ?? 0) >= maxPending) onResponse(reasonCodes.serverBusy)
@@ -199,7 +199,7 @@ export class CoapClient implements MqttConnectionCallbacks {
     this.#mqtt.send({ type: 'unsubscribe', packetId, filters: [filter], properties: undefined })
   }
 
-  /** Reads the retained message of a topic, through a subscription that ends at once. False: not possible now. */
+  /** Reads the retained message of a topic, through a subscription that ends at once. Returns false if that is not possible now. */
   readRetained(topic: TopicName, onResponse: RetainedReadDone): boolean {
     const packetId = this.#takePacketId()
     const reads = (this.#retainedReads ??= new RetainedReads())
@@ -247,7 +247,7 @@ export class CoapClient implements MqttConnectionCallbacks {
     this.#end(reasonCodes.unspecifiedError)
   }
 
-  /** Without a connection the client remains while it observes, and for a time after that. */
+  /** A client without a token remains while it observes, and for a time after that. */
   get #lostAtMs(): number {
     const { heartbeatMs, idleTimeoutMs } = this.#gateway.settings
     if (this.token !== undefined) return this.#receivedAtMs + heartbeatMs * lostAfter

@@ -2,9 +2,9 @@
 //
 //   POST, PUT, DELETE /mqtt/connection     a connection with a token, and its heartbeat
 //   POST, PUT         /ps/{topic}          publishes
-//   GET               /ps/{topic}          Observe 0 subscribes, 1 ends that; without it the retained message
+//   GET               /ps/{topic}          Observe 0: subscribes, Observe 1: unsubscribes, else: reads the retained message
 //
-// `/mqtt/{topic}` is the older form of `/ps/{topic}`: contract F4.
+// `/mqtt/{topic}` is the older form of `/ps/{topic}`.
 
 import { randomBytes } from 'node:crypto'
 import { Deadlines } from '../../core/index.ts'
@@ -51,7 +51,7 @@ import { codeOf, payloadOf, qosIn, qosOfType } from './mqtt-mapping.ts'
 import { ownerOfName, Routes } from '../shard-place.ts'
 import type { CoapSettings } from './settings.ts'
 
-/** At least 53 bits, as digits. */
+/** Random bytes of the token of a connection, which is sent as a decimal number. */
 const tokenBytes = 8
 const dayMs = 86_400_000
 /**
@@ -116,7 +116,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     if (message.type === coapTypes.ack || message.type === coapTypes.rst)
       this.#exchanges.handleAckOrReset(message, peer)
     else if (message.code === 0) {
-      // A ping [4.3].
+      // An empty confirmable message is a ping [RFC 7252 4.3].
       if (message.type === coapTypes.con && this.#canRespondToUnauthenticated(peer))
         this.#exchanges.reset(message.messageId, peer)
     } else if (message.code >> 5 === 0) this.#handleRequest({ request: message, peer, bytes: bytes.length })
@@ -168,7 +168,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     const client = this.#clients.get(clientId)
     if (client === undefined) return undefined
     if (request.kind !== 'coap-request')
-      return Promise.resolve({ kind: 'refused', problem: 'a client of CoAP takes requests only' })
+      return Promise.resolve({ kind: 'refused', problem: 'a CoAP client accepts only CoAP requests' })
     return new Promise((resolve) => {
       this.#requests.request({
         peer: client.peer,
@@ -200,7 +200,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     if (this.#clients.get(clientId) === client) this.#clients.delete(clientId)
   }
 
-  /** A separate response; one without a request is rejected. */
+  /** Handles a separate response. A response without a request is rejected. */
   #handleResponse(message: CoapMessage, peer: PeerAddress): void {
     const isExpected = this.#requests.handleResponse(message, peer)
     if (message.type !== coapTypes.con) return
@@ -218,7 +218,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
       if (read.isDropped === true || !this.#canRespondToUnauthenticated(peer)) return
       return this.#respond(exchange, { code: read.code })
     }
-    const later = this.#laterBlock(exchange, read)
+    const later = this.#handleLaterBlock(exchange, read)
     if (later !== undefined) return this.#respond(exchange, later)
     const { resource, segments } = read
     if (resource === 'core')
@@ -232,8 +232,8 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     this.#respond(exchange, { code: code(4, 5) })
   }
 
-  /** Handles a GET for a later block of an earlier response. */
-  #laterBlock(exchange: Exchange, parsed: CoapRequest): Response | undefined {
+  /** Returns the response to a GET for a later block of an earlier response; undefined: the request is another one. */
+  #handleLaterBlock(exchange: Exchange, parsed: CoapRequest): Response | undefined {
     const { request, peer } = exchange
     const block = blockOf(request, options.block2)
     if (block === 'bad') return { code: code(4, 0) }
@@ -281,7 +281,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
       return undefined
     }
     const client = new CoapClient(this, { credentials, token, peer })
-    // The broker closes the earlier connection when it accepts this one.
+    // When the broker accepts this connection, it closes the earlier one (takeover).
     client.whenOpen((reasonCode) => {
       if (reasonCode === reasonCodes.success) this.#clients.set(credentials.clientId, client)
     })
@@ -431,7 +431,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     return this.#blocks.begin(payload, { peer: peerKey(peer), target: targetOf(parsed), maxBytes, nowMs })
   }
 
-  /** Maximum size of each block of a response: an unverified address may be forged. */
+  /** Returns the maximum payload of a response. It is limited for an unverified address, which may be forged. */
   #maxPayloadBytes({ peer, bytes }: Exchange, parsed: CoapRequest): number {
     if (peer.secure !== undefined || isLoopback(peer.address)) return Infinity
     const client = this.#clients.get(clientIdOf(parsed, peer))

@@ -60,7 +60,7 @@ export class DeviceRequests {
     return this.#deadlines.nextMs()
   }
 
-  /** Returns what withdraws it: nothing is sent or told of it any more. */
+  /** Sends a request. Returns a function that cancels it: then nothing is sent, and no callback follows. */
   request(request: DeviceRequest): () => void {
     const token = request.token ?? this.#newToken()
     const pending = { request, token, blocks: [], bytes: 0, sent: 0, renumbered: 0 }
@@ -78,7 +78,7 @@ export class DeviceRequests {
     }
   }
 
-  /** Returns true if it is the response to a request. */
+  /** Handles a separate response. Returns true if it belongs to a request. */
   handleResponse(response: CoapMessage, peer: PeerAddress): boolean {
     const pending = this.#pending.get(response.token.toString('hex'))
     if (pending === undefined) return false

@@ -63,7 +63,7 @@ export class Exchanges {
     this.#messages = Math.floor(this.#dependencies.random() * messageIds)
   }
 
-  /** When `tick` must be called. */
+  /** Time at which `tick` must be called. */
   get dueAtMs(): number {
     return this.#deadlines.nextMs()
   }

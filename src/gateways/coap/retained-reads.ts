@@ -57,7 +57,7 @@ export class RetainedReads {
     read?.done(packet, reasonCode)
   }
 
-  /** When `endDue` must be called. */
+  /** Time at which `endDue` must be called. */
   get dueAtMs(): number {
     for (const { atMs } of this.#reads.values()) return atMs
     return Infinity

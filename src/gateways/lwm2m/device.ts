@@ -125,7 +125,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     return this.#state === 'ended'
   }
 
-  /** When `tick` must be called. */
+  /** Time at which `tick` must be called. */
   get dueAtMs(): number {
     if (this.#state === 'ended') return Infinity
     return Math.min(this.#lostAtMs, this.#nextPingMs, this.#commands.expiresAtMs)

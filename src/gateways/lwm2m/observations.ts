@@ -1,4 +1,4 @@
-// The observations of a device [RFC 7641], each begun by a command. Those of before a restart continue.
+// The observations of a device [RFC 7641], each begun by a command. They continue after a restart.
 
 import type { CoapMessage } from '../coap/message.ts'
 import { options, uintOf } from '../coap/message.ts'
@@ -32,7 +32,7 @@ export class Observations {
     }
   }
 
-  /** As they are stored across restarts. */
+  /** The form of the observations that is stored across restarts. */
   get stored(): StoredDevice['observations'] {
     return [...this.#running.values(), ...this.#misrouted.values()].map(({ command: { received: fields }, token }) => ({
       fields,
@@ -40,7 +40,7 @@ export class Observations {
     }))
   }
 
-  /** The command that began the observation with this token. */
+  /** Returns the command that began the observation with this token. */
   commandOf(token: Buffer): Command | undefined {
     return this.#running.get(token.toString('hex'))?.command
   }

@@ -4,9 +4,9 @@
 //              │ yes                                   │
 //              └────────> PUBLISH <────────────────────┘     QoS 1 and 2: one at a time [6.13], repeated until acknowledged
 //
-// They wait while the client sleeps, and until its own latest publication is acknowledged: a client that does one thing at a time, as those
-// of Paho, takes nothing but PUBACK then. Waiting QoS 0 messages are limited; of QoS 1 and 2 the broker sends at most the Receive Maximum of the
-// connection, and keeps the others in the session.
+// Messages wait while the client sleeps, and until the latest publication of the client is acknowledged: a simple client, such as Paho,
+// then accepts only PUBACK. The number of waiting QoS 0 messages is limited. Of QoS 1 and 2, the broker sends at most the Receive Maximum
+// of the connection; the others wait in the session.
 
 import type { AckType, PacketId, PublishPacket, QoS } from '../../protocol/index.ts'
 import type { StoredMessage, StoredMessages } from './stored-messages.ts'
@@ -62,10 +62,10 @@ export interface OwnPublications {
 /** The properties of the client that deliveries need. They may change. */
 export interface DeliveryClient {
   readonly topicIds: TopicIds
-  /** Undefined: none yet. */
+  /** Undefined: the client has sent no request yet. */
   readonly publications: OwnPublications | undefined
   acknowledge(type: AckType, packetId: PacketId): void
-  /** Undefined: its messages end with its connection. */
+  /** Undefined: waiting messages end with the connection. */
   readonly storedMessages: StoredMessages | undefined
 }
 
@@ -79,14 +79,14 @@ export class Deliveries {
   #waitingQos0 = 0
   #inFlight: InFlightDelivery | undefined
   readonly #releases = new Map<PacketId, Release>()
-  /** QoS 2 messages that were dropped here: the gateway itself sends PUBCOMP for the PUBREL of the broker. */
+  /** QoS 2 messages that the gateway dropped: it responds to the PUBREL of the broker itself. */
   #dropped: Set<PacketId> | undefined
   /** Topics with a pending REGISTER. */
   readonly #registrations = new Map<string, Registration>()
   /** Names to register without a message. */
   #toRegister: string[] = []
   #isPaused = false
-  /** Own publication of the client whose acknowledgement comes first. */
+  /** Message ID of the publication of the client that must be acknowledged before messages are sent. */
   #afterPublication: number | undefined
   #nextMessageId = 0xffff
 
@@ -100,7 +100,7 @@ export class Deliveries {
     return this.#waiting.length === 0 && this.#inFlight === undefined && this.#releases.size === 0
   }
 
-  /** When `tick` must be called. */
+  /** Time at which `tick` must be called. */
   get dueAtMs(): number {
     if (this.#isPaused) return Infinity
     let dueAtMs = this.#inFlight?.dueAtMs ?? Infinity
@@ -122,14 +122,14 @@ export class Deliveries {
     this.flush()
   }
 
-  /** The client may have got an acknowledgement. Returns true if messages waited for it. */
-  release(): boolean {
+  /** Called when a publication of the client may be acknowledged. Returns true if messages waited for that. */
+  flushAfterPublication(): boolean {
     if (this.#afterPublication === undefined) return false
     this.flush()
     return true
   }
 
-  /** Messages of QoS 0 that waited before the restart, oldest first, by their numbers. */
+  /** Restores QoS 0 messages that waited before the restart, oldest first, by their numbers. */
   restore(messages: ReadonlyMap<number, StoredMessage>): void {
     for (const [number, { topic, retain, payload: text }] of messages) {
       const payload = Buffer.from(text, 'base64')
@@ -141,7 +141,7 @@ export class Deliveries {
     }
   }
 
-  /** The client sleeps: nothing is sent, and unacknowledged packets are repeated when it wakes. */
+  /** Sends nothing until `resume`, because the client sleeps. Unacknowledged packets are then repeated. */
   pause(): void {
     this.#isPaused = true
     this.#registrations.clear()
@@ -168,22 +168,22 @@ export class Deliveries {
     this.#registerNext()
   }
 
-  /** Sends what is possible. Messages of a topic stay in order; other topics continue. */
+  /** Sends the messages that can be sent. Messages of one topic stay in order; other topics continue. */
   flush(): void {
-    if (this.#isPaused || this.#isHeld() || this.#waiting.length === 0) return
+    if (this.#isPaused || this.#isAwaitingPublication() || this.#waiting.length === 0) return
     const blocked = new Set<string>()
     const left: Delivery[] = []
     for (const delivery of this.#waiting) {
       if (blocked.has(delivery.topic) || !this.#trySend(delivery)) {
         blocked.add(delivery.topic)
         left.push(delivery)
-      } else this.#removed(delivery)
+      } else this.#noteRemoved(delivery)
     }
     this.#waiting = left
   }
 
-  /** Messages wait for the publication that was the latest when the first message arrived, not for later ones, which may never end. */
-  #isHeld(): boolean {
+  /** Returns whether messages wait for a publication: the latest when the first message arrived. Later ones may never end. */
+  #isAwaitingPublication(): boolean {
     const messageId = this.#afterPublication
     if (messageId !== undefined && this.#client.publications?.isUnacknowledged(messageId) === true) return true
     this.#afterPublication = undefined
@@ -236,7 +236,7 @@ export class Deliveries {
     this.#client.acknowledge('pubrec', messageId)
   }
 
-  /** PUBREL of the broker: the client has sent PUBREC, now or before it connected. */
+  /** Handles PUBREL of the broker: the client has sent PUBREC, on this connection or an earlier one. */
   handlePubrel(packetId: PacketId): void {
     if (this.#dropped?.delete(packetId) === true) return this.#client.acknowledge('pubcomp', packetId)
     const bytes = this.#gateway.codec.ack('pubrel', packetId)
@@ -280,11 +280,11 @@ export class Deliveries {
     const oldest = this.#waiting.findIndex(({ qos }) => qos === 0)
     if (oldest === -1) return
     const [dropped] = this.#waiting.splice(oldest, 1)
-    if (dropped !== undefined) this.#removed(dropped)
+    if (dropped !== undefined) this.#noteRemoved(dropped)
     this.#gateway.counters.dropped['queue-full']++
   }
 
-  #removed(delivery: Delivery): void {
+  #noteRemoved(delivery: Delivery): void {
     this.#waitingBytes -= delivery.payload.length
     if (delivery.qos === 0) {
       this.#waitingQos0--
@@ -316,7 +316,7 @@ export class Deliveries {
     return true
   }
 
-  /** No topic ID is left for its topic. */
+  /** Drops a message for whose topic no topic ID is left. */
   #refuseUnnamed(delivery: Delivery): boolean {
     this.#gateway.counters.dropped['not-registered']++
     this.#settle(delivery)
@@ -358,13 +358,13 @@ export class Deliveries {
     const dropped = this.#waiting.filter((delivery) => delivery.topic === topic)
     this.#waiting = this.#waiting.filter((delivery) => delivery.topic !== topic)
     for (const delivery of dropped) {
-      this.#removed(delivery)
+      this.#noteRemoved(delivery)
       this.#gateway.counters.dropped['not-registered']++
       this.#settle(delivery)
     }
   }
 
-  /** The broker need not send it again. */
+  /** Acknowledges a message to the broker, which then does not send it again. */
   #settle({ qos, packetId }: Delivery): void {
     if (qos === 1) this.#client.acknowledge('puback', packetId)
     else if (qos === 2) {

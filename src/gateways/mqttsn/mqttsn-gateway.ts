@@ -39,7 +39,7 @@ const unauthenticatedPauseMs = 5_000
 const maxUnauthenticated = 4_096
 /** Maximum sessions of disconnected clients with stored topic IDs. */
 const maxStoredTopicIds = 100_000
-/** Client ID for messages of QoS -1: contract F3. */
+/** Client ID of the connection that publishes messages of QoS -1, for all clients. */
 const connectionlessClientId = 'NegQoS-Client'
 const maxEarlyMessages = 1_000
 const maxCachedTopics = 1_024

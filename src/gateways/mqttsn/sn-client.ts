@@ -312,7 +312,7 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
       case 'pubrec':
       case 'pubcomp':
         this.#openRequests().handleAck(packet)
-        return this.#deliveries?.release() === true ? this.#askForQueueEndAndSchedule() : undefined
+        return this.#deliveries?.flushAfterPublication() === true ? this.#askForQueueEndAndSchedule() : undefined
       case 'pubrel':
         this.#openDeliveries().handlePubrel(packet.packetId)
         return this.#dependencies.schedule()

@@ -81,7 +81,7 @@ export class StompClient implements GatewayStreamCallbacks {
     return this.#state === 'ended'
   }
 
-  /** When `tick` must be called. */
+  /** Time at which `tick` must be called. */
   get dueAtMs(): number {
     if (this.#state === 'ended') return Infinity
     return Math.min(this.#lostAtMs, this.#nextHeartBeatMs, this.#nextPingMs)

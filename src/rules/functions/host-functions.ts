@@ -1,4 +1,4 @@
-// What the functions of the rule language need from outside of this module. A higher module provides it.
+// Interface to the host: functions that rules call and that a higher module implements.
 
 import type { EvaluationClock } from '../budget/rule-error.ts'
 import type { CompiledSchema } from '../schemas/model/schema.ts'
@@ -6,7 +6,7 @@ import type { RuleValue } from '../values/value.ts'
 
 export type CompressionFormat = 'gzip' | 'deflate-raw' | 'zlib'
 
-/** Where `kv_store_*` and `proc_dict_*` keep values: shared by all rules, or by the rules of one shard. */
+/** Scope of stored values: `kv_store_*` shares them on the node, `proc_dict_*` on one shard. */
 export type StoreArea = 'node' | 'shard'
 
 /**
@@ -14,22 +14,22 @@ export type StoreArea = 'node' | 'shard'
  * the evaluation as well and are reported as internal errors.
  */
 export interface HostFunctions extends EvaluationClock {
-  /** Time limit of jq where a rule names none, in milliseconds. */
+  /** Time limit of jq in milliseconds, if the rule sets none. */
   readonly jqTimeoutMs: number
   /** Current time since 1970 in nanoseconds. */
   nowNanoseconds(): bigint
   /** Offset of local time from UTC at a time, in seconds, positive east of Greenwich. */
   localOffsetSeconds(atSeconds: number): number
-  /** A float of at least 0 and below 1. */
+  /** Returns a float of at least 0 and below 1. */
   random(): number
-  /** A UUID of version 4 with hyphens. */
+  /** Returns a UUID of version 4 with hyphens. */
   uuid(): string
-  /** Undefined if the algorithm is not known. Names as OpenSSL writes them: sha256, sha3-256. */
+  /** Returns the hash; undefined if the algorithm is unknown. Algorithms have the names of OpenSSL: sha256, sha3-256. */
   hash(algorithm: string, data: Uint8Array): Uint8Array | undefined
   compress(format: CompressionFormat, data: Uint8Array): Uint8Array
   /** Throws RuleError for damaged data and if the result is larger than `maxBytes`. */
   decompress(format: CompressionFormat, data: Uint8Array, maxBytes: number): Uint8Array
-  /** A schema of the schema registry. Throws RuleError if there is none of that name. */
+  /** Returns a schema of the schema registry. Throws RuleError if it does not exist. */
   schema(name: string): CompiledSchema
   /** An environment variable, or undefined. */
   environmentVariable(name: string): string | undefined

@@ -1,4 +1,4 @@
-// How a function of the rule language is described. Checks, error messages and documentation come from this data.
+// Type of the definition of a function of the rule language. Checks, error messages and documentation are derived from definitions.
 
 import type { RuleEvent } from '../events/rule-event.ts'
 import type { HostFunctions } from './host-functions.ts'
@@ -21,7 +21,7 @@ export interface Signature {
   /** The parameters as written in the definition: `text: text, start: integer`. */
   readonly text: string
   readonly parameters: readonly Parameter[]
-  /** Whether the last parameter, written `...name: kind`, stands for any number of arguments. */
+  /** True if the last parameter, written `...name: kind`, accepts any number of arguments. */
   readonly isVariadic: boolean
 }
 
@@ -30,7 +30,7 @@ export interface Call {
   readonly event: RuleEvent
   readonly host: HostFunctions
   readonly budget: Budget
-  /** Belongs to one place in the SQL. A function may keep there what it computes from a constant argument. */
+  /** Belongs to one call in the SQL. A function may cache a value there that it computes from a constant argument. */
   readonly site: { memo: unknown }
 }
 

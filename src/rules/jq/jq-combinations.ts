@@ -1,4 +1,4 @@
-// What a jq program makes of the outputs of several filters: each output of one with each of the others.
+// jq expressions with several filters: texts, objects and calls. They combine each output of a filter with each output of the others.
 
 import { RuleError, type Budget } from '../budget/rule-error.ts'
 import { isText, setKey, stringOf, type MapBuilder, type RuleValue } from '../values/value.ts'
@@ -7,7 +7,7 @@ import type { Scope } from './jq-scope.ts'
 import type { JqNode, JqPattern } from './jq-syntax.ts'
 import { memberOf, shownValue } from './jq-values.ts'
 
-/** Runs filters. */
+/** The part of the evaluation that runs filters. */
 export interface JqRunner {
   readonly budget: Budget
   values(node: JqNode, input: RuleValue, scope: Scope | undefined, emit: (value: RuleValue) => void): void
@@ -20,7 +20,7 @@ interface Building {
   emit(value: RuleValue, path: undefined): void
 }
 
-/** A text with the outputs of its parts. */
+/** Emits a text for each combination of the outputs of its parts. */
 export function interpolate(
   runner: JqRunner,
   node: Extract<JqNode, { kind: 'text' }>,
@@ -37,7 +37,7 @@ export function interpolate(
   })
 }
 
-/** An object with the outputs of its keys and values. */
+/** Emits an object for each combination of the outputs of its keys and values. */
 export function buildObject(
   runner: JqRunner,
   members: Extract<JqNode, { kind: 'object' }>['members'],
@@ -82,7 +82,7 @@ export function bindPattern(
   bindFrom(0, scope)
 }
 
-/** All combinations of the outputs of arguments. */
+/** Emits each combination of the outputs of the arguments. */
 export function product(
   runner: JqRunner,
   args: readonly JqNode[],

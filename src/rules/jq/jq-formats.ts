@@ -1,4 +1,4 @@
-// `@base64` and its relatives: the text form of a value for a purpose.
+// String formats of jq, such as `@base64` and `@csv`.
 
 import { RuleError, type Budget } from '../budget/rule-error.ts'
 import { encodeJson } from '../values/json-encode.ts'
@@ -6,7 +6,7 @@ import { bytesOf, isArray, isText, stringOf, textFromBytes, type RuleValue } fro
 import { isNumber } from '../values/numbers.ts'
 import { shownValue } from './jq-values.ts'
 
-/** Texts as they are, others as JSON. */
+/** Returns a text unchanged, and other values as JSON. */
 export function plainText(value: RuleValue, budget: Budget): string {
   return isText(value) ? stringOf(value, 'jq: a text') : encodeJson(value ?? null, budget)
 }
@@ -19,7 +19,7 @@ const htmlEscapes: Readonly<Record<string, string>> = {
   '"': '&quot;',
 }
 
-/** Throws RuleError for a format that there is not. */
+/** Returns the value in a format. Throws RuleError if the format does not exist. */
 export function formatText(format: string, value: RuleValue, budget: Budget): string {
   const text = (): string => {
     const plain = plainText(value, budget)

@@ -1,4 +1,4 @@
-// Functions of jq that make one value from values. Those that are filters of filters are in jq-library.ts.
+// Functions of jq that compute one value from values. Functions with filters as arguments are in jq-library.ts.
 
 import { RuleError, type Budget } from '../budget/rule-error.ts'
 import { decodeJson } from '../values/json-decode.ts'

@@ -1,4 +1,4 @@
-// Paths into values: what `path`, `getpath`, `setpath`, `delpaths` and assignments of jq use.
+// Paths into values, for `path`, `getpath`, `setpath`, `delpaths` and assignments of jq.
 
 import { RuleError, type Budget } from '../budget/rule-error.ts'
 import { toFloat } from '../values/numbers.ts'
@@ -8,7 +8,7 @@ import { memberOf, orderOf, shownValue, sliceOf } from './jq-values.ts'
 
 export type JqPath = readonly RuleValue[]
 
-/** Elements that a path may add to an array at once. */
+/** Maximum number of elements that a path may add to an array at once. */
 const maxPadding = 100_000
 
 /** The path of a member; undefined: the value has none. */
@@ -80,7 +80,7 @@ function boundOf(position: RuleValue, length: number, otherwise: number): number
   return at < 0 ? Math.max(0, length + at) : Math.min(at, length)
 }
 
-/** Deletes the last paths first, so that positions of the others stay. */
+/** Deletes the last paths first, so that the positions of the other paths stay valid. */
 export function deletePaths(value: RuleValue, paths: readonly JqPath[], budget: Budget): RuleValue {
   const sorted = [...paths].toSorted((one, other) => orderOf(other, one, budget))
   let result = value

@@ -1,4 +1,4 @@
-// What jq does with values: arithmetic, order, members, paths. Values are those of rules: integers are exact.
+// Operations of jq on values: arithmetic, order, members, paths. jq uses the values of the rule language: integers are exact.
 
 import { RuleError, type Budget } from '../budget/rule-error.ts'
 import { calculate, comparable, isInteger, isNumber, toFloat } from '../values/numbers.ts'
@@ -31,13 +31,13 @@ export function isTruthy(value: RuleValue): boolean {
   return value !== null && value !== undefined && value !== false
 }
 
-/** A type and the beginning of the value, for messages. */
+/** Returns the type and the beginning of the value, for error messages. */
 export function shownValue(value: RuleValue, budget: Budget): string {
   const json = encodeJson(value ?? null, budget)
   return `${jqTypeOf(value)} (${json.length > 20 ? `${json.slice(0, 17)}...` : json})`
 }
 
-/** An integer where the value is one: `4 / 2` is 2. */
+/** Returns an integer if the value is one: `4 / 2` is 2. */
 export function numberFrom(value: number): RuleNumber {
   if (!Number.isFinite(value)) throw new RuleError('jq: the result is not a finite number')
   return Number.isSafeInteger(value) ? value + 0 : calculate('+', value, 0.5 - 0.5)

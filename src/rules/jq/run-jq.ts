@@ -1,4 +1,4 @@
-// jq within rules: programs are compiled and run here, within the budget of the rule, and never wait for anything.
+// Compiles and runs jq programs, within the budget of the rule.
 
 import { limitError, RuleError, type Budget } from '../budget/rule-error.ts'
 import type { RuleValue } from '../values/value.ts'
@@ -11,18 +11,18 @@ import { parseJq } from './parse-jq.ts'
 /** A program that was compiled. */
 export type JqProgram = JqNode
 
-/** Throws RuleError with the place in the program. */
+/** Compiles a program. Throws RuleError with the position in the program. */
 export function compileJq(program: string): JqProgram {
   return parseJq(program)
 }
 
-/** All outputs. Throws RuleError. */
+/** Returns all outputs of the program. Throws RuleError. */
 export function runJq(program: JqProgram, input: RuleValue, budget: Budget): RuleValue[] {
   try {
     return new JqEvaluation(budget, jqLibrary()).collect(program, input, undefined)
   } catch (error) {
     if (error instanceof RuleError) throw error
-    // The stack ends before the depth does where the rule itself is deep.
+    // If the rule itself is deeply nested, the stack overflows before the limit of the depth is reached.
     if (error instanceof RangeError)
       throw limitError('jq: filters run too deeply within each other', 'maxJqDepth', maxJqDepth)
     throw error

@@ -16,9 +16,9 @@ import {
 } from '../../transports/index.ts'
 import { DeadlineTimer } from '../runtime/deadline-timer.ts'
 
-/** Interval between checks of its files. */
+/** Interval between checks for changed certificate files. */
 const fileCheckMs = 5_000
-/** Maximum associations per client: a device whose address has changed has another one. */
+/** Maximum DTLS associations per client: a device whose address has changed opens another one. */
 const sessionsPerClient = 2
 const ticketBytes = 8
 
@@ -30,7 +30,7 @@ export interface DtlsSocketOptions extends Pick<UdpOptions, 'host' | 'port' | 'a
   readonly nowMs: () => number
   readonly guarded: (work: () => void) => void
   readonly findStoredKey: (identity: string) => Uint8Array | undefined
-  /** Changed files cannot be used; undefined: they can again. */
+  /** Called when changed files cannot be used: the previous ones stay in use. Undefined: the current files are in use. */
   readonly onProblem: (message: string | undefined) => void
   readonly onDatagram: (bytes: Buffer, peer: PeerAddress) => void
 }
@@ -106,13 +106,13 @@ function securePeerOf(credentials: StreamCredentials): SecurePeer {
   return { id: randomBytes(ticketBytes).toString('hex'), identity, credentials }
 }
 
-/** Changed files are used for later handshakes. */
+/** Checks the files at intervals. Changed files are used for later handshakes. */
 function watchFiles(
   { settings, findStoredKey, onProblem, guarded }: DtlsSocketOptions,
   server: DtlsServer,
 ): () => void {
   let stamp: string | undefined
-  const look = async (): Promise<void> => {
+  const checkFiles = async (): Promise<void> => {
     const now = await fileStampOf(settings.files)
     const isChanged = stamp !== undefined && stamp !== now
     stamp = now
@@ -121,7 +121,7 @@ function watchFiles(
     onProblem('problem' in loading ? `${loading.problem.setting}: ${loading.problem.message}` : undefined)
     if ('credentials' in loading) guarded(() => server.setCredentials(loading.credentials))
   }
-  void look()
-  const timer = setInterval(() => void look(), fileCheckMs).unref()
+  void checkFiles()
+  const timer = setInterval(() => void checkFiles(), fileCheckMs).unref()
   return () => clearInterval(timer)
 }

@@ -16,7 +16,7 @@ import type { ByteStream, ConnectionLimit } from '../../transports/index.ts'
 
 const maxPacketBytes = 268_435_460
 
-/** Packets of the own core need no limit: they may be longer in 5.0 than the original. */
+/** Packets of the broker in this process need no limit: in MQTT 5.0 they may be larger than the original packet. */
 export function gatewayLinkOptions(topics: TopicTable, later: LinkOptions['later']): LinkOptions {
   const limits = { maxPacketBytes, maxPropertyBytes: maxPacketBytes, maxTopicLevels: 65_535, maxTopicBytes: 65_535 }
   return { decoder: { role: 'client', version: 5, topics, ...limits }, later, ownsChunks: false, spareDecoders: [] }
@@ -25,9 +25,9 @@ export function gatewayLinkOptions(topics: TopicTable, later: LinkOptions['later
 export class GatewayConnection implements MqttConnection, LinkCallbacks {
   readonly #callbacks: MqttConnectionCallbacks
   readonly #link: PacketLink
-  /** The end of the broker, or of a relay to the shard of the session. */
+  /** The other end of the stream pair: the broker, or a relay to the shard of the session, reads it. */
   readonly #brokerEnd: ByteStream
-  /** Counts it. Undefined: it is counted elsewhere, or not any more. */
+  /** Limit that counts this connection. Undefined: a stream listener counts it, or it was released. */
   #limit: ConnectionLimit | undefined
 
   constructor(
@@ -41,7 +41,7 @@ export class GatewayConnection implements MqttConnection, LinkCallbacks {
     this.#brokerEnd = other
   }
 
-  // What the gateway does
+  // Calls of the gateway
 
   get unsentBytes(): number {
     return this.#link.unsentBytes
@@ -76,7 +76,7 @@ export class GatewayConnection implements MqttConnection, LinkCallbacks {
     this.#link.end(goodbye)
   }
 
-  // What the link reports
+  // Callbacks of the link
 
   handleBytes(): void {}
 

@@ -1,4 +1,4 @@
-// The gateways of a shard. Every shard has a socket on each port. A datagram of a client of another shard is passed on
+// The gateways of a shard. Every shard has a socket on each port, and passes a datagram of a client of another shard to that shard
 // (`datagram-links.ts`). A gateway client has an MQTT 5.0 connection within the process, which is handled like any other: it goes to
 // the shard that owns the session.
 //
@@ -60,7 +60,7 @@ export interface GatewayManagerDependencies {
   storedKey(identity: string, listener: ShardListener): Uint8Array | undefined
   /** Accepts a client of this listener. */
   accept(stream: ByteStream, listener: ShardListener): void
-  /** Limit of all connections of the node: gateway clients count, too. Those over datagrams take no file each. */
+  /** Limit of all connections of the node, which also counts gateway clients. */
   readonly connections: ConnectionLimit
   /** Stores a value of a gateway by name; undefined deletes it. */
   storeValue(name: string, value: string | undefined): void
@@ -78,7 +78,7 @@ interface RunningGateway {
   readonly dependencies: GatewayDependencies
   readonly timer: DeadlineTimer
   readonly advertiser: NodeJS.Timeout | undefined
-  /** Undefined if it could not be opened yet. */
+  /** Undefined: the socket is not open. */
   socket: UdpSocket | DtlsSocket | OpenListener | undefined
   /** Socket of the multicast group on which SEARCHGW arrives. */
   multicast: UdpSocket | undefined
@@ -123,10 +123,10 @@ export class GatewayManager {
   async configure(plan: GatewayPlan): Promise<void> {
     this.#plan = plan
     const numbers = new Set(plan.map(({ listener }) => listener.number))
-    const gone = [...this.#running.values()].filter(({ assignment }) => !numbers.has(assignment.listener.number))
-    await Promise.all(gone.map((gateway) => this.#close(gateway)))
-    const opened = plan.filter((assignment) => this.#isLocal(assignment))
-    for (const assignment of opened) if (!this.#running.has(assignment.listener.number)) await this.#open(assignment)
+    const removed = [...this.#running.values()].filter(({ assignment }) => !numbers.has(assignment.listener.number))
+    await Promise.all(removed.map((gateway) => this.#close(gateway)))
+    const local = plan.filter((assignment) => this.#isLocal(assignment))
+    for (const assignment of local) if (!this.#running.has(assignment.listener.number)) await this.#open(assignment)
   }
 
   reports(): readonly GatewayReport[] {
@@ -153,7 +153,7 @@ export class GatewayManager {
     await Promise.all([...this.#running.values()].map((gateway) => this.#close(gateway)))
   }
 
-  /** A DTLS socket belongs to one shard. */
+  /** Returns whether this shard has a socket of the listener. A DTLS socket belongs to one shard. */
   #isLocal({ listener: { onlyOnShard = this.#dependencies.own } }: GatewayAssignment): boolean {
     return onlyOnShard === this.#dependencies.own
   }
@@ -254,7 +254,7 @@ export class GatewayManager {
         nowMs: () => dependencies.nowMs(),
         guarded,
         findStoredKey: (identity) => this.#dependencies.storedKey(identity, listener),
-        onProblem: (message) => this.#noteFiles(assignment, message),
+        onProblem: (message) => this.#noteCertificates(assignment, message),
         onDatagram: (bytes, peer) => protocol.handleDatagram(bytes, peer),
       })
     }
@@ -267,7 +267,7 @@ export class GatewayManager {
     })
   }
 
-  /** One shard responds for all. */
+  /** Opens the multicast socket on one shard, which responds to SEARCHGW for all shards. */
   async #openMulticast(gateway: RunningGateway): Promise<void> {
     const { assignment, protocol } = gateway
     const { mqttsn, listener, type } = assignment
@@ -288,9 +288,10 @@ export class GatewayManager {
     if (gateway.isClosed) await gateway.multicast.close()
   }
 
-  #noteFiles({ type, listener }: GatewayAssignment, problem: string | undefined): void {
+  #noteCertificates({ type, listener }: GatewayAssignment, problem: string | undefined): void {
     const name: AlarmName = `certificates:${type}:${listener.name}`
-    if (problem === undefined) this.#dependencies.endAlarm(name, 'the files of the gateway are in order and in force')
+    if (problem === undefined)
+      this.#dependencies.endAlarm(name, 'the changed files of the gateway are valid and in use')
     else
       this.#dependencies.raiseAlarm(
         name,
@@ -313,7 +314,7 @@ export class GatewayManager {
   }
 
   #advertiserOf({ type, mqttsn, listener }: GatewayAssignment): NodeJS.Timeout | undefined {
-    // One shard sends for all.
+    // One shard sends ADVERTISE for all shards.
     if (type !== 'mqttsn' || mqttsn?.broadcast !== true || this.#dependencies.own !== 0) return undefined
     const seconds = Math.ceil(mqttsn.advertise_interval / msPerSecond)
     const bytes = writeAdvertise(mqttsn.gateway_id, seconds)

@@ -1,4 +1,4 @@
-// What one action has done in one shard since the start or the last reset.
+// Counters of one action on one shard, since the start or the last reset.
 
 import { RateMeter } from './rate-meter.ts'
 

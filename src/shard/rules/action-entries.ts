@@ -12,15 +12,15 @@ import { type ActionOrder, orderAttributes } from './action-order.ts'
 const actionQueueTopic = '$action'
 const ruleAttribute = 'rule'
 
-/** Maximum number of shared objects of one action. Then all are forgotten. */
+/** Maximum number of shared objects of one action. When it is reached, all are dropped. */
 const maxShared = 4_096
 
-/** Attribute of an entry that a rule has made. */
+/** Returns the attribute that names the rule of an entry. */
 export function attributeOfRule(rule: string): readonly [string, string] {
   return [ruleAttribute, rule]
 }
 
-/** Undefined: it is of an earlier version. */
+/** Returns the rule of an entry; undefined: an earlier version of Godwit stored the entry. */
 export function ruleOf({ attributes }: ActionEntry): string | undefined {
   return attributes.find(([name]) => name === ruleAttribute)?.[1]
 }
@@ -32,8 +32,8 @@ export function publicationOf(entry: ActionEntry): RulePublication {
 }
 
 /**
- * Makes the entries of one action from results of rules. Most have no attributes but their order and their rule: those with the same ones
- * share one object. In a queue it takes memory once, and entries in a row are encoded once.
+ * Makes the entries of one action from results of rules. Most have no attributes but their order and their rule. Entries with equal
+ * attributes share one object, which saves memory, and is encoded once for consecutive entries.
  */
 export class EntryAttributes {
   readonly #order: ActionOrder
@@ -73,14 +73,14 @@ export class EntryAttributes {
   }
 }
 
-/** Whether a session of an action has its dead letters. */
+/** Returns true if the session has the dead letters of an action. */
 export function isOfDeadLetters(clientId: string): boolean {
   return clientId.startsWith(`${actionClientPrefix}d`)
 }
 
-/** For the API. */
+/** Returns the form of a dead letter for the API. */
 export function deadLetterReport({ id, why, atMs, entry }: DeadLetter): DeadLetterReport {
-  // Those of the action itself begin with an exclamation mark.
+  // Attributes whose name begins with an exclamation mark are for internal use.
   const attributes = entry.attributes.filter(([name]) => !name.startsWith('!'))
   return { id, why, atMs, rule: ruleOf(entry) ?? '', attributes, payload: entry.payload }
 }
@@ -101,7 +101,7 @@ export function reasonForNoSink({ action, connector }: ActionAssignment): string
   return connector === undefined ? 'the connector is missing or disabled' : ''
 }
 
-/** Name of its alarm. */
+/** Returns the name of the alarm of an action. */
 export function alarmOf(id: string): AlarmName {
   return `action:${id}`
 }

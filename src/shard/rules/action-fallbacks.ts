@@ -1,10 +1,10 @@
-// The fallbacks of an action: what happens with a result that its service refuses for good, or that its queue does not take.
+// The fallbacks of an action handle a result that the service refuses for good, or that the action queue does not accept.
 //
 //   rule ──► action queue ──► service refuses it ──► all fallbacks, durably ──► removed from the action queue
-//     └────► not taken: all fallbacks, in the turn of the message        └─► one fails: a dead letter as well
+//     └────► not accepted: all fallbacks, in the turn of the message      └─► one fails: a dead letter as well
 //
-// A fallback has no fallbacks, neither what it stores for another action nor what rules store for its publication: nothing goes in
-// circles.
+// Entries that a fallback causes have no fallbacks: those that it stores for another action, and those that rules store for its
+// publication. So there are no endless loops.
 
 import type { FallbackAction } from '../../config/index.ts'
 import {
@@ -23,7 +23,7 @@ import { compileRepublish, type MakePublication } from './republish.ts'
 import { publicationWithin } from './rule-namespace.ts'
 import type { ActionInput } from './rule-runner.ts'
 
-/** An action that stores. */
+/** An action that a fallback refers to. */
 export interface FallbackTarget {
   readonly clientId: string
   readonly render: Render
@@ -33,15 +33,15 @@ export interface FallbackTarget {
 export interface ActionFallbacksDependencies {
   readonly commands: { run(command: Command): Promise<CommandResult> }
   target(action: string): FallbackTarget | undefined
-  /** An entry for that action comes from a fallback. */
+  /** Counts an entry that a fallback stored for that action. */
   noteStored(action: string): void
-  /** Runs `work`, in which the rule does not run and no entry gets fallbacks. */
+  /** Runs `work`. The rule does not run for `work`, and no entry that `work` stores has fallbacks. */
   asFallback(rule: string, work: () => void): void
-  /** A fallback has failed for a result of the rule. */
+  /** Called when a fallback has failed for a result of the rule. */
   noteFailure(rule: string, why: string): void
 }
 
-/** `later`: it is to be tried again. */
+/** `later`: the fallbacks must be tried again. */
 export type FallbackOutcome = 'none' | 'done' | 'later' | { readonly failure: string }
 
 /** A result of a rule, as it is stored for fallbacks. */
@@ -54,14 +54,14 @@ interface StoredResult {
 
 interface PreparedFallback {
   readonly name: string
-  /** Undefined: it is another action. */
+  /** Undefined: the fallback is another action. */
   readonly make: MakePublication | undefined
 }
 
 type Request = Extract<Command, { readonly name: 'publish' | 'store-in-action-queue' }>
 
-/** The broker will not take it at another time either. */
-const lasting: readonly CommandFailure[] = ['invalid-topic', 'too-large', 'not-available', 'not-allowed']
+/** Failures that another attempt cannot change. */
+const permanentFailures: readonly CommandFailure[] = ['invalid-topic', 'too-large', 'not-available', 'not-allowed']
 
 export class ActionFallbacks {
   readonly #fallbacks: readonly PreparedFallback[]
@@ -87,23 +87,23 @@ export class ActionFallbacks {
     try {
       return Buffer.from(valueAsJson([qos, retain, event.column('clientid'), event.column('topic'), output]))
     } catch (error) {
-      // Results of some kilobytes may be too large as JSON. The action itself has no need of it.
+      // The JSON form may be too large. The action itself does not need it.
       if (error instanceof RuleError) return undefined
       throw error
     }
   }
 
-  /** The queue did not take the result: within the turn of the message that the rule ran for. */
+  /** Runs the fallbacks for a result that the action queue did not accept, within the turn of the message for which the rule ran. */
   runAtOnce({ rule, output, original, event, actions }: ActionInput): void {
     const result = { output, original, clientId: event.column('clientid'), topic: event.column('topic') }
     for (const fallback of this.#fallbacks) {
       const request = this.#requestFor(fallback, result, rule)
       if ('failure' in request) this.#dependencies.noteFailure(rule, request.failure)
-      else this.#dependencies.asFallback(rule, () => this.#carryOut(fallback, request, { rule, actions }))
+      else this.#dependencies.asFallback(rule, () => this.#runRequest(fallback, request, { rule, actions }))
     }
   }
 
-  #carryOut(
+  #runRequest(
     { name }: PreparedFallback,
     request: Request,
     { rule, actions }: { readonly rule: string; readonly actions: RuleActions },
@@ -116,7 +116,7 @@ export class ActionFallbacks {
     else if (request.name === 'store-in-action-queue') this.#dependencies.noteStored(name)
   }
 
-  /** The service has refused the entry for good. `done`: all fallbacks have it durably. */
+  /** Runs the fallbacks for an entry that the service has refused for good. `done`: all fallbacks have stored it durably. */
   async run(entry: ActionEntry, rule: string): Promise<FallbackOutcome> {
     if (entry.result === undefined || this.#fallbacks.length === 0) return 'none'
     const result = readResult(entry.result)
@@ -136,7 +136,7 @@ export class ActionFallbacks {
     const request = this.#requestFor(fallback, result, rule)
     if ('failure' in request) return request
     let pending: Promise<CommandResult> | undefined
-    // Rules run before this returns.
+    // Rules for the publication of the fallback run before `asFallback` returns.
     this.#dependencies.asFallback(rule, () => {
       pending = this.#dependencies.commands.run(request)
     })
@@ -146,7 +146,7 @@ export class ActionFallbacks {
       if (request.name === 'store-in-action-queue') this.#dependencies.noteStored(fallback.name)
       return 'done'
     }
-    return lasting.includes(outcome.why) ? { failure: `fallback ${fallback.name}: ${outcome.why}` } : 'later'
+    return permanentFailures.includes(outcome.why) ? { failure: `fallback ${fallback.name}: ${outcome.why}` } : 'later'
   }
 
   #requestFor(
@@ -189,7 +189,7 @@ function readResult(result: Buffer): StoredResult | { readonly failure: string }
   try {
     stored = decodeJson(result.toString())
   } catch (error) {
-    // A result may be nested deeper than what is read.
+    // A result may be nested deeper than the decoder accepts.
     if (error instanceof RuleError) return { failure: `fallbacks: ${error.message}` }
     throw error
   }
@@ -200,10 +200,10 @@ function readResult(result: Buffer): StoredResult | { readonly failure: string }
 
 const bytesKey = '$base64'
 
-/** JSON has bytes that are not valid UTF-8 as an object with one key. */
+/** Converts objects with the one key `$base64` to bytes: their JSON form, if they are not valid UTF-8. */
 function withBytes(value: RuleValue): RuleValue {
   if (Array.isArray(value)) return value.map((item: RuleValue) => withBytes(item))
-  // Other objects are numbers.
+  // Objects with another prototype are numbers.
   if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value
   const members = Object.entries(value)
   const [[key, bytes] = []] = members

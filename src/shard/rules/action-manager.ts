@@ -4,7 +4,7 @@
 //   rule ──store──► session $bridge/$action/q<salt>/http:hook ──► ActionDelivery ──► Sink ──► service
 //                           $bridge/$action/d<salt>/http:hook     dead letters
 //
-// After a change of `node.shards`, sessions of other shards are here as well: they are emptied, and end.
+// After a change of `node.shards`, this shard also has action queues that other shards created. Their entries are sent, then they end.
 
 import { isDeepStrictEqual } from 'node:util'
 import {
@@ -64,7 +64,7 @@ export interface ActionManagerDependencies {
   readonly own: PeerNumber
   readonly shards: number
   readonly nodeName: string
-  /** Absolute. */
+  /** Absolute path. */
   readonly dataDirectory: string
   readonly log: Log
   nowMs(): number
@@ -73,7 +73,7 @@ export interface ActionManagerDependencies {
   fail(error: unknown): void
   noteDelivered(rule: string, isDone: boolean, why: string): void
   noteFallbackFailure(rule: string, why: string): void
-  /** Runs `work`, in which the rule does not run. */
+  /** Runs `work`. The rule does not run for the messages and events of `work`. */
   withoutRule(rule: string, work: () => void): void
 }
 
@@ -86,7 +86,7 @@ interface RunningAction {
   readonly attributes: EntryAttributes
   readonly fallbacks: ActionFallbacks
   readonly full: FullQueueAlarm
-  /** The first is that of this shard. */
+  /** The first delivery reads the action queue of this shard; further ones read queues that other shards created. */
   readonly deliveries: ActionDelivery[]
   readonly deadLetters: DeadLetters
   isStopped: boolean
@@ -100,9 +100,9 @@ export class ActionManager implements RuleSinks {
   readonly #actions = new Map<string, RunningAction>()
   /** Counters by action. A change of an action does not reset them. */
   readonly #counters = new Map<string, ActionCounters>()
-  readonly #waiting = new Set<string>()
+  readonly #notReady = new Set<string>()
   #ready = Promise.withResolvers<void>()
-  #tidier: NodeJS.Timeout | undefined
+  #checkTimer: NodeJS.Timeout | undefined
   #isClosed = false
   /** True while a fallback stores its entry: that entry has no fallbacks. */
   #isFallback = false
@@ -111,8 +111,8 @@ export class ActionManager implements RuleSinks {
     this.#dependencies = dependencies
   }
 
-  /** Starts these actions. Their settings were checked. */
-  take(assignments: readonly ActionAssignment[]): void {
+  /** Starts these actions, and restarts those with changed settings. The settings were checked. */
+  configure(assignments: readonly ActionAssignment[]): void {
     if (this.#isClosed) return
     for (const assignment of assignments) {
       const running = this.#actions.get(assignment.id)
@@ -120,10 +120,10 @@ export class ActionManager implements RuleSinks {
       if (running !== undefined) this.#close(running)
       this.#actions.set(assignment.id, this.#start(assignment))
     }
-    if (this.#actions.size > 0) this.#tidier ??= setInterval(() => this.#tidy(), checkIntervalMs).unref()
+    if (this.#actions.size > 0) this.#checkTimer ??= setInterval(() => this.#checkQueues(), checkIntervalMs).unref()
   }
 
-  /** Ends all others. No rule stores results for them any more. */
+  /** Stops all other actions. No rule stores results for them any more. */
   removeOthers(assignments: readonly ActionAssignment[]): void {
     const wanted = new Set(assignments.map(({ id }) => id))
     for (const [id, running] of this.#actions) {
@@ -133,7 +133,7 @@ export class ActionManager implements RuleSinks {
 
   /** Resolves when every action can store results. */
   whenReady(): Promise<void> {
-    if (this.#waiting.size === 0) return Promise.resolve()
+    if (this.#notReady.size === 0) return Promise.resolve()
     const late = setTimeout(() => this.#ready.resolve(), readyTimeoutMs)
     return this.#ready.promise.finally(() => clearTimeout(late))
   }
@@ -159,7 +159,7 @@ export class ActionManager implements RuleSinks {
       isStored = failure === undefined
       return failure
     } finally {
-      // A template may have failed.
+      // A template may also throw.
       if (!isStored && !this.#isFallback) running.fallbacks.runAtOnce(entry)
     }
   }
@@ -178,7 +178,7 @@ export class ActionManager implements RuleSinks {
     return failure
   }
 
-  /** A second has passed. */
+  /** Called once per second. */
   noteSecond(): void {
     for (const { meter, matched } of this.#counters.values()) meter.noteSecond(matched)
   }
@@ -196,12 +196,12 @@ export class ActionManager implements RuleSinks {
     return this.#actions.get(action)?.deadLetters.list().map(deadLetterReport) ?? []
   }
 
-  /** Returns their number. */
+  /** Deletes all dead letters of an action, or one. Returns the number of deleted ones. */
   deleteDeadLetters(action: string, letter: number | undefined): number {
     return this.#actions.get(action)?.deadLetters.delete(letter) ?? 0
   }
 
-  /** Returns the number that is sent to the service again. */
+  /** Sends all dead letters of an action, or one, to the service again. Returns their number. */
   async retryDeadLetters(action: string, letter: number | undefined): Promise<number> {
     const running = this.#actions.get(action)
     if (running === undefined) return 0
@@ -214,11 +214,11 @@ export class ActionManager implements RuleSinks {
       counters.success = counters.failed = counters.retried = 0
   }
 
-  /** Valid until the next change of the configuration or the next start. */
-  control(action: string, what: 'start' | 'stop' | 'restart'): void {
+  /** Starts, stops or restarts the sink. This lasts until the next change of the configuration or the next start. */
+  control(action: string, operation: 'start' | 'stop' | 'restart'): void {
     const running = this.#actions.get(action)
     if (running === undefined) return
-    running.isStopped = what === 'stop'
+    running.isStopped = operation === 'stop'
     const why = running.isStopped ? 'stopped by an administrator' : reasonForNoSink(running.assignment)
     for (const delivery of running.deliveries) {
       delivery.changeSink(running.isStopped ? undefined : this.#sinkOf(running.assignment), why)
@@ -227,7 +227,7 @@ export class ActionManager implements RuleSinks {
 
   stop(): void {
     this.#isClosed = true
-    clearInterval(this.#tidier)
+    clearInterval(this.#checkTimer)
     for (const running of this.#actions.values()) this.#close(running)
   }
 
@@ -251,13 +251,13 @@ export class ActionManager implements RuleSinks {
       deadLetters,
       isStopped: false,
     }
-    this.#waiting.add(id)
+    this.#notReady.add(id)
     running.deliveries.push(this.#deliver(running, clientId, this.#sinkOf(assignment)))
     deadLetters.start()
     return running
   }
 
-  /** Undefined: it stores and does not send. */
+  /** Returns the sink of an action; undefined: the action stores results and does not send them. */
   #sinkOf({ id, type, action, connector }: ActionAssignment): Sink | undefined {
     if (!action.enable || connector === undefined) return undefined
     const { dataDirectory, nodeName, own: shard } = this.#dependencies
@@ -271,8 +271,8 @@ export class ActionManager implements RuleSinks {
     })
   }
 
-  /** Takes over the dead letters of another shard. */
-  #moveTo(clientId: string): Sink {
+  /** Returns a sink that moves the dead letters of another shard into the session `clientId`. */
+  #moverTo(clientId: string): Sink {
     const move = async (entry: ActionEntry): Promise<WriteOutcome> =>
       (await this.#storeInQueue(clientId, entry)) ? { outcome: 'done' } : { outcome: 'retry', why: 'the disk fails' }
     return { write: (batch) => Promise.all(batch.map(move)), check: async () => undefined, close: () => {} }
@@ -301,7 +301,7 @@ export class ActionManager implements RuleSinks {
         random: Math.random,
         after: this.#after,
         queue: this.#queueOptions(clientId, assignment, false),
-        storeDeadLetter: (entry, why) => this.#giveUp(running, entry, why),
+        storeDeadLetter: (entry, why) => this.#handleRefused(running, entry, why),
         noteOutcome: (entry, isDone, why) => this.#dependencies.noteDelivered(ruleOf(entry) ?? '', isDone, why),
         noteState: (state, why) => this.#noteState(id, state, why),
         noteReady: () => this.#noteReady(id),
@@ -323,9 +323,9 @@ export class ActionManager implements RuleSinks {
       clientId,
       userProperties: spoolProperties({ maxMessages, dropsNewest, dropsOldest: isForDeadLetters }),
       open: () => {
-        const [ours, theirs] = createStreamPair((work) => process.nextTick(() => this.#guarded(work)))
-        this.#dependencies.shard.openConnection(theirs, bridgeListener)
-        return ours
+        const [clientEnd, brokerEnd] = createStreamPair((work) => process.nextTick(() => this.#guarded(work)))
+        this.#dependencies.shard.openConnection(brokerEnd, bridgeListener)
+        return clientEnd
       },
       later: (work: () => void) => void setImmediate(() => this.#guarded(work)),
     }
@@ -342,14 +342,14 @@ export class ActionManager implements RuleSinks {
   }
 
   #asFallback(rule: string, work: () => void): void {
-    const before = this.#isFallback
+    const wasFallback = this.#isFallback
     this.#isFallback = true
     this.#dependencies.withoutRule(rule, work)
-    this.#isFallback = before
+    this.#isFallback = wasFallback
   }
 
-  /** The service refuses the entry for good. Returns false if it is to be tried again. */
-  async #giveUp({ fallbacks, deadClientId }: RunningAction, entry: ActionEntry, why: string): Promise<boolean> {
+  /** Passes an entry that the service refuses for good to the fallbacks, or stores it as a dead letter. Returns false if this must be repeated. */
+  async #handleRefused({ fallbacks, deadClientId }: RunningAction, entry: ActionEntry, why: string): Promise<boolean> {
     const outcome = await fallbacks.run(entry, ruleOf(entry) ?? '')
     if (outcome === 'done') return true
     if (outcome === 'later') return false
@@ -362,7 +362,7 @@ export class ActionManager implements RuleSinks {
     return (await commands.run({ name: 'store-in-action-queue', clientId, publication: publicationOf(entry) })).done
   }
 
-  /** Returns the name of a session that this shard owns. */
+  /** Returns a client ID for the queue or the dead letters of an action, whose session belongs to this shard. */
   #ownClientId(action: string, kind: 'q' | 'd'): string {
     const { own, shards } = this.#dependencies
     for (let salt = 0; ; salt++) {
@@ -375,11 +375,11 @@ export class ActionManager implements RuleSinks {
     const running = this.#actions.get(id)
     if (running === undefined) return this.#noteOrphan(id, clientId)
     if (clientId === running.clientId || clientId === running.deadClientId) return
-    const sink = isOfDeadLetters(clientId) ? this.#moveTo(running.deadClientId) : this.#sinkOf(running.assignment)
+    const sink = isOfDeadLetters(clientId) ? this.#moverTo(running.deadClientId) : this.#sinkOf(running.assignment)
     running.deliveries.push(this.#deliver(running, clientId, sink))
   }
 
-  /** The action is not configured any more. Its stored results remain, and are reported. */
+  /** Handles a session of an action that is not configured any more. Stored results remain, and raise an alarm. */
   #noteOrphan(id: string, clientId: string): void {
     const stored = this.#storedIn(clientId)
     if (stored === 0) return this.#endSession(clientId)
@@ -390,18 +390,18 @@ export class ActionManager implements RuleSinks {
   #remove(id: string, running: RunningAction): void {
     this.#close(running)
     this.#actions.delete(id)
-    this.#waiting.delete(id)
+    this.#notReady.delete(id)
     this.#dependencies.endAlarm(alarmOf(id), `the action ${id} is not configured any more`)
     for (const clientId of [running.clientId, running.deadClientId]) this.#noteOrphan(id, clientId)
   }
 
-  /** Ends the sessions of an action that is not configured, with their contents. */
+  /** Deletes the sessions of an action that is not configured, with their contents. */
   async discard(id: string): Promise<void> {
     if (this.#actions.has(id)) return
     for (const clientId of await sessionsWithPrefix(this.#dependencies.shard.core.view, actionClientPrefix)) {
       if (actionOfClientId(clientId) === id) this.#endSession(clientId)
     }
-    this.#dependencies.endAlarm(alarmOf(id), `what was stored for the action ${id} was discarded`)
+    this.#dependencies.endAlarm(alarmOf(id), `the stored messages of the action ${id} were deleted`)
   }
 
   #endSession(clientId: string): void {
@@ -416,17 +416,17 @@ export class ActionManager implements RuleSinks {
     deadLetters.stop()
   }
 
-  /** Ends empty action queues of other shards, and alarms of queues that are not full any more. */
-  #tidy(): void {
+  /** Ends empty action queues that other shards created, and alarms of queues that are not full any more. */
+  #checkQueues(): void {
     for (const [id, running] of this.#actions) {
       const { clientId, deliveries } = running
-      this.#noteSpace(id, running)
+      this.#endFullAlarm(id, running)
       if (deliveries.length === 1) continue
       const adopted = deliveries.splice(1)
       for (const delivery of adopted) {
         if (delivery.clientId === clientId || this.#storedIn(delivery.clientId) > 0) deliveries.push(delivery)
         else {
-          this.#addTo(id, delivery)
+          this.#addCounters(id, delivery)
           delivery.stop()
           this.#endSession(delivery.clientId)
         }
@@ -434,7 +434,7 @@ export class ActionManager implements RuleSinks {
     }
   }
 
-  #noteSpace(id: string, { assignment, clientId, deliveries, full }: RunningAction): void {
+  #endFullAlarm(id: string, { assignment, clientId, deliveries, full }: RunningAction): void {
     if (!full.isFull || this.#storedIn(clientId) >= assignment.action.resource_opts.max_buffer_messages) return
     full.reset()
     const [{ state, stateReason }] = deliveries
@@ -461,8 +461,8 @@ export class ActionManager implements RuleSinks {
   }
 
   #noteReady(id: string): void {
-    this.#waiting.delete(id)
-    if (this.#waiting.size > 0) return
+    this.#notReady.delete(id)
+    if (this.#notReady.size > 0) return
     this.#ready.resolve()
     this.#ready = Promise.withResolvers<void>()
   }
@@ -475,8 +475,8 @@ export class ActionManager implements RuleSinks {
     return counters
   }
 
-  /** Adds the counters of a delivery that ends. */
-  #addTo(id: string, { counters }: ActionDelivery): void {
+  /** Adds the counters of a delivery that ends to those of the action. */
+  #addCounters(id: string, { counters }: ActionDelivery): void {
     const sum = this.#countersOf(id)
     sum.success += counters.success
     sum.failed += counters.failed

@@ -1,17 +1,17 @@
-// What is shown of an action on one shard: its counters, its queues, and the state of its service.
+// Report of an action on one shard, for the API: its counters, its queues, and the state of its service.
 
 import type { ActionDelivery } from '../../sinks/index.ts'
 import type { ActionReport } from '../messages/rule-plan.ts'
 import type { ActionCounters } from './action-counters.ts'
 
-/** The session that has a queue. */
+/** The session that stores an action queue or dead letters. */
 export interface QueueSession {
   readonly spooled: number
   readonly oldestAtMs: number | undefined
 }
 
 export interface ReportedAction {
-  /** The first is that of this shard. */
+  /** The first delivery reads the action queue of this shard. */
   readonly deliveries: readonly ActionDelivery[]
   readonly deadClientId: string
 }

@@ -1,13 +1,13 @@
-// How fast a counter grows.
+// Measures the rate of a counter per second.
 
 const secondsInFiveMinutes = 300
 
 export interface Rates {
-  /** In the last second. */
+  /** Increase in the last second. */
   readonly rate: number
-  /** In the fastest second. */
+  /** Maximum increase in one second. */
   readonly rateMax: number
-  /** Average of five minutes, in which older seconds weigh less. */
+  /** Average per second over about five minutes; older seconds have less weight. */
   readonly rateLast5m: number
 }
 
@@ -17,7 +17,7 @@ export class RateMeter {
   #rateLast5m = 0
   #before = 0
 
-  /** A second has passed, and the counter is at `count`. */
+  /** Called once per second with the value of the counter. */
   noteSecond(count: number): void {
     this.#rate = Math.max(0, count - this.#before)
     this.#before = count

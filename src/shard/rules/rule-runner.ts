@@ -52,13 +52,13 @@ const maxConsoleLength = 10_000
 /** QoS and flag RETAIN that a publication of a rule inherits from the message, unless the action sets them. */
 export type Original = Pick<Message, 'qos' | 'retain'>
 
-/** What a rule needs to run, in addition to the event. */
-interface Run {
+/** The context in which a rule runs, in addition to the event. */
+interface RunContext {
   readonly original: Original
   readonly actions: RuleActions
 }
 
-interface ActionRun extends Run {
+interface ActionRun extends RunContext {
   /** The event for which the rule ran. */
   readonly event: RuleEvent
 }
@@ -66,8 +66,8 @@ interface ActionRun extends Run {
 type RunAction = (output: RuleMap, actionRun: ActionRun) => ActionOutcome
 
 interface NumberedAction {
-  /** Index of its counters. */
-  readonly place: number
+  /** Index of the counters of the action. */
+  readonly counterIndex: number
   readonly run: RunAction
 }
 
@@ -76,8 +76,8 @@ interface CompiledAction extends NumberedAction {
 }
 
 /**
- * Maximum time in which rules run for triggers without a break, and the number of triggers between two reads of the clock. In the break, the shard serves
- * clients.
+ * Maximum time for which rules run for triggers without a break, in which the shard serves clients; and number of triggers between two
+ * readings of the clock.
  */
 const maxTriggerTurnMs = 2
 const triggersBetweenClockReads = 16
@@ -154,8 +154,11 @@ export class RuleRunner implements RuleHook {
     }
   }
 
-  /** Replaces the rules. Their SQL was compiled before. */
-  take(assignments: readonly RuleAssignment[], options: Pick<RulePlan, 'ignoresSysMessages' | 'eventMessages'>): void {
+  /** Replaces the rules. Their SQL was checked. A rule with unchanged SQL is not compiled again. */
+  configure(
+    assignments: readonly RuleAssignment[],
+    options: Pick<RulePlan, 'ignoresSysMessages' | 'eventMessages'>,
+  ): void {
     const rules = new Map<string, RunningRule>()
     const filters: (readonly [TopicFilter, MatchedRule])[] = []
     for (const assignment of assignments) {
@@ -209,7 +212,7 @@ export class RuleRunner implements RuleHook {
       for (const { statistics } of this.#rulesByTrigger.get(kind) ?? []) {
         statistics.counters.matched += count
         statistics.counters.exceptions += count
-        statistics.noteError(`${count} events ${eventOfTrigger[kind]} occurred faster than rules ran, and were skipped`)
+        statistics.noteError(`${count} events ${eventOfTrigger[kind]} occurred faster than rules ran, and were dropped`)
       }
     }
   }
@@ -217,29 +220,29 @@ export class RuleRunner implements RuleHook {
   #runAll(
     rules: readonly RunningRule[],
     columns: EventFields,
-    how: Run & { readonly trigger: RuleTrigger | undefined },
+    context: RunContext & { readonly trigger: RuleTrigger | undefined },
   ): void {
     this.#depth++
-    let whole: RuleEvent | undefined
-    let within: RuleEvent | undefined
+    let globalEvent: RuleEvent | undefined
+    let namespacedEvent: RuleEvent | undefined
     for (const rule of rules) {
       const { namespace } = rule
       if (rule.isRunning) continue
       // A message matches rules of its own namespace only.
-      if (namespace !== undefined && how.trigger !== undefined && namespaceOfTrigger(how.trigger) !== namespace)
+      if (namespace !== undefined && context.trigger !== undefined && namespaceOfTrigger(context.trigger) !== namespace)
         continue
       const event =
         namespace === undefined
-          ? (whole ??= new RuleEvent(columns))
-          : (within ??= new RuleEvent(new ColumnsWithin(columns, namespace)))
+          ? (globalEvent ??= new RuleEvent(columns))
+          : (namespacedEvent ??= new RuleEvent(new ColumnsWithin(columns, namespace)))
       rule.isRunning = true
-      this.#runOne(rule, event, how)
+      this.#runOne(rule, event, context)
       rule.isRunning = false
     }
     this.#depth--
   }
 
-  /** Counts a result of the rule that was delivered to its service, or will never be. */
+  /** Counts a result of the rule that its service has accepted or finally refused. */
   noteDelivered(ruleId: string, isDone: boolean, why: string): void {
     const statistics = this.#rules.get(ruleId)?.statistics
     if (statistics === undefined) return
@@ -251,8 +254,8 @@ export class RuleRunner implements RuleHook {
     this.#rules.get(ruleId)?.statistics.noteError(why)
   }
 
-  /** Runs `work`, which a result of the rule has caused. The rule does not run for messages and events of `work`. */
-  without(ruleId: string, work: () => void): void {
+  /** Runs `work`, which a result of the rule has caused. The rule does not run for the messages and events of `work`. */
+  runWithout(ruleId: string, work: () => void): void {
     const rule = this.#rules.get(ruleId)
     if (rule === undefined || rule.isRunning) return work()
     rule.isRunning = true
@@ -301,12 +304,12 @@ export class RuleRunner implements RuleHook {
 
   /** Compiles actions and fallbacks. The counters of fallbacks follow those of all actions. */
   #compileActions(rule: string, actions: readonly RuleActionConfig[]): readonly CompiledAction[] {
-    let nextPlace = actions.length
-    return actions.map((action, place) => ({
-      place,
+    let nextIndex = actions.length
+    return actions.map((action, counterIndex) => ({
+      counterIndex,
       run: this.#compileAction(rule, action),
       fallbacks: (action.fallbacks ?? []).map((fallback) => ({
-        place: nextPlace++,
+        counterIndex: nextIndex++,
         run: this.#compileAction(rule, fallback),
       })),
     }))
@@ -345,7 +348,7 @@ export class RuleRunner implements RuleHook {
     }
   }
 
-  #runOne(rule: RunningRule, event: RuleEvent, how: Run): void {
+  #runOne(rule: RunningRule, event: RuleEvent, context: RunContext): void {
     const { statistics, compiled } = rule
     const { counters } = statistics
     counters.matched++
@@ -362,23 +365,23 @@ export class RuleRunner implements RuleHook {
       return
     }
     counters.passed++
-    const actionRun = { ...how, event }
+    const actionRun = { ...context, event }
     for (const output of result.outputs) {
       for (const action of rule.actions) {
         if (this.#runAction(rule, action, output, actionRun)) continue
         for (const fallback of action.fallbacks) this.#runAction(rule, fallback, output, actionRun)
-        // Results of one message are in order, so later results are not passed on either.
+        // Results of one message stay in order, so later results are dropped as well.
         if (rule.stopsAtFailure) return
       }
     }
   }
 
   /** Returns false if the action failed. A service may still refuse the result later, which does not count here. */
-  #runAction(rule: RunningRule, { place, run }: NumberedAction, output: RuleMap, actionRun: ActionRun): boolean {
+  #runAction(rule: RunningRule, { counterIndex, run }: NumberedAction, output: RuleMap, actionRun: ActionRun): boolean {
     const { statistics } = rule
     statistics.counters.actionsTotal++
     const outcome = runAction(run, output, actionRun)
-    statistics.noteFunction(place, outcome)
+    statistics.noteFunction(counterIndex, outcome)
     this.#noteOutcome(rule, outcome)
     return outcome === 'success' || outcome === 'stored'
   }
@@ -412,7 +415,7 @@ export class RuleRunner implements RuleHook {
   }
 }
 
-/** Enabled rules by their triggers. A rule that names an event twice runs once. */
+/** Returns the enabled rules by their triggers. A rule that names an event twice runs once. */
 function rulesByTrigger(
   enabled: readonly string[],
   rules: ReadonlyMap<string, RunningRule>,

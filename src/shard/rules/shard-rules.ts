@@ -89,7 +89,7 @@ export class ShardRules implements QueriedRules {
       shard,
       noteDelivered: (rule, isDone, why) => this.#runner.noteDelivered(rule, isDone, why),
       noteFallbackFailure: (rule, why) => this.#runner.noteFallbackFailure(rule, why),
-      withoutRule: (rule, work) => this.#runner.without(rule, work),
+      withoutRule: (rule, work) => this.#runner.runWithout(rule, work),
     })
     this.storedValues = new NodeValues((changes) => dependencies.sendStoredValues(changes))
     this.#receivers = new SourceManager({ ...dependencies, shard })
@@ -121,13 +121,13 @@ export class ShardRules implements QueriedRules {
   /** Resolves when they are active. */
   take(plan: RulePlan): Promise<void> {
     this.#last = this.#last.then(async () => {
-      this.#actions.take(plan.actions)
+      this.#actions.configure(plan.actions)
       await this.#actions.whenReady()
       this.#sources = plan.sources
       this.#settings.schemas.take(plan.schemas)
       this.#settings.maxEvaluationMs = plan.maxEvaluationMs
       this.#settings.jqTimeoutMs = plan.jqTimeoutMs
-      this.#runner.take(plan.rules, plan)
+      this.#runner.configure(plan.rules, plan)
       this.#topics.take(plan.countedTopics, this.#nowMs())
       this.#receivers.take(plan.sources)
       this.#actions.removeOthers(plan.actions)

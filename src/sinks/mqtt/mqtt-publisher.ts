@@ -43,7 +43,7 @@ export interface OutgoingMessage {
 
 export type PublishResult =
   /** QoS 0: the message was written. QoS 1 and 2: the remote broker has acknowledged it. */
-  { readonly result: 'taken' } | { readonly result: 'rejected'; readonly reasonCode: number; readonly why: string }
+  { readonly result: 'accepted' } | { readonly result: 'rejected'; readonly reasonCode: number; readonly why: string }
 
 /** Reason why messages in flight have no result. */
 export class ConnectionEnded extends Error {
@@ -67,14 +67,14 @@ interface Pending {
 /** [MQTT5-3.1.2-24] Only acknowledgements and PINGRESP are received. */
 const maxPacketBytes = 262_144
 const limits = { maxPacketBytes, maxPropertyBytes: maxPacketBytes, maxTopicLevels: 65_535, maxTopicBytes: 65_535 }
-const topicsRemembered = 256
+const maxCachedTopics = 256
 const maxPacketId = 65_535
 /** Maximum number of in-flight messages, unless the remote broker has a lower limit. */
 const maxInflight = 1_024
-/** In-flight limit before 5.0, because brokers do not send one. Mosquitto loses QoS 2 messages beyond this number. */
-const inflightBefore5 = 20
-const taken: PublishResult = { result: 'taken' }
-const reasonsOfPackets: ReadonlySet<number> = new Set([
+/** In-flight limit before MQTT 5.0, in which brokers send no Receive Maximum. Mosquitto loses QoS 2 messages beyond this number. */
+const maxInflightBefore5 = 20
+const accepted: PublishResult = { result: 'accepted' }
+const reasonsForPacket: ReadonlySet<number> = new Set([
   reasonCodes.malformedPacket,
   reasonCodes.protocolError,
   reasonCodes.topicNameInvalid,
@@ -101,14 +101,14 @@ export class MqttPublisher {
   readonly #settings: PublisherSettings
   readonly #stream: ByteStream
   readonly #decoder: PacketDecoder
-  readonly #topics = new TopicTable(topicsRemembered)
+  readonly #topics = new TopicTable(maxCachedTopics)
   readonly #inflight = new Map<PacketId, Pending>()
   #waiting: Pending[] = []
   #pings: PromiseWithResolvers<void>[] = []
   readonly #connack = Promise.withResolvers<void>()
   #state: 'connecting' | 'open' | ConnectionEnded = 'connecting'
-  #window = inflightBefore5
-  #largestPacketBytes = Infinity
+  #window = maxInflightBefore5
+  #maxPacketBytes = Infinity
   #maxQoS: QoS = 2
   #canRetain = true
   #lastPacketId = 0
@@ -156,7 +156,7 @@ export class MqttPublisher {
     const { promise, resolve, reject } = Promise.withResolvers<PublishResult>()
     const lowered = { ...message, qos, retain: message.retain && this.#canRetain }
     this.#waiting.push({ message: lowered, state: 'published', resolve, reject })
-    this.#pump()
+    this.#sendWaiting()
     return promise
   }
 
@@ -208,28 +208,28 @@ export class MqttPublisher {
       this.#decoder.push(chunk)
       for (let packet = this.#decoder.next(); packet !== undefined; packet = this.#decoder.next()) {
         if (this.#state instanceof ConnectionEnded) return
-        this.#take(packet)
+        this.#handlePacket(packet)
       }
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error
-      this.#fail(`the remote broker does not speak MQTT: ${error.message}`)
+      this.#fail(`the remote broker sent a packet that is not valid MQTT: ${error.message}`)
     }
   }
 
-  #take(packet: Packet): void {
+  #handlePacket(packet: Packet): void {
     switch (packet.type) {
       case 'connack':
-        return this.#takeConnack(packet)
+        return this.#handleConnack(packet)
       case 'puback':
       case 'pubrec':
       case 'pubcomp':
-        return this.#takeAck(packet)
+        return this.#handleAck(packet)
       case 'pingresp':
         return this.#pings.shift()?.resolve()
       case 'disconnect': {
         const { reasonCode, properties } = packet
         const why = `the remote broker ended the connection: ${reasonText(reasonCode, 5, properties?.reasonString)}`
-        return this.#fail(why, reasonsOfPackets.has(reasonCode) ? 'for-packet' : 'remote')
+        return this.#fail(why, reasonsForPacket.has(reasonCode) ? 'for-packet' : 'remote')
       }
       default:
         // There is no subscription, so a PUBLISH of the remote broker is ignored.
@@ -237,13 +237,13 @@ export class MqttPublisher {
     }
   }
 
-  #takeConnack({ reasonCode, properties }: ConnackPacket): void {
+  #handleConnack({ reasonCode, properties }: ConnackPacket): void {
     if (reasonCode !== 0) {
       const why = reasonText(reasonCode, this.#settings.version, properties?.reasonString)
       return this.#fail(`the remote broker refuses the connection: ${why}`)
     }
     if (this.#settings.version === 5) this.#window = Math.min(properties?.receiveMaximum ?? maxInflight, maxInflight)
-    this.#largestPacketBytes = properties?.maximumPacketSizeBytes ?? Infinity
+    this.#maxPacketBytes = properties?.maximumPacketSizeBytes ?? Infinity
     this.#maxQoS = properties?.maximumQoS ?? 2
     this.#canRetain = properties?.retainAvailable ?? true
     this.#state = 'open'
@@ -251,7 +251,7 @@ export class MqttPublisher {
     this.#connack.resolve()
   }
 
-  /** Half of the time may pass without a packet. PINGRESP must arrive within the other half. */
+  /** Sends PINGREQ if half of the keep alive passes without a packet. PINGRESP must arrive within the other half. */
   #startKeepAlive(seconds: number): void {
     if (seconds === 0) return
     this.#keepAlive = setInterval(() => {
@@ -261,7 +261,7 @@ export class MqttPublisher {
     }, seconds * 500).unref()
   }
 
-  #takeAck({ type, packetId, reasonCode, properties }: AckPacket): void {
+  #handleAck({ type, packetId, reasonCode, properties }: AckPacket): void {
     const pending = this.#inflight.get(packetId)
     if (pending === undefined) return
     const isRejected = reasonCode >= reasonCodes.unspecifiedError && type !== 'pubcomp'
@@ -272,12 +272,12 @@ export class MqttPublisher {
     this.#inflight.delete(packetId)
     const why = isRejected ? reasonText(reasonCode, 5, properties?.reasonString) : ''
     pending.resolve(
-      isRejected ? { result: 'rejected', reasonCode, why: `the remote broker refuses it: ${why}` } : taken,
+      isRejected ? { result: 'rejected', reasonCode, why: `the remote broker rejects the message: ${why}` } : accepted,
     )
-    this.#pump()
+    this.#sendWaiting()
   }
 
-  #pump(): void {
+  #sendWaiting(): void {
     while (this.#waiting.length > 0 && this.#state === 'open') {
       const [next] = this.#waiting
       if (next.message.qos > 0 && this.#inflight.size >= this.#window) return
@@ -306,14 +306,14 @@ export class MqttPublisher {
       payloadEnd: payload.length,
     }
     const bytes = measurePublish(fields, version)
-    if (bytes > this.#largestPacketBytes) {
-      const why = `the message has ${bytes} bytes, and the remote broker accepts ${this.#largestPacketBytes}`
+    if (bytes > this.#maxPacketBytes) {
+      const why = `the message has ${bytes} bytes, and the remote broker accepts ${this.#maxPacketBytes}`
       return pending.resolve({ result: 'rejected', reasonCode: reasonCodes.packetTooLarge, why })
     }
     const buffer = Buffer.allocUnsafe(bytes)
     writePublish(fields, version, buffer, 0)
     this.#write(buffer)
-    if (qos === 0) pending.resolve(taken)
+    if (qos === 0) pending.resolve(accepted)
     else this.#inflight.set(packetId, pending)
   }
 

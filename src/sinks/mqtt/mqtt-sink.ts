@@ -245,7 +245,7 @@ type EndedOutcome = { readonly outcome: 'retry'; readonly why: string; readonly 
 async function outcomeOf(work: ReturnType<MqttPublisher['publish']>): Promise<WriteOutcome | EndedOutcome> {
   try {
     const result = await work
-    if (result.result === 'taken') return done
+    if (result.result === 'accepted') return done
     const { reasonCode, why } = result
     return temporaryReasons.has(reasonCode) ? { outcome: 'retry', why } : { outcome: 'refused', why }
   } catch (error) {
@@ -255,7 +255,7 @@ async function outcomeOf(work: ReturnType<MqttPublisher['publish']>): Promise<Wr
 
 async function confirmed(publisher: MqttConnection): ReturnType<MqttPublisher['publish']> {
   await publisher.ping()
-  return { result: 'taken' }
+  return { result: 'accepted' }
 }
 
 function settingsOf(connector: MqttConnector, context: Pick<SinkContext, 'action' | 'shard'>): PublisherSettings {

@@ -1,4 +1,4 @@
-// What connectors and actions of all SQL databases have in common.
+// Settings that connectors and actions of all SQL databases have in common.
 
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import type { NamedValue } from '../sink.ts'

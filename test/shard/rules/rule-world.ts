@@ -78,7 +78,7 @@ export function ruleWorld(options: WorldOptions = {}, changes: Partial<RuleRunne
     wanted: () => wanted,
     take: (rules, eventMessages = []) => {
       const assignments = rules.map((rule) => ({ isEnabled: true, stopsAtFailure: false, ...rule }))
-      for (const runner of runners) runner.take(assignments, { ignoresSysMessages: true, eventMessages })
+      for (const runner of runners) runner.configure(assignments, { ignoresSysMessages: true, eventMessages })
       world.settle()
     },
     outputsOf: (rule) => outputs.filter((each) => each.rule === rule).map(({ output }) => output),

@@ -1,4 +1,4 @@
-// What a compiled JSON Schema is: checks that are run on a value, one after the other.
+// The checks of a compiled JSON Schema, which run on a value one after the other.
 
 import { maxValueDepth } from '../../budget/limits.ts'
 import type { Budget } from '../../budget/rule-error.ts'
