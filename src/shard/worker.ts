@@ -43,14 +43,14 @@ import { type HeapManager, startIdleGc, trafficIn } from './runtime/idle-gc.ts'
 import { Shard } from './shard.ts'
 import { Tracer } from './observe/tracer.ts'
 
-/** Streams that do not end within this time after the broker stops are destroyed. */
+/** Time for streams to end after the broker starts to stop. Then they are destroyed. */
 const stopTimeoutMs = 3_000
 
 /** Maximum time for the other shards to send their filters to a new one. */
 const readyTimeoutMs = 10_000
 
 /** Interval of retries for a listener that could not be opened. */
-const closedTriedAgainMs = 5_000
+const listenerRetryMs = 5_000
 
 /** The longest delay of a timer, in ms. */
 const maxTimerMs = 2_147_483_647
@@ -108,7 +108,7 @@ async function run(): Promise<void> {
   const identity = randomBytes(identityBytes).toString('hex')
   const listenerLimits = listenerLimitsOf(start)
   const listeners: ListenerSet = new ListenerSet(start.listeners, {
-    factory: listenerFactoryOf(listenerLimits, {
+    factory: createListenerFactory(listenerLimits, {
       accept: (stream, listener) => running.accept(stream, listener),
       storedKey: storedKeyOf(() => running),
     }),
@@ -117,7 +117,7 @@ async function run(): Promise<void> {
     raiseAlarm,
     endAlarm,
   })
-  const gateways = gatewaysOf(() => running, { listenerLimits, clock, store })
+  const gateways = createGateways(() => running, { listenerLimits, clock, store })
   const listenerOf = (number: number): ShardListener | undefined =>
     listeners.byNumber(number) ?? gateways.listenerOf(number)
   const running: Shard = new Shard({
@@ -136,25 +136,25 @@ async function run(): Promise<void> {
     fail,
   })
   shard = running
-  running.eventLog.tracer = tracerOf(start.traces ?? [])
-  running.eventLog.autoSubscriber = autoSubscriberOf(running)
+  running.eventLog.tracer = createTracer(start.traces ?? [])
+  running.eventLog.autoSubscriber = createAutoSubscriber(running)
   await restoreAccess(store, running.access)
-  await restoreBroker(store, running.core, { nowMs: clock.nowMs(), mark: markOf(start) })
+  await restoreBroker(store, running.core, { nowMs: clock.nowMs(), mark: crashMarkerOf(start) })
   running.input({ kind: 'tick' })
   client.onTrouble = () => running.commits.noteTrouble(client.trouble)
   client.onTrouble()
   for (const { peer, port } of start.links ?? []) running.link(peer, linkPortOver(port))
-  const rules = rulesOf(running, clock)
+  const rules = createRules(running, clock)
   handleMessage = (message) =>
-    obey(message, { shard: running, store, listeners, listenerLimits, clock, rules, gateways })
+    handleNodeMessage(message, { shard: running, store, listeners, listenerLimits, clock, rules, gateways })
   for (const message of early) handleMessage(message)
-  await letClientsIn(running, listeners, rules, gateways)
-  bridgesOf(running, store, clock)
-  heap = heapOf(running)
+  await acceptClients(running, listeners, rules, gateways)
+  startBridges(running, store, clock)
+  heap = createHeapManager(running)
 }
 
 /** Collects garbage while the thread is idle, and on request. */
-function heapOf(running: Shard): HeapManager {
+function createHeapManager(running: Shard): HeapManager {
   return startIdleGc({
     traffic: () => trafficIn((name) => counters.get(counterCells[name])) + (running.peers?.relayedChunks ?? 0),
     clientBytes: () => running.core.view.memory.totalBytes,
@@ -166,7 +166,7 @@ function heapOf(running: Shard): HeapManager {
   })
 }
 
-function gatewaysOf(
+function createGateways(
   running: () => Shard,
   {
     listenerLimits,
@@ -182,7 +182,7 @@ function gatewaysOf(
     log,
     nowMs: () => clock.nowMs(),
     accept: (stream, listener) => running().accept(stream, listener),
-    openListener: (listener, accept) => listenerFactoryOf(listenerLimits, { accept, storedKey }).open(listener),
+    openListener: (listener, accept) => createListenerFactory(listenerLimits, { accept, storedKey }).open(listener),
     storedKey,
     connections: listenerLimits.connections,
     ...storedFacts(running, store),
@@ -192,7 +192,7 @@ function gatewaysOf(
   })
 }
 
-function rulesOf(shard: Shard, clock: Clock): ShardRules {
+function createRules(shard: Shard, clock: Clock): ShardRules {
   return new ShardRules(shard, ruleHook, start.rules?.nodeName ?? '', {
     own: start.shardNumber,
     shards: start.shards ?? 1,
@@ -207,12 +207,12 @@ function rulesOf(shard: Shard, clock: Clock): ShardRules {
   })
 }
 
-function markOf({ crashMarker }: ShardStart): CrashMarker | undefined {
+function crashMarkerOf({ crashMarker }: ShardStart): CrashMarker | undefined {
   return crashMarker === undefined ? undefined : new CrashMarker(crashMarker)
 }
 
 /** Bridges are clients, so they start when clients are accepted. */
-function bridgesOf(shard: Shard, store: Store, clock: Clock): void {
+function startBridges(shard: Shard, store: Store, clock: Clock): void {
   if (isStopping) return
   shard.bridges = new BridgeManager({
     shard,
@@ -239,7 +239,7 @@ function limitsOf({
   return { limits: { maxPacketBytes, maxPropertyBytes, maxTopicLevels, maxTopicBytes }, receiveMaximum }
 }
 
-function tracerOf(targets: readonly TraceTarget[]): Tracer | undefined {
+function createTracer(targets: readonly TraceTarget[]): Tracer | undefined {
   return targets.length === 0 ? undefined : new Tracer(targets, (name, line) => post({ kind: 'trace', name, line }))
 }
 
@@ -253,7 +253,7 @@ interface Running {
   readonly gateways: GatewayManager
 }
 
-function autoSubscriberOf({ core, commands }: Shard): AutoSubscriber {
+function createAutoSubscriber({ core, commands }: Shard): AutoSubscriber {
   const client = (clientId: string): ReturnType<typeof core.view.client> => core.view.client(clientId)
   return new AutoSubscriber(start.autoSubscriptions, { log, client, run: (command) => commands.run(command) })
 }
@@ -264,7 +264,7 @@ interface ListenerLimits extends Pick<ListenerDependencies, 'budget' | 'rate'> {
   readonly connections: ConnectionLimit
 }
 
-function obey(
+function handleNodeMessage(
   message: NodeToShard,
   { shard, store, listeners, listenerLimits, clock, rules, gateways }: Running,
 ): void {
@@ -280,7 +280,7 @@ function obey(
     shard.applyAccess(message.records)
     post({ kind: 'changed', change: message.change })
   } else if (message.kind === 'traces') {
-    shard.eventLog.tracer = tracerOf(message.targets)
+    shard.eventLog.tracer = createTracer(message.targets)
     post({ kind: 'changed', change: message.change })
   } else if (message.kind === 'bridges') {
     plans = message.plans
@@ -326,10 +326,10 @@ function queriedParts(
 }
 
 /**
- * An unavailable shard must not keep this one from accepting clients: its clients are refused, and the others are
- * served.
+ * Accepts clients when the other shards have sent their filters, or after `readyTimeoutMs`. An unavailable shard must not keep this one
+ * from accepting clients: only clients of the unavailable shard are refused.
  */
-async function letClientsIn(
+async function acceptClients(
   shard: Shard,
   listeners: ListenerSet,
   rules: ShardRules,
@@ -350,10 +350,10 @@ async function letClientsIn(
   rules.adopt().catch(fail)
   if (isStopping) return
   shard.acceptClients()
-  // When the node starts, a listener that cannot be opened is an error for the administrator. After a restart of a
-  // shard it must not keep out clients of other listeners.
+  // When the node starts, a listener that cannot be opened is an error for the administrator. After a restart of a shard, the other
+  // listeners must accept clients nevertheless.
   await (start.hasServed === true ? listeners.openAvailable() : listeners.openAll())
-  setInterval(() => void listeners.retryMissing(), closedTriedAgainMs).unref()
+  setInterval(() => void listeners.retryMissing(), listenerRetryMs).unref()
   if (isStopping) return listeners.closeAll()
   await gateways.configure(gatewayPlan)
   post({ kind: 'ready', listeners: listeners.open })
@@ -363,7 +363,7 @@ function storedKeyOf(running: () => Shard): ListenerDependencies['storedKey'] {
   return (name, listener) => running().access.preSharedKey(name, namespaceOfKey(name, listener))
 }
 
-/** A client with a pre-shared key has the identity of the key as its user name. */
+/** Returns the namespace of a client with a pre-shared key. Its user name is the identity of the key. */
 function namespaceOfKey(username: string, listener: ShardListener): string | undefined {
   const { namespaces } = start
   return namespaces && resolveNamespace(namespaces, { listener, arrival: undefined, username })
@@ -378,17 +378,17 @@ function listenerLimitsOf({
   freeDescriptors,
   shardNumber: own,
 }: ShardStart): ListenerLimits {
-  const placesIn = (cells: SharedArrayBuffer | undefined) => cells !== undefined && { places: { cells, own } }
-  const connections = new ConnectionLimit(maxConnections, { ...placesIn(connectionSlots) })
+  const slotsIn = (cells: SharedArrayBuffer | undefined) => cells !== undefined && { places: { cells, own } }
+  const connections = new ConnectionLimit(maxConnections, { ...slotsIn(connectionSlots) })
   const budget = new ConnectionLimit(maxFileConnections, {
-    ...placesIn(fileConnectionSlots),
+    ...slotsIn(fileConnectionSlots),
     ...(freeDescriptors !== undefined && { freeDescriptors }),
     parent: connections,
   })
   return { connections, budget, rate: new ConnectionRate(maxConnectionRate) }
 }
 
-function listenerFactoryOf(
+function createListenerFactory(
   listenerLimits: ListenerLimits,
   within: Pick<ListenerDependencies, 'accept' | 'storedKey'>,
 ): ListenerFactory {
@@ -422,7 +422,7 @@ function endAlarm(name: AlarmName, message: string): void {
   post({ kind: 'alarm-over', name, message })
 }
 
-/** After an internal error nothing can be trusted: the thread ends, and the node restarts it. */
+/** Reports an internal error. The state of the shard may be wrong, so the thread ends, and the node restarts it. */
 function fail(error: unknown): void {
   setImmediate(() => {
     throw error

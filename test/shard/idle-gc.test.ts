@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { IdleGc, ownHeap, trafficIn } from '../../src/shard/runtime/idle-gc.ts'
+import { IdleGc, threadHeap, trafficIn } from '../../src/shard/runtime/idle-gc.ts'
 import { eventually } from '../e2e/eventually.ts'
 import type { CounterName } from '../../src/telemetry/index.ts'
 
@@ -57,7 +57,7 @@ class ModelHeap {
   /** `seconds` after the last interval. */
   check(seconds = 15): void {
     this.now += seconds * 1_000
-    this.tidy.look()
+    this.tidy.check()
   }
 
   checkOften(): void {
@@ -232,7 +232,7 @@ test('a heap that has hardly grown is not collected', () => {
 })
 
 test('buffers outside the heap count like the heap', () => {
-  const { heapBytes, release } = ownHeap()
+  const { heapBytes, release } = threadHeap()
   // Garbage of other tests that is collected meanwhile would hide the growth.
   release()
   const before = heapBytes()
@@ -255,7 +255,7 @@ test('traffic is the number of messages in both directions, and their KiB', () =
 })
 
 test('the pages of the heap of a thread are returned to the system', () => {
-  const { heapBytes, usedBytes, collect, release } = ownHeap()
+  const { heapBytes, usedBytes, collect, release } = threadHeap()
   let rubbish: unknown[] = Array.from({ length: 3_000_000 }, (_, index) => ({ index }))
   assert.equal(rubbish.length, 3_000_000)
   const full = { heap: heapBytes(), used: usedBytes(), resident: process.memoryUsage.rss() }
@@ -293,7 +293,7 @@ test('while memory is short and a collection is fast, pages are returned each ti
 })
 
 test('collections of the young generation free buffers of packets', async () => {
-  const heap = ownHeap()
+  const heap = threadHeap()
   // Garbage of earlier tests could be freed meanwhile.
   heap.collectYoung()
   let packets = Array.from({ length: 400 }, () => Buffer.allocUnsafeSlow(65_536))

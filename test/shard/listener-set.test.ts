@@ -132,7 +132,7 @@ test('a listener that cannot be reopened delays no other, and opens when it can'
   const stage = new ListenerStage([listener(1), listener(2), listener(3)])
   stage.taken.add(1_001)
   await stage.set.openAvailable()
-  const closed = 'alarm listener-closed:tcp:l1: a listener is closed and tried again until it can be opened: '
+  const closed = 'alarm listener-closed:tcp:l1: a listener cannot be opened and is retried every 5 s: '
   assert.deepEqual(stage.takeHappened(), [`${closed}port 1001 is taken`, 'open 2', 'open 3'])
   await stage.set.retryMissing()
   const difference = { opened: [listener(4)], changed: [listener(1, { maxConnections: 5 })], closed: [2] }

@@ -1,5 +1,5 @@
 // The steps between successful authentication and the open connection: set the identity, determine the mount point,
-// authorize the will. Only after these does any state change that other clients can see.
+// authorize the will. State that other clients can see changes only after these steps.
 
 import {
   reasonCodes,
@@ -28,7 +28,7 @@ import { waitForTakeover } from './takeover-wait.ts'
 import { moveTo, stateOf, type AwaitingAuthentication, type GrantedAccess } from '../state/connection-state.ts'
 import { openConnection } from './open-connection.ts'
 
-/** Handles the packets that were parked. It is a parameter, because it calls functions of this file. */
+/** Handles one parked packet. It is a parameter, because it calls functions of this file. */
 export type HandlePacket = (state: BrokerState, connection: Connection, packet: Packet) => void
 
 export interface Refusal {
@@ -64,8 +64,8 @@ export function acceptAfterWait(state: BrokerState, connection: Connection, isWi
 }
 
 /**
- * The client may have been banned since it was authenticated. A ban disconnects only clients that have a session, so it
- * is checked again here.
+ * Refuses a client that was banned since it was authenticated. A ban disconnects only clients that have a session, so it is checked again
+ * here.
  */
 function refuseUnwanted(access: AccessState, { identity }: GrantedAccess): Refusal | undefined {
   if (access.permissions.canStay(identity)) return undefined
@@ -93,8 +93,8 @@ export function refuseWhileNotServing(state: Parts<'isShuttingDown' | 'peerTable
 }
 
 /**
- * Bridges of mosquitto set a will with their status on these topics. If the broker refused the will, they would
- * reconnect again and again. It ignores the will, as it ignores messages to these topics.
+ * Bridges of mosquitto set a will with their status on these topics. If the broker refused the will, they would reconnect again and
+ * again. So the broker ignores the will, as it ignores messages to these topics.
  */
 const bridgeNotificationTopics = '$SYS/broker/connection/'
 

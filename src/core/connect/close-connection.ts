@@ -1,4 +1,4 @@
-// All ways in which a connection ends.
+// Ends connections: for errors, after DISCONNECT, when CONNECT is refused, and when the stream has ended.
 
 import {
   measurePacket,
@@ -35,8 +35,8 @@ export interface Ending {
 }
 
 /**
- * Ends the connection from the side of the broker. After CONNACK a 5.0 client gets a DISCONNECT with the reason
- * [MQTT5-4.13.1-1]; before CONNACK there is no packet for it.
+ * Disconnects the client. After CONNACK, a 5.0 client gets a DISCONNECT with the reason [MQTT5-4.13.1-1]. Before CONNACK, no packet can
+ * contain the reason.
  */
 export function endConnection(state: BrokerState, connection: Connection, ending: Ending): void {
   const now = stateOf(connection)
@@ -45,8 +45,8 @@ export function endConnection(state: BrokerState, connection: Connection, ending
     dropDeferredAcks(connection)
     if (connection.version === 5) {
       // Acknowledgements that wait for a commit are sent before DISCONNECT, because nothing may follow it.
-      const goodbye = { type: 'disconnect', reasonCode: ending.reason, properties: undefined } as const
-      sendPacket(state, connection, withReason(connection, goodbye, ending.text), false)
+      const packet = { type: 'disconnect', reasonCode: ending.reason, properties: undefined } as const
+      sendPacket(state, connection, withReason(connection, packet, ending.text), false)
     }
     detachConnection(state, connection, ending)
   } else {
@@ -60,9 +60,9 @@ export function endConnection(state: BrokerState, connection: Connection, ending
 export const closeDrainMs = 5_000
 
 /**
- * [MQTT-3.3.4-1] [MQTT5-3.3.4-1] The client sent DISCONNECT. Packets that it sent before are still acknowledged:
- * nothing may follow a DISCONNECT of the broker, but acknowledgements may follow one of the client. The stream ends
- * after the last of them.
+ * [MQTT-3.3.4-1] [MQTT5-3.3.4-1] Closes the connection after a DISCONNECT of the client. Packets that it sent before are still
+ * acknowledged: nothing may follow a DISCONNECT of the broker, but acknowledgements may follow a DISCONNECT of the client. The stream
+ * ends after the last acknowledgement.
  */
 export function closeAfterAcks(
   state: Parts<'batches' | 'deadlines' | 'nowMs' | 'outputs'>,
@@ -77,7 +77,7 @@ export function closeAfterAcks(
 }
 
 /**
- * A commit takes too long and the client has not closed the connection. It sends the packets again when it reconnects.
+ * Closes the connection although a commit takes too long to acknowledge all packets. The client sends them again when it reconnects.
  */
 export function endCloseDrain(outputs: OutputLists, connection: Connection): void {
   if (stateOf(connection).state !== 'closing') return

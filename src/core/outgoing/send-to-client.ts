@@ -1,4 +1,4 @@
-// The last step in the core: selects the list for each packet. Only this file decides the order of packets.
+// Adds packets to the lists of sends: immediately, or after the commit of a batch. Only this file decides the order of packets.
 
 import type { ControlPacket, QoS, TopicTable } from '../../protocol/index.ts'
 import { AckPacket, measurePublish, reasonCodes } from '../../protocol/index.ts'
@@ -11,14 +11,14 @@ import { topicBelow } from '../namespaces/mountpoint.ts'
 import { headBits, sendKinds, type PublishExtra, type SendList } from '../model/send-list.ts'
 import { aliasFor } from './topic-aliases.ts'
 
-/** Returns the list for packets that confirm nothing: immediate, or after the batch that this connection waits for. */
+/** Returns the list for packets that confirm nothing: that of this turn, or that of the batch for which the connection waits. */
 export function sendsOf(state: Parts<'batches' | 'outputs'>, connection: Connection): SendList {
   return connection.sendsDeferredUntilBatch > state.batches.committed
     ? sendAllAfterCommit(state.batches, connection)
     : state.outputs.sends
 }
 
-/** From now on all packets of this connection wait for the open batch. */
+/** Returns the list of the open batch. From now on, all packets of this connection wait for this batch. */
 export function sendAllAfterCommit(batches: Batches, connection: Connection): SendList {
   connection.sendsDeferredUntilBatch = batches.openBatch.number
   return batches.openBatch.sendsAfterCommit
@@ -38,8 +38,8 @@ export function sendPublishWithExtra(
 ): void {
   connection.unsentBytes += message.frameEnd - message.frameStart
   const sent = withoutMountpoint(state.topics, connection, message)
-  // An alias is valid after the packet that introduces it. Packets that wait for the disk may be overtaken, so they
-  // have none.
+  // An alias is valid after the packet that introduces it. Other packets may overtake packets that wait for the disk, so
+  // these have no alias.
   const canHaveAlias = how.list === state.outputs.sends && fitsWithAlias(state.nowMs, connection, sent, how)
   const alias = canHaveAlias ? aliasFor(state, connection, sent) : undefined
   const extra: PublishExtra = {
@@ -62,7 +62,7 @@ interface SizeTraits {
   readonly subscriptionIdentifiers: readonly number[] | undefined
 }
 
-/** [MQTT5-3.1.2-24] Nothing larger than the client's Maximum Packet Size is sent to it. */
+/** [MQTT5-3.1.2-24] Returns whether the message is within the client's Maximum Packet Size. */
 export function fits(
   state: Parts<'nowMs' | 'topics'>,
   connection: Connection,
@@ -86,7 +86,7 @@ export function fitsAtMostOnce(
   return fits(state, connection, message, { qos: 0, subscriptionIdentifiers })
 }
 
-/** A message that is too large with an alias is sent without one. */
+/** Returns whether the message is within the limit with a topic alias. Otherwise it is sent without an alias. */
 function fitsWithAlias(
   nowMs: number,
   connection: Connection,
@@ -134,8 +134,8 @@ const kindOfAck = {
 } as const
 
 /**
- * Sends acknowledgements in the order of the received packets: none overtakes one that waits. Returns true if this one
- * waits as well.
+ * Sends an acknowledgement, in the order of the received packets: it does not overtake an acknowledgement that waits. Returns true if it
+ * waits.
  */
 export function sendAck(state: Parts<'batches' | 'outputs'>, connection: Connection, ack: Ack): boolean {
   if (connection.deferredAcks !== undefined) return deferBehind(state.batches, connection.deferredAcks, ack)
@@ -166,7 +166,7 @@ export function sendPingresp(state: Parts<'batches' | 'outputs'>, connection: Co
   sendsOf(state, connection).packet(connection, { type: 'pingresp' })
 }
 
-/** Sends SUBACK, UNSUBACK or CONNACK. `waits`: it confirms stored state, and nothing may overtake it. */
+/** Sends SUBACK, UNSUBACK or CONNACK. `waits`: the packet confirms stored state, and no other packet may overtake it. */
 export function sendPacket(
   state: Parts<'batches' | 'outputs'>,
   connection: Connection,

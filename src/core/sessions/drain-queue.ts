@@ -38,7 +38,7 @@ const partGrowth = 16
 /** New messages stay in memory if at most this number of messages before them is on disk only. */
 const maxTailInMemory = 8_192
 
-/** Sends the messages for which there is space. Called after an acknowledgement or a report of sent bytes. */
+/** Sends the messages for which the in-flight window has space. Called after an acknowledgement or a report of sent bytes. */
 export function drainQueue(state: DrainParts, session: Session): void {
   const connection = session.connection
   if (connection === undefined) return
@@ -80,8 +80,8 @@ function sendWaiting(state: RedeliverParts, session: Session, connection: Connec
 }
 
 /**
- * Permissions may have changed while the message waited. A message of a shared subscription then goes to another
- * member; any other is dropped.
+ * Returns true if the client may no longer receive the message, because permissions changed while it waited. A message of a shared
+ * subscription goes to another member; other messages are dropped.
  */
 function dropDenied(state: RedeliverParts, session: Session, delivery: SessionDelivery): boolean {
   const { message } = delivery
@@ -99,14 +99,14 @@ function isDenied(state: Parts<'access' | 'topics'>, session: Session, { message
   return message !== undefined && !canReceive(state, session, message.topic)
 }
 
-/** [MQTT-4.4.0-1] [MQTT5-4.4.0-1] In-flight messages are sent again in their order, then the others follow. */
+/** [MQTT-4.4.0-1] [MQTT5-4.4.0-1] Sends in-flight messages again in their order, then queued messages. */
 export function resumeDelivery(state: DrainParts, session: Session, connection: Connection): void {
   postponeResends(session)
   resend(state, session, connection, -Infinity)
   drainQueue(state, session)
 }
 
-/** [MQTT5-3.3.4-9] At first only as many in-flight messages are sent again as the client's Receive Maximum allows. */
+/** [MQTT5-3.3.4-9] Postpones in-flight messages beyond the client's Receive Maximum. They are sent when it has acknowledged others. */
 function postponeResends({ outgoing }: Session): void {
   outgoing.postponed = undefined
   if (outgoing.inflightCount <= outgoing.windowLimit) return
@@ -122,7 +122,7 @@ function postponeResends({ outgoing }: Session): void {
 }
 
 /**
- * Sends packets again that were last sent at `sentBeforeMs` or earlier; all with -Infinity. A message that the client
+ * Sends packets again that were last sent at `sentBeforeMs` or earlier. With -Infinity, sends all again. A message that the client
  * received on this connection and may no longer receive stays in flight with its packet identifier until it is
  * acknowledged.
  */
@@ -181,8 +181,8 @@ function requestQueueLoad(
 }
 
 /**
- * If enough of a long queue is durable, only that part is read. Otherwise the read waits until the whole queue is
- * durable.
+ * Returns the end of the part to read, and the batch for which the read waits. If enough of a long queue is durable, only the durable part
+ * is read. Otherwise the read waits until the whole queue is durable.
  */
 function readableUpTo(batches: Batches, stored: PersistentQueue, wanted: number): { upTo: number; afterBatch: number } {
   const { nextSequence, reads } = stored
@@ -228,8 +228,8 @@ export function handleQueueLoaded(
 }
 
 /**
- * Frees the places in the in-flight window that wait for messages which the part should contain, but which are lost. A
- * client with a small Receive Maximum would otherwise get no further message.
+ * Frees the places in the in-flight window of messages that the part should contain, but whose records are lost. Otherwise a client with a
+ * small Receive Maximum would get no further message.
  */
 function abandonMissing(
   batches: Batches,
@@ -247,7 +247,7 @@ function abandonMissing(
   }
 }
 
-/** Messages kept in memory follow when all earlier ones are read. */
+/** Moves the newest messages, which stayed in memory, into the queue when all messages before them are read. */
 function appendTail(session: Session, stored: PersistentQueue): void {
   const { tailInMemory } = stored.reads
   const next = tailInMemory?.[0]?.sequence ?? stored.nextSequence
@@ -283,8 +283,8 @@ function restoreDelivery(
 }
 
 /**
- * Older records do not say whether the message is of a shared subscription. If no other subscription of the session
- * matches the topic, it is. If its client may not receive it, it then goes to another member.
+ * Returns the shared group of a message that is read from disk. Older records do not contain it. Then, if the client may not receive the
+ * message, and only one subscription matches its topic and is shared, the message is of that group and goes to another member.
  */
 function sharedGroupOf(
   state: Parts<'access' | 'router' | 'topics'>,

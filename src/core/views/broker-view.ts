@@ -62,7 +62,7 @@ export class BrokerView {
     this.#state = state
   }
 
-  /** Work remains without a deadline: the driver sends `tick` in the next turn. */
+  /** Returns whether work without a deadline remains. Then the shard sends `tick` in the next turn. */
   get hasMoreWork(): boolean {
     const { peerTable, retained, access, subscriptions, sessions } = this.#state
     if (retained.replaying.size > 0 || subscriptions.endingSessions.length > 0) return true
@@ -79,17 +79,17 @@ export class BrokerView {
     return hasUnsentState(peerTable) || (peerTable.isReady && hasReadyRequest(this.#state.nowMs, peerTable))
   }
 
-  /** Messages reach the subscribers on all shards, so listeners may open. */
+  /** Returns whether messages reach the subscribers on all shards, so that listeners may open. */
   get isReadyForClients(): boolean {
     return this.#state.peerTable?.isReady !== false
   }
 
-  /** True if there are writes, or a batch whose writes were all cancelled. */
+  /** Returns whether there are writes, or a batch whose writes were all cancelled. */
   get hasBatch(): boolean {
     return this.#state.batches.isAny
   }
 
-  /** A running shard has not confirmed all messages. */
+  /** Returns whether a running shard has not confirmed all messages. */
   get isAwaitingPeers(): boolean {
     const { peerTable } = this.#state
     return peerTable?.peers.some(({ link, outbox }) => link !== undefined && outbox.length > 0) === true
@@ -100,7 +100,7 @@ export class BrokerView {
     return this.#state.peerTable?.peers.reduce((sum, { outbox }) => sum + outbox.bytes, 0) ?? 0
   }
 
-  /** Wills are due whose messages are not read from disk yet. */
+  /** Returns whether messages of due wills are being read from disk. */
   get isReadingWills(): boolean {
     return !this.#state.wills.loads.isEmpty
   }
@@ -113,12 +113,12 @@ export class BrokerView {
     return this.#state.sessions.size
   }
 
-  /** Subscriptions of all sessions. */
+  /** Numbers of subscriptions of all sessions. */
   get held(): Readonly<SubscriptionCounts> {
     return this.#state.subscriptions.counts
   }
 
-  /** Number of different filters of this shard. Filters that a shard with a lower number has too are counted there. */
+  /** Number of different filters of this shard. A filter that several shards have is counted on the shard with the lowest number. */
   get filters(): number {
     return this.#state.router.filters
   }
@@ -165,7 +165,7 @@ export class BrokerView {
     for (const session of this.#state.sessions.values()) yield viewOf(session, this.#state.settings)
   }
 
-  /** Returns some of the clients that match the filter. */
+  /** Returns a slice of the clients that match the filter. */
   listClients(filter: ClientFilter, wanted: SliceWanted): Slice<ClientView> {
     return listClients(this.#state, filter, wanted)
   }
@@ -227,7 +227,7 @@ export class BrokerView {
     return findRetained(this.#state.retained, topic)
   }
 
-  /** One entry per session; undefined for those that are not behind. */
+  /** Returns one entry per session; undefined for sessions that are not slow. */
   slowSessions(nowMs: number): IterableIterator<SlowSession | undefined> {
     return walkSlowSessions(this.#state.sessions, nowMs)
   }
@@ -242,7 +242,7 @@ export class BrokerView {
     return walkMemoryUsers(this.#state.sessions)
   }
 
-  /** Memory held for clients. */
+  /** Memory that is used for clients. */
   get memory(): Pick<MemoryAccount, 'get' | 'level' | 'totalBytes'> {
     return this.#state.memory
   }

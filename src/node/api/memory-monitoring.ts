@@ -1,7 +1,7 @@
 // Connects the memory monitor with the shards and the system.
 
 import { type MemoryUse, memoryUses } from '../../core/index.ts'
-import { IdleGc, largestUsers, ownHeap, readMemoryTable } from '../../shard/index.ts'
+import { IdleGc, largestUsers, threadHeap, readMemoryTable } from '../../shard/index.ts'
 import { histogramRows } from '../../telemetry/index.ts'
 import type { Alarms } from '../observe/alarms.ts'
 import { residentBytes } from '../data-dir/machine-limits.ts'
@@ -47,7 +47,7 @@ export function monitorMemory({ memory, histograms, alarms, supervisor }: Memory
     collect: () =>
       staggerWithin(shortestCollectionIntervalMs, [
         () => {
-          mainGc ??= new IdleGc({ ...ownHeap(), forget: () => {}, traffic: () => 0, clientBytes: () => 0 })
+          mainGc ??= new IdleGc({ ...threadHeap(), forget: () => {}, traffic: () => 0, clientBytes: () => 0 })
           mainGc.collectNow()
         },
         ...shards.map((shard) => () => supervisor.send(shard, { kind: 'collect-garbage' })),

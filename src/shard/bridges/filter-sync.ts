@@ -1,7 +1,7 @@
 // Exchanges the filters of clients between shards, for transparent bridges. Each bridge is on one shard, and clients are on all.
 //
 //   core ──take──> own filters ──send, through the node──> the other shards
-//                       └──> union over all shards ──> the bridges here
+//                       └──> union over all shards ──> the bridges of this shard
 //
 // A restarted shard sends all its filters again. Until then its earlier ones remain valid.
 
@@ -36,14 +36,14 @@ export class FilterSync {
   readonly #reported = new Map<PeerNumber, ReportedFilters>()
   #timer: NodeJS.Timeout | undefined
   #hasBridges = false
-  /** All filters that existed at the start were sent. */
+  /** True if all filters that existed at the start were sent. */
   #isReported = false
 
   constructor(dependencies: FilterSyncDependencies) {
     this.#dependencies = dependencies
   }
 
-  /** `isWanted`: a bridge on any shard is transparent; `hasBridges`: one of this shard is. */
+  /** `isWanted`: a bridge on any shard is transparent. `hasBridges`: a bridge of this shard is transparent. */
   set(isWanted: boolean, hasBridges: boolean): void {
     const isNew = hasBridges && !this.#hasBridges
     this.#hasBridges = hasBridges
@@ -54,7 +54,7 @@ export class FilterSync {
     if (this.#isReported) this.#take(this.#dependencies.own, this.#everything())
   }
 
-  /** All known filters, for a new bridge. */
+  /** Returns all known filters, for a new bridge. */
   get clientSubscriptions(): ClientFilters {
     const filters = new Set([...this.#reported.values()].flatMap((reported) => [...reported.filters.keys()]))
     return this.#clientSubscriptions([...filters].map((filter) => [filter, this.#qosOf(filter)]))
@@ -98,7 +98,7 @@ export class FilterSync {
     if (!this.#hasBridges) return
     const before = this.#reported.get(from)
     const reported: ReportedFilters = isAll || before === undefined ? { filters: new Map(), unreported } : before
-    // Changes that arrive before the complete list are included in that.
+    // Changes that arrive before the complete list are ignored, because the list includes them.
     if (before === undefined && !isAll) return
     this.#reported.set(from, reported)
     reported.unreported = unreported

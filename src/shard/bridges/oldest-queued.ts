@@ -20,14 +20,14 @@ export class OldestQueued {
     this.#fail = fail
   }
 
-  /** Undefined while it is being read; the next call returns it. */
+  /** Returns the time of the message with this sequence number. Undefined while it is being read: a later call returns it. */
   from(sequence: number): number | undefined {
     if (this.#known?.from === sequence) return this.#known.atMs
-    if (!this.#isReading) this.#look(sequence)
+    if (!this.#isReading) this.#readFrom(sequence)
     return undefined
   }
 
-  #look(from: number): void {
+  #readFrom(from: number): void {
     this.#isReading = true
     this.#read(this.#clientId, from).then((atMs) => {
       this.#isReading = false

@@ -11,7 +11,7 @@ import {
 } from '../../core/index.ts'
 import { sliceWantedOf } from '../runtime/result-slices.ts'
 
-/** Returns names of bridges that have a session on this shard; searches between turns. */
+/** Returns the names of bridges that have a session on this shard. Searches in slices, between turns. */
 export async function bridgesWithSession(view: BrokerView): Promise<readonly string[]> {
   const prefix = bridgeClientId('')
   const clientIds = await sessionsWithPrefix(view, prefix)
@@ -21,7 +21,7 @@ export async function bridgesWithSession(view: BrokerView): Promise<readonly str
     .filter((name) => sourceOfBridge(name)?.startsWith('mqtt:') !== false)
 }
 
-/** Returns client IDs of sessions of this shard with this prefix; searches between turns. */
+/** Returns the client IDs of this shard with this prefix. Searches in slices, between turns. */
 export async function sessionsWithPrefix(view: BrokerView, prefix: string): Promise<readonly string[]> {
   const clientIds: string[] = []
   for (let from: WalkPosition | undefined = { place: 0, offset: 0 }; from !== undefined;) {
@@ -35,7 +35,7 @@ export async function sessionsWithPrefix(view: BrokerView, prefix: string): Prom
   return clientIds
 }
 
-/** Returns settings for a removed bridge: they only end its session. */
+/** Returns settings for a removed bridge, which only ends its session. */
 export function removedBridge(name: string): BridgeSettings {
   return {
     name,

@@ -16,7 +16,7 @@ export interface ListenerSetDependencies {
   readonly factory: Pick<ListenerFactory, 'open'>
   /** The number of the shard. */
   readonly own: number
-  /** Resolves when all clients of the listeners have been told to disconnect. */
+  /** Disconnects all clients of the listeners. */
   disconnectClients(listeners: ReadonlySet<number>): Promise<void>
   raiseAlarm(name: AlarmName, message: string): void
   endAlarm(name: AlarmName, message: string): void
@@ -34,7 +34,7 @@ export class ListenerSet {
   readonly #open: Map<number, OpenListener>
   /** Results of `open`, by number. */
   readonly #prepared: Map<number, PreparedChange>
-  /** Required and not open: the reported text, by number. */
+  /** Reported text of each required listener that is not open, by number. */
   readonly #missing: Map<number, string>
   #isServing: boolean
   #work: Promise<unknown>
@@ -167,22 +167,22 @@ export class ListenerSet {
   }
 
   async #close(numbers: readonly number[]): Promise<void> {
-    const gone = numbers.map((number) => this.#open.get(number)).filter((open) => open !== undefined)
+    const removed = numbers.map((number) => this.#open.get(number)).filter((open) => open !== undefined)
     for (const number of numbers) {
       this.#open.delete(number)
       this.#wanted.delete(number)
-      this.#recordOpened(number, 'it is wanted no more')
+      this.#recordOpened(number, 'the listener was removed')
     }
-    await Promise.all(gone.map((open) => open.close()))
+    await Promise.all(removed.map((open) => open.close()))
     if (this.#isServing) await this.#dependencies.disconnectClients(new Set(numbers))
     for (const number of numbers) this.#known.delete(number)
-    await Promise.all(gone.map((open) => withTimeout(open.released())))
+    await Promise.all(removed.map((open) => withTimeout(open.released())))
   }
 
   async #openOne(listener: ShardListener): Promise<void> {
     if (this.#open.has(listener.number)) return
     this.#open.set(listener.number, await this.#dependencies.factory.open(listener))
-    this.#recordOpened(listener.number, 'it is open again')
+    this.#recordOpened(listener.number, 'the listener is open again')
   }
 
   async #openMissing(): Promise<void> {
@@ -198,10 +198,7 @@ export class ListenerSet {
   #recordMissing(listener: ShardListener, why: string): void {
     if (this.#missing.get(listener.number) === why) return
     this.#missing.set(listener.number, why)
-    this.#dependencies.raiseAlarm(
-      alarmOf(listener),
-      `a listener is closed and tried again until it can be opened: ${why}`,
-    )
+    this.#dependencies.raiseAlarm(alarmOf(listener), `a listener cannot be opened and is retried every 5 s: ${why}`)
   }
 
   #recordOpened(number: number, how: string): void {
@@ -213,7 +210,7 @@ export class ListenerSet {
     return onlyOnShard === this.#dependencies.own
   }
 
-  /** A listener that is being removed may have the address. */
+  /** Returns whether a listener that is being removed may have the address. */
   #isAddressTaken(listener: ShardListener, closed: readonly number[]): boolean {
     return closed.some((number) => {
       const old = this.#known.get(number)
@@ -232,7 +229,7 @@ function alarmOf({ kind, name }: ShardListener): AlarmName {
   return `listener-closed:${kind}:${name}`
 }
 
-/** True also if only one listener is on all interfaces. Ports of UDP are separate from those of TCP. */
+/** Returns whether both listeners may need the same address. True also if only one is on all interfaces. UDP has its own ports. */
 function canShareAddress(one: ShardListener, other: ShardListener): boolean {
   return one.port === other.port && (one.kind === 'quic') === (other.kind === 'quic')
 }

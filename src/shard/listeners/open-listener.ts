@@ -47,7 +47,7 @@ export interface OpenListener {
   readonly port: number
   /** Accepts no more connections, and closes connections that are still in a handshake. Open connections remain. */
   close(): Promise<void>
-  /** Resolves when the address can be used again. For QUIC this is after the last client has disconnected. */
+  /** Resolves when the address can be used again. For QUIC, this is when the last client has disconnected. */
   released(): Promise<void>
   /** Reads the certificate files again, if there are any. */
   reload(): Promise<void>
@@ -211,19 +211,19 @@ export class ListenerFactory {
    * A listener that raised an alarm about files ends the alarm when it is closed, or when a change uses valid files.
    */
   #clearingAlarm(listener: ShardListener, opened: OpenListener): OpenListener {
-    const over = (why: string): void =>
+    const endAlarm = (why: string): void =>
       this.#dependencies.endAlarm(alarmOfFiles(listener), `${listenerLabel(listener)} ${why}`)
     return {
       ...opened,
       close(): Promise<void> {
-        over('is closed')
+        endAlarm('is closed')
         return opened.close()
       },
       prepare(changed): PreparedChange {
         const prepared = opened.prepare(changed)
         const apply = (): void => {
           prepared.apply()
-          over('has new settings, and its files are in use')
+          endAlarm('has new settings, and its files are in use')
         }
         return { apply, discard: () => prepared.discard() }
       },

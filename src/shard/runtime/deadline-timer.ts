@@ -1,7 +1,7 @@
 // The only timer of a shard, set to the next deadline of its core.
 //
-// Timers run before received data: after a pause of the whole process, every client would seem silent. So the timer
-// only requests a turn, at whose end deadlines are checked.
+// Node.js runs timers before it delivers received data. So after a pause of the whole process, every client would seem silent. For
+// that reason the timer only requests a turn; deadlines are checked at the end of the turn.
 
 const maxTimerMs = 2_147_483_647
 
@@ -16,20 +16,20 @@ export class DeadlineTimer {
     this.#onDue = onDue
   }
 
-  /** The time has come since the last `begin`. */
+  /** True if the timer has fired since the last `begin`. */
   get isDue(): boolean {
     return this.#isDue
   }
 
-  /** `atMs` Infinity: no deadline. If it is later than the set time, the timer fires early and is set again then. */
+  /** Sets the timer for `atMs`; Infinity: there is no deadline. If `atMs` is later than the set time, the timer fires early and is set again then. */
   setFor(atMs: number, nowMs: () => number): void {
     if (atMs >= this.#atMs || atMs === Infinity) return
     clearTimeout(this.#timer)
     this.#atMs = atMs
-    this.#timer = setTimeout(() => this.#ring(), Math.min(maxTimerMs, Math.max(1, atMs - nowMs())))
+    this.#timer = setTimeout(() => this.#fire(), Math.min(maxTimerMs, Math.max(1, atMs - nowMs())))
   }
 
-  /** The deadlines are being checked. */
+  /** Called before the deadlines are checked. */
   begin(): void {
     if (this.#isDue) this.#atMs = Infinity
     this.#isDue = false
@@ -39,7 +39,7 @@ export class DeadlineTimer {
     clearTimeout(this.#timer)
   }
 
-  #ring(): void {
+  #fire(): void {
     this.#isDue = true
     this.#onDue()
   }

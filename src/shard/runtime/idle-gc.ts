@@ -5,7 +5,7 @@
 //
 // Caches are emptied first: they refer to disconnected clients, and fill again with traffic.
 //
-// Beside moderate traffic both steps follow each other once, after a minute, if little is in use and much can be returned. If the
+// With moderate traffic, both steps are done once, after three intervals, if little memory is in use and much can be returned. If the
 // collection took long, the release waits until the thread is idle.
 //
 // A normal collection makes the heap small, but V8 keeps the pages. A collection of last resort returns them to the system. It visits
@@ -28,7 +28,7 @@ export interface GcDependencies {
    * collection: only this number falls.
    */
   clientBytes(): number
-  /** Empties caches. */
+  /** Empties the caches. */
   forget(): void
   /** Collects garbage; the thread pauses. */
   collect(): void
@@ -48,32 +48,32 @@ const checkIntervalMs = 10_000
 const checkLagMs = 500
 /** The first checks after the start, after the first clients have connected: one to collect and one to release. */
 const firstChecksMs = [5_000, 8_000]
-/** With less traffic per second, a pause is not noticeable. With 500, clients waited 80 to 310 ms for a release after a burst. */
+/** With less traffic per second than this, clients do not notice a pause. With 500, clients waited 80 to 310 ms for a release after a burst. */
 const maxIdleTraffic = 50
 /** Minimum memory that justifies a pause. */
 const minReclaimBytes = 33_554_432
 /** Up to this traffic per second, the same memory justifies a collection after three intervals. */
 const maxLittleTraffic = 500
-/** Up to this traffic per second, more memory does, in bytes. */
+/** Up to this traffic per second, a collection is justified by `minReclaimWithTrafficBytes`. */
 const maxModerateTraffic = 2_000
-const minReclaimBesideTrafficBytes = 67_108_864
-/** Intervals after a burst until then. */
+const minReclaimWithTrafficBytes = 67_108_864
+/** Number of intervals with moderate traffic before a collection. */
 const moderateIntervals = 3
-/** Beside little traffic, attempts to release after a collection that took long: the next one has less to visit and to free. */
+/** With little traffic, maximum attempts to release after a collection that took long. The next collection has less to visit and to free. */
 const maxReleaseAttempts = 3
-/** With more in use, several visits take too long. */
+/** Maximum used bytes for a release, which visits the heap several times. */
 const maxBytesToRelease = 100_663_296
-/** With more in use, one visit takes too long. */
+/** Maximum used bytes for a collection, which visits the heap once. */
 const maxBytesToCollect = 536_870_912
 
 /**
- * While memory is short, a release follows a collection that took no longer, in ms, because it takes two to three times as long.
+ * While memory is short, a release follows a collection that took at most this time, in ms. A release takes two to three times as long.
  * The number of objects decides: 2,500 client IDs of 60 KB make 170 MB, which a collection visits in 15 ms.
  */
 const quickCollectionMs = 25
 /** Interval of releases after collections that took longer. */
 const slowReleaseIntervalMs = 60_000
-/** While memory is short, a collection is followed by this multiple of its duration without one. */
+/** While memory is short, the time without a collection after each collection, as a multiple of its duration. */
 const workPerCollection = 9
 
 /** While memory is short, the time from one collection of the young generation to the next. */
@@ -90,7 +90,7 @@ interface Sizes {
 export class IdleGc {
   readonly #dependencies: GcDependencies
   #traffic: number
-  #lookedAtMs: number
+  #checkedAtMs: number
   /** After the last release. A new thread has had none: loading its modules leaves a young generation of 30 to 70 MB. */
   #released: Sizes = { heapBytes: 0, clientBytes: 0 }
   /** After the last collection, with the pages that it emptied. */
@@ -108,34 +108,34 @@ export class IdleGc {
   constructor(dependencies: GcDependencies) {
     this.#dependencies = dependencies
     this.#traffic = dependencies.traffic()
-    this.#lookedAtMs = dependencies.nowMs()
+    this.#checkedAtMs = dependencies.nowMs()
     this.#peakBytes = dependencies.heapBytes()
     this.#next = 'collect'
   }
 
   /** Must be called at regular intervals. */
-  look(): void {
+  check(): void {
     const trafficPerSecond = this.#trafficPerSecond()
     this.#peakBytes = Math.max(this.#peakBytes, this.#dependencies.heapBytes())
-    if (trafficPerSecond >= maxIdleTraffic) return this.#lookBesideTraffic(trafficPerSecond)
+    if (trafficPerSecond >= maxIdleTraffic) return this.#checkWithTraffic(trafficPerSecond)
     this.#moderateIntervals = 0
     if (this.#reclaimableBytes(this.#released) < minReclaimBytes) return
     if (this.#next === 'collect') this.#collect()
     else this.#release()
   }
 
-  /** Since the last look: the first intervals are shorter. */
+  /** Returns the traffic per second since the last check. The first intervals are shorter. */
   #trafficPerSecond(): number {
     const traffic = this.#dependencies.traffic()
     const nowMs = this.#dependencies.nowMs()
-    const seconds = (nowMs - this.#lookedAtMs) / 1_000
+    const seconds = (nowMs - this.#checkedAtMs) / 1_000
     const perSecond = (traffic - this.#traffic) / seconds
     this.#traffic = traffic
-    this.#lookedAtMs = nowMs
+    this.#checkedAtMs = nowMs
     return perSecond
   }
 
-  #lookBesideTraffic(trafficPerSecond: number): void {
+  #checkWithTraffic(trafficPerSecond: number): void {
     this.#next = 'collect'
     if (this.#releaseAttempts > 0 && trafficPerSecond < maxLittleTraffic) return this.#tryToRelease()
     this.#releaseAttempts = 0
@@ -146,7 +146,7 @@ export class IdleGc {
     this.#tryToRelease()
   }
 
-  /** Collects, and releases if that was fast. */
+  /** Collects, and releases if the collection was fast. */
   #tryToRelease(): void {
     if (this.#collectWithCaches() <= quickCollectionMs) return this.#release()
     this.#noteCollected()
@@ -158,16 +158,16 @@ export class IdleGc {
     const usedBytes = this.#dependencies.usedBytes()
     if (trafficPerSecond < maxLittleTraffic) return reclaimBytes >= minReclaimBytes && usedBytes <= maxBytesToCollect
     if (trafficPerSecond >= maxModerateTraffic || usedBytes > maxBytesToRelease) return false
-    return reclaimBytes >= minReclaimBesideTrafficBytes
+    return reclaimBytes >= minReclaimWithTrafficBytes
   }
 
-  /** Growth of the heap since then, and what clients used then and do not use any more. */
+  /** Returns the growth of the heap since then, plus the memory that clients used then and do not use any more. */
   #reclaimableBytes(since: Sizes): number {
     const freedBytes = Math.max(0, since.clientBytes - this.#dependencies.clientBytes())
     return this.#peakBytes - since.heapBytes + freedBytes
   }
 
-  /** Memory is short: collects even if the thread is busy, within a limited part of its time. */
+  /** Called when memory is short. Collects even if the thread is busy, within a limited part of its time. */
   collectNow(): void {
     if (this.#dependencies.nowMs() >= this.#collectsNextAtMs) this.#collectAndRelease()
   }
@@ -181,7 +181,7 @@ export class IdleGc {
     this.#noteReleased()
   }
 
-  /** Whether to return the pages that the collection has emptied: V8 kept 119 MB of them for client IDs of 60 KB. */
+  /** Returns whether to release the pages that the collection has emptied. V8 kept 119 MB of such pages after client IDs of 60 KB. */
   #releasesAfter(collectionMs: number): boolean {
     const nowMs = this.#dependencies.nowMs()
     if (collectionMs <= quickCollectionMs) return true
@@ -211,7 +211,7 @@ export class IdleGc {
     this.#noteReleased()
   }
 
-  /** Nothing more is done until the heap grows, or clients use less. */
+  /** Records the sizes after a release. The next collection follows when the heap grows, or when clients use less. */
   #noteReleased(): void {
     this.#noteCollected()
     this.#released = this.#collected
@@ -225,7 +225,7 @@ export class IdleGc {
   }
 }
 
-/** For `GcDependencies.traffic`. */
+/** Returns the traffic for `GcDependencies.traffic`. */
 export function trafficIn(counter: (name: CounterName) => number): number {
   const bytes = counter('bytesReceived') + counter('bytesSent')
   return counter('messagesReceived') + counter('messagesSent') + Math.floor(bytes / 1_024)
@@ -241,8 +241,8 @@ export interface HeapManager {
   /** Collects garbage, within a limited part of the time. */
   collectNow(): void
   /**
-   * Memory is short, or not any more. While it is, the young generation is collected ten times per second, about 2 ms each: V8 does not see
-   * that the buffers of packets take memory until there are 64 MiB of them.
+   * Called when memory becomes short, and when it is sufficient again. While it is short, the young generation is collected ten times per
+   * second, for about 2 ms each. V8 itself collects the buffers of packets only from 64 MiB on.
    */
   setShort(isShort: boolean): void
 }
@@ -253,14 +253,14 @@ export interface HeapManager {
  */
 export function startIdleGc(within: Pick<GcDependencies, 'traffic' | 'forget' | 'clientBytes'>): HeapManager {
   delayMemoryReducer()
-  const heap = ownHeap()
-  const tidy = new IdleGc({ ...heap, ...within })
+  const heap = threadHeap()
+  const idleGc = new IdleGc({ ...heap, ...within })
   const lagMs = (threadId % (checkIntervalMs / checkLagMs)) * checkLagMs
-  for (const checkMs of firstChecksMs) setTimeout(() => tidy.look(), checkMs + lagMs).unref()
-  setTimeout(() => setInterval(() => tidy.look(), checkIntervalMs).unref(), lagMs).unref()
+  for (const checkMs of firstChecksMs) setTimeout(() => idleGc.check(), checkMs + lagMs).unref()
+  setTimeout(() => setInterval(() => idleGc.check(), checkIntervalMs).unref(), lagMs).unref()
   let youngTimer: NodeJS.Timeout | undefined
   return {
-    collectNow: () => tidy.collectNow(),
+    collectNow: () => idleGc.collectNow(),
     setShort(isShort) {
       if (isShort) youngTimer ??= setInterval(() => heap.collectYoung(), youngIntervalMs).unref()
       else {
@@ -272,7 +272,7 @@ export function startIdleGc(within: Pick<GcDependencies, 'traffic' | 'forget' | 
 }
 
 /** Returns functions that read and collect the heap of this thread. */
-export function ownHeap(): Omit<GcDependencies, 'traffic' | 'forget' | 'clientBytes'> & {
+export function threadHeap(): Omit<GcDependencies, 'traffic' | 'forget' | 'clientBytes'> & {
   /** Collects the young generation only. */
   collectYoung(): void
 } {
@@ -280,8 +280,8 @@ export function ownHeap(): Omit<GcDependencies, 'traffic' | 'forget' | 'clientBy
   const collect: Collect = (options) => (exposed ??= exposeGc())(options)
   return {
     heapBytes: () => {
-      const { total_heap_size: heap, external_memory: beside } = getHeapStatistics()
-      return heap + beside
+      const { total_heap_size: heap, external_memory: externalBytes } = getHeapStatistics()
+      return heap + externalBytes
     },
     nowMs: () => performance.now(),
     usedBytes: () => getHeapStatistics().used_heap_size,

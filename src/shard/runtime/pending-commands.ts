@@ -1,4 +1,4 @@
-// Commands for this shard as promises: started as an input of the core, and settled by its event.
+// Runs commands of the core. Each command is an input, and its promise resolves when the core reports the result as an event.
 
 import type { Command, CommandResult, Input, RequestId } from '../../core/index.ts'
 

@@ -1,27 +1,27 @@
 // Waits for a condition, with a timeout.
 
 export class WaitUntil {
-  readonly #looks = new Set<() => void>()
+  readonly #checks = new Set<() => void>()
 
-  /** A state has changed: the conditions are checked. */
+  /** Called when a state has changed. Checks all conditions. */
   check(): void {
-    for (const look of this.#looks) look()
+    for (const check of this.#checks) check()
   }
 
   /** Resolves with true when the condition holds, or with false after `timeoutMs`. */
-  wait(isSo: () => boolean, timeoutMs: number): Promise<boolean> {
-    if (isSo()) return Promise.resolve(true)
+  wait(condition: () => boolean, timeoutMs: number): Promise<boolean> {
+    if (condition()) return Promise.resolve(true)
     return new Promise((resolve) => {
-      const settle = (): void => {
-        this.#looks.delete(look)
+      const finish = (): void => {
+        this.#checks.delete(check)
         clearTimeout(timer)
-        resolve(isSo())
+        resolve(condition())
       }
-      const look = (): void => {
-        if (isSo()) settle()
+      const check = (): void => {
+        if (condition()) finish()
       }
-      const timer = setTimeout(settle, timeoutMs).unref()
-      this.#looks.add(look)
+      const timer = setTimeout(finish, timeoutMs).unref()
+      this.#checks.add(check)
     })
   }
 }

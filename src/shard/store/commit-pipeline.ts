@@ -1,7 +1,7 @@
 // Writes batches in order, one at a time. While one is being written, later turns add to the next one.
 //
-// A failed commit is never undone, because memory is already ahead of the disk. The same batch is written again, with
-// increasing pauses, and nothing that waits for it is sent before.
+// A failed commit is never undone, because the state in memory already contains its changes. The same batch is written again, with
+// increasing pauses. Packets that wait for it are sent only after it is durable.
 
 import { StorageFailure, type Store } from '../../storage/index.ts'
 import type { Batch } from '../../core/index.ts'
@@ -25,7 +25,7 @@ export class CommitPipeline {
   #isHealthy = true
   /** The last commit of this shard succeeded. */
   #isWriting = true
-  /** The failure of the disk that the store owner reported. */
+  /** The failure of the disk that the store owner reported. Undefined: the disk works. */
   #trouble: string | undefined = undefined
   #idle: (() => void)[] = []
 
@@ -42,7 +42,7 @@ export class CommitPipeline {
     return this.#isHealthy
   }
 
-  /** Sets the failure that another shard found; undefined: the disk works. */
+  /** Sets the failure that the store owner reported. Undefined: the disk works. */
   noteTrouble(trouble: string | undefined): void {
     this.#trouble = trouble
     this.#reportHealth(trouble ?? worksAgain)

@@ -12,14 +12,14 @@ type MessageLoaded = Extract<Input, { kind: 'message-loaded' }>
 const firstPauseMs = 100
 const maxPauseMs = 5_000
 
-/** The process has four threads for reads, and each message may have a megabyte. */
-const maxUnderWay = 8
+/** Maximum number of concurrent reads. The process has four threads for reads, and each message may have a megabyte. */
+const maxConcurrentReads = 8
 
 export interface MessageLoadsCallbacks {
-  /** `marked` runs the handling of the response; the mark stays if that throws. */
+  /** Passes a response to the core, within `marked`. If that throws, the crash marker keeps the name of the record. */
   respond(response: MessageLoaded, marked: (work: () => void) => void): void
   noteFailure(text: string): void
-  /** Called when all data that could not be read has been read since. */
+  /** Called when all reads that had failed have succeeded. */
   noteRecovery(): void
   /** Reports an internal error: the shard cannot continue. */
   fail(error: unknown): void
@@ -28,62 +28,62 @@ export interface MessageLoadsCallbacks {
 export class MessageLoads {
   readonly #store: Store
   readonly #callbacks: MessageLoadsCallbacks
-  readonly #mark: CrashMarker | undefined
-  readonly #inLine = new PendingQueue<LoadMessage>()
-  #underWay = 0
+  readonly #crashMarker: CrashMarker | undefined
+  readonly #waiting = new PendingQueue<LoadMessage>()
+  #activeReads = 0
   #failing = 0
   #isEnding = false
   #whenIdle: (() => void) | undefined
 
-  constructor(store: Store, callbacks: MessageLoadsCallbacks, mark?: CrashMarker) {
+  constructor(store: Store, callbacks: MessageLoadsCallbacks, crashMarker?: CrashMarker) {
     this.#store = store
     this.#callbacks = callbacks
-    this.#mark = mark
+    this.#crashMarker = crashMarker
   }
 
   add(load: LoadMessage): void {
-    this.#inLine.push(load)
+    this.#waiting.push(load)
     this.#readNext()
   }
 
   /** Starts no further reads; resolves when none is in progress. */
   async end(): Promise<void> {
     this.#isEnding = true
-    if (this.#underWay > 0) await new Promise<void>((resolve) => (this.#whenIdle = resolve))
+    if (this.#activeReads > 0) await new Promise<void>((resolve) => (this.#whenIdle = resolve))
   }
 
   #readNext(): void {
-    if (this.#isEnding || this.#underWay >= maxUnderWay) return
-    const load = this.#inLine.shift()
+    if (this.#isEnding || this.#activeReads >= maxConcurrentReads) return
+    const load = this.#waiting.shift()
     if (load !== undefined) this.#read(load)
   }
 
   #read(load: LoadMessage): void {
-    this.#underWay++
-    this.#readUntilRead(load.of).then(
+    this.#activeReads++
+    this.#readWithRetries(load.of).then(
       (read) => {
-        this.#underWay--
-        if (read !== undefined) this.#take(load, read.message)
+        this.#activeReads--
+        if (read !== undefined) this.#respond(load, read.message)
         this.#readNext()
-        if (this.#underWay === 0) this.#whenIdle?.()
+        if (this.#activeReads === 0) this.#whenIdle?.()
       },
       (error: unknown) => {
-        this.#mark?.set(suspectOf(load))
+        this.#crashMarker?.set(candidateOf(load))
         this.#callbacks.fail(error)
       },
     )
   }
 
-  /** The shard catches an internal error and ends: then the mark stays. */
-  #take(load: LoadMessage, message: StoredMessage | undefined): void {
+  /** Passes a response to the core. If that fails, the shard ends, and the crash marker keeps the name of the record. */
+  #respond(load: LoadMessage, message: StoredMessage | undefined): void {
     const response = { kind: 'message-loaded', requestId: load.requestId, message } as const
     this.#callbacks.respond(response, (work) =>
-      this.#mark === undefined ? work() : this.#mark.during(suspectOf(load), work),
+      this.#crashMarker === undefined ? work() : this.#crashMarker.during(candidateOf(load), work),
     )
   }
 
-  /** Undefined: the shard ends. */
-  async #readUntilRead(of: MessageRecordKey): Promise<{ message: StoredMessage | undefined } | undefined> {
+  /** Resolves with the message; undefined if the shard ends before it could be read. */
+  async #readWithRetries(of: MessageRecordKey): Promise<{ message: StoredMessage | undefined } | undefined> {
     let hasFailed = false
     for (let pauseMs = firstPauseMs; !this.#isEnding; pauseMs = Math.min(pauseMs * 2, maxPauseMs)) {
       try {
@@ -103,14 +103,14 @@ export class MessageLoads {
   }
 }
 
-/** Undefined if there is no such record, or if it is damaged, which the store reports. Throws StorageFailure. */
+/** Returns undefined if there is no such record, or if it is damaged, which the store reports. Throws StorageFailure. */
 async function readMessage(store: Store, of: MessageRecordKey): Promise<StoredMessage | undefined> {
   for await (const record of store.read(of))
     if (record.kind === 'will' || record.kind === 'retained') return record.message
   return undefined
 }
 
-function suspectOf({ of }: LoadMessage): CrashCandidate {
+function candidateOf({ of }: LoadMessage): CrashCandidate {
   return of.kind === 'will' ? { kind: 'session', clientId: of.clientId } : { kind: 'retained', topic: of.topic }
 }
 

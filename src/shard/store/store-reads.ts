@@ -1,5 +1,5 @@
-// All reads of the core while the shard runs: parts of queues and single messages. They share one alarm, which ends
-// when neither fails.
+// All reads of the core while the shard runs: parts of queues, and single messages. They share one alarm, which ends when neither kind
+// of read fails.
 
 import type { Input, CoreRequest } from '../../core/index.ts'
 import type { Store } from '../../storage/index.ts'
@@ -14,7 +14,7 @@ export function isStoreRead(request: CoreRequest): request is StoreRead {
 }
 
 export interface StoreReadsCallbacks {
-  /** `marked` runs the handling of the response; the mark stays if that throws. */
+  /** Passes a response to the core, within `marked`. If that throws, the crash marker keeps the name of the record. */
   respond(
     response: Extract<Input, { kind: 'queue-loaded' | 'message-loaded' }>,
     marked: (work: () => void) => void,
