@@ -8,10 +8,10 @@ import { request as httpsRequest } from 'node:https'
 import { Readable } from 'node:stream'
 import { connectionErrorText } from '../telemetry/index.ts'
 import { urlsOf } from './documents/urls.ts'
-import { type Endpoint, type ReplyOf, namespaceKey } from './endpoint.ts'
-import { endpoints } from './endpoints/all.ts'
+import { type Endpoint, type ReplyOf, namespaceKey } from './definition/endpoint.ts'
+import { endpoints } from './all-endpoints.ts'
 import { type AnyCall, type Failure, pathOfCall, parseResponse, type Result, unreachable } from './exchange.ts'
-import type { Static, TSchema } from './schema.ts'
+import type { Static, TSchema } from './definition/schema.ts'
 
 export interface ClientOptions {
   /** `http://` or `https://` with host and port only; or the path of a Unix socket. */

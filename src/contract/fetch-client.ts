@@ -2,8 +2,8 @@
 // small table of endpoints is created when the page is built (see `operation-table.ts`).
 
 import type { CallOf } from './client.ts'
-import type { Access, Endpoint, Method, ReplyOf } from './endpoint.ts'
-import type { endpoints } from './endpoints/all.ts'
+import type { Access, Endpoint, Method, ReplyOf } from './definition/endpoint.ts'
+import type { endpoints } from './all-endpoints.ts'
 import { type AnyCall, type Failure, pathOfCall, parseResponse, type Result, unreachable } from './exchange.ts'
 
 export type { Failure, Result } from './exchange.ts'

@@ -21,7 +21,7 @@ export { v4ResourceEndpoints } from './endpoints/v4-resources.ts'
 export { v4RuleEndpoints } from './endpoints/v4-rules.ts'
 export { type Metric, type MetricName, metrics } from './metrics.ts'
 export { subscriptionEndpoints } from './endpoints/subscriptions.ts'
-export { endpoints, type EndpointName } from './endpoints/all.ts'
+export { endpoints, type EndpointName } from './all-endpoints.ts'
 export {
   type Access,
   type Caller,
@@ -33,7 +33,7 @@ export {
   type RequestOf,
   type Role,
   type Upload,
-} from './endpoint.ts'
+} from './definition/endpoint.ts'
 export { apiKeyEndpoints } from './endpoints/v5/api-keys.ts'
 export { auditEndpoints } from './endpoints/v5/audit.ts'
 export { backupEndpoints } from './endpoints/v5/backup.ts'
@@ -53,10 +53,10 @@ export { liveEndpoints } from './endpoints/v5/live.ts'
 export { monitorEndpoints } from './endpoints/v5/monitor.ts'
 export { namespaceEndpoints } from './endpoints/v5/namespaces.ts'
 export { userEndpoints } from './endpoints/v5/users.ts'
-export { maxRowsPerPage } from './paging.ts'
-export { type ReasonName, reasonOf, reasons } from './reasons.ts'
-export { type ResultCode, type ResultCodeName, resultCodes } from './result-codes.ts'
-export { type Shape, type ShapeError, shapeOf, type Static, type TSchema } from './schema.ts'
+export { maxRowsPerPage } from './definition/paging.ts'
+export { type ReasonName, reasonOf, reasons } from './definition/reasons.ts'
+export { type ResultCode, type ResultCodeName, resultCodes } from './definition/result-codes.ts'
+export { type Shape, type ShapeError, shapeOf, type Static, type TSchema } from './definition/schema.ts'
 export { writeApiPage } from './documents/api-page.ts'
 export { unusedCodes, writeErrorsPage } from './documents/errors-page.ts'
 export { listingOf } from './documents/listing.ts'

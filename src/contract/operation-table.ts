@@ -1,8 +1,8 @@
 // Properties of the endpoints that a page in a browser needs: a small table instead of the schemas.
 
 import { urlsOf } from './documents/urls.ts'
-import type { Endpoint } from './endpoint.ts'
-import { endpoints } from './endpoints/all.ts'
+import type { Endpoint } from './definition/endpoint.ts'
+import { endpoints } from './all-endpoints.ts'
 import type { Operation, OperationTable } from './fetch-client.ts'
 
 export function operationTable(): OperationTable {

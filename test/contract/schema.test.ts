@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { shapeOf, Type, type TSchema } from '../../src/contract/schema.ts'
+import { shapeOf, Type, type TSchema } from '../../src/contract/definition/schema.ts'
 
 const errorFor = (schema: TSchema, value: unknown): string | undefined =>
   shapeOf(Type.Object({ a: schema }, { additionalProperties: false })).faultOf({ a: value })?.message

@@ -1,8 +1,8 @@
 // Generates docs/errors.md: all result codes, with the operations that return them.
 
-import type { Endpoint } from '../endpoint.ts'
-import { type ReasonName, reasons } from '../reasons.ts'
-import { type ResultCodeName, resultCodes } from '../result-codes.ts'
+import type { Endpoint } from '../definition/endpoint.ts'
+import { type ReasonName, reasons } from '../definition/reasons.ts'
+import { type ResultCodeName, resultCodes } from '../definition/result-codes.ts'
 
 /** Codes that no operation returns, and why. */
 export const unusedCodes: Partial<Record<ResultCodeName, string>> = {

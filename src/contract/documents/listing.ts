@@ -1,6 +1,6 @@
 // The operations as `GET /api/v4` lists them.
 
-import type { Endpoint, Method } from '../endpoint.ts'
+import type { Endpoint, Method } from '../definition/endpoint.ts'
 
 export interface ListedEndpoint {
   /** Below `/api/v4`. */

@@ -1,8 +1,8 @@
 // The contract as an OpenAPI 3.1 document. Its schemas are JSON Schema already and are used unchanged.
 
-import { type Endpoint, failure, failureWithReason, namespaceKey } from '../endpoint.ts'
-import { reasons } from '../reasons.ts'
-import type { TObject, TSchema } from '../schema.ts'
+import { type Endpoint, failure, failureWithReason, namespaceKey } from '../definition/endpoint.ts'
+import { reasons } from '../definition/reasons.ts'
+import type { TObject, TSchema } from '../definition/schema.ts'
 import { possibleFailures, possibleReasons } from './possible-failures.ts'
 import { tagOf, urlsOf } from './urls.ts'
 

@@ -1,8 +1,8 @@
 // Possible failures of an operation: its own, and those of its parameters.
 
-import type { Endpoint } from '../endpoint.ts'
-import { type ReasonName, reasons } from '../reasons.ts'
-import { type ResultCode, type ResultCodeName, resultCodes } from '../result-codes.ts'
+import type { Endpoint } from '../definition/endpoint.ts'
+import { type ReasonName, reasons } from '../definition/reasons.ts'
+import { type ResultCode, type ResultCodeName, resultCodes } from '../definition/result-codes.ts'
 
 /** By number. The same number may have several statuses. */
 export function possibleFailures(endpoint: Endpoint): ResultCode[] {

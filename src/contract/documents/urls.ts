@@ -1,6 +1,6 @@
 // URLs of an operation.
 
-import type { Endpoint } from '../endpoint.ts'
+import type { Endpoint } from '../definition/endpoint.ts'
 
 /** Absolute paths with `:name` for parameters; the first is preferred. */
 export function urlsOf({ version, path, atRoot }: Pick<Endpoint, 'version' | 'path' | 'atRoot'>): string[] {

@@ -1,7 +1,7 @@
 // Accounts of this API: users with a name and a password, programs with an ID and a secret.
 
-import { responseWith, noContent, endpoint } from '../endpoint.ts'
-import { Type } from '../schema.ts'
+import { responseWith, noContent, endpoint } from '../definition/endpoint.ts'
+import { Type } from '../definition/schema.ts'
 
 const role = Type.Union([Type.Literal('administrator'), Type.Literal('viewer')], {
   description: 'Role: `administrator` may read and change, `viewer` may only read.',

@@ -1,7 +1,7 @@
 // Alarms.
 
-import { responseWith, noContent, endpoint } from '../endpoint.ts'
-import { type TSchema, Type } from '../schema.ts'
+import { responseWith, noContent, endpoint } from '../definition/endpoint.ts'
+import { type TSchema, Type } from '../definition/schema.ts'
 
 const alarm = Type.Object({
   name: Type.String({ description: 'Name of the alarm, such as `memory`.' }),

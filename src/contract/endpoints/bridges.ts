@@ -1,7 +1,7 @@
 // Configured bridges.
 
-import { responseWith, noContent, endpoint } from '../endpoint.ts'
-import { type TSchema, Type } from '../schema.ts'
+import { responseWith, noContent, endpoint } from '../definition/endpoint.ts'
+import { type TSchema, Type } from '../definition/schema.ts'
 
 const text = Type.String()
 const count = Type.Integer({ minimum: 0 })

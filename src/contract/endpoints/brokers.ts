@@ -1,7 +1,7 @@
 // The broker as a whole, and its nodes.
 
-import { responseWith, endpoint } from '../endpoint.ts'
-import { Type } from '../schema.ts'
+import { responseWith, endpoint } from '../definition/endpoint.ts'
+import { Type } from '../definition/schema.ts'
 
 const broker = Type.Object({
   datetime: Type.String({ description: 'Current local time of the node, `YYYY-MM-DD HH:mm:ss`.' }),

@@ -1,8 +1,8 @@
 // Stored access rules and bans. Both apply at once, also to connected clients.
 
-import { responseWith, noContent, endpoint } from '../endpoint.ts'
-import { pageOf, pageQuery } from '../paging.ts'
-import { type TSchema, Type } from '../schema.ts'
+import { responseWith, noContent, endpoint } from '../definition/endpoint.ts'
+import { pageOf, pageQuery } from '../definition/paging.ts'
+import { type TSchema, Type } from '../definition/schema.ts'
 
 const topic = Type.String({
   description:

@@ -1,8 +1,8 @@
 // Clients: connected ones, and those with a persistent session.
 
-import { responseWith, noContent, endpoint } from '../endpoint.ts'
-import { listing, pagingQuery } from '../paging.ts'
-import { Type } from '../schema.ts'
+import { responseWith, noContent, endpoint } from '../definition/endpoint.ts'
+import { listing, pagingQuery } from '../definition/paging.ts'
+import { Type } from '../definition/schema.ts'
 
 /** `absent`: meaning of the absent member. */
 const time = (description: string, absent?: string) =>

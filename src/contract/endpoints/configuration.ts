@@ -1,7 +1,7 @@
 // Reads and changes the configuration of the running broker, and lists earlier versions.
 
-import { responseWith, endpoint } from '../endpoint.ts'
-import { type Static, Type } from '../schema.ts'
+import { responseWith, endpoint } from '../definition/endpoint.ts'
+import { type Static, Type } from '../definition/schema.ts'
 
 /** The settings of `/reload`. */
 export const hotSettings = Type.Object({

@@ -1,7 +1,7 @@
 // Stops and restarts the broker.
 
-import { noContent, endpoint } from '../endpoint.ts'
-import { Type } from '../schema.ts'
+import { noContent, endpoint } from '../definition/endpoint.ts'
+import { Type } from '../definition/schema.ts'
 
 export const controlEndpoints = {
   ctrl_broker: endpoint({

@@ -1,9 +1,9 @@
 // Stored credentials of clients: passwords by user name and by client ID, SCRAM users, pre-shared keys. Four
 // independent lists with the same five operations. Secrets are never returned.
 
-import { responseWith, noContent, endpoint } from '../endpoint.ts'
-import { pageOf, pageQuery } from '../paging.ts'
-import { type TObject, type TSchema, Type } from '../schema.ts'
+import { responseWith, noContent, endpoint } from '../definition/endpoint.ts'
+import { pageOf, pageQuery } from '../definition/paging.ts'
+import { type TObject, type TSchema, Type } from '../definition/schema.ts'
 
 const exactly = Type.Optional(Type.String({ description: 'Only entries with exactly this value.' }))
 const partly = Type.Optional(Type.String({ description: 'Only entries that contain this text.' }))

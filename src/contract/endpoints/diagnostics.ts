@@ -1,7 +1,7 @@
 // Endpoints that explain what happens to clients and messages: access decisions, dropped messages, queues and events.
 
-import { responseWith, noContent, endpoint } from '../endpoint.ts'
-import { Type } from '../schema.ts'
+import { responseWith, noContent, endpoint } from '../definition/endpoint.ts'
+import { Type } from '../definition/schema.ts'
 
 export const dropReasonNames = [
   'queue-full',

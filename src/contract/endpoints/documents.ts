@@ -1,7 +1,7 @@
 // Documentation of the API. The pages of `/api/docs` need no authentication: they contain only what the program contains.
 
-import { responseWith, endpoint } from '../endpoint.ts'
-import { Type } from '../schema.ts'
+import { responseWith, endpoint } from '../definition/endpoint.ts'
+import { Type } from '../definition/schema.ts'
 
 const listed = Type.Object({
   path: Type.String({ description: 'Path below `/api/v4`; `:name` is a parameter.' }),

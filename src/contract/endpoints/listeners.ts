@@ -1,7 +1,7 @@
 // Listeners.
 
-import { responseWith, noContent, endpoint } from '../endpoint.ts'
-import { Type } from '../schema.ts'
+import { responseWith, noContent, endpoint } from '../definition/endpoint.ts'
+import { Type } from '../definition/schema.ts'
 
 const listener = Type.Object({
   protocol: Type.String({ description: 'Protocol of the listener: `mqtt:` and tcp, ssl, ws, wss or quic.' }),

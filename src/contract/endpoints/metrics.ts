@@ -1,7 +1,7 @@
 // Metrics of the broker.
 
-import { responseWith, endpoint } from '../endpoint.ts'
-import { Type } from '../schema.ts'
+import { responseWith, endpoint } from '../definition/endpoint.ts'
+import { Type } from '../definition/schema.ts'
 
 const numbers = Type.Record(Type.String(), Type.Number(), { description: 'Values by name.' })
 const ofNode = Type.Object({ node: Type.String({ minLength: 1, description: 'Name of the node.' }) })

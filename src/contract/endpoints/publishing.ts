@@ -1,7 +1,7 @@
 // Publishes, subscribes and unsubscribes in the name of clients.
 
-import { noContent, endpoint } from '../endpoint.ts'
-import { Type } from '../schema.ts'
+import { noContent, endpoint } from '../definition/endpoint.ts'
+import { Type } from '../definition/schema.ts'
 
 const largestTopicBytes = 65_535
 const maxSeconds = 4_294_967_295

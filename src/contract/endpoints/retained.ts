@@ -1,7 +1,7 @@
 // Retained messages.
 
-import { responseWith, noContent, endpoint } from '../endpoint.ts'
-import { Type } from '../schema.ts'
+import { responseWith, noContent, endpoint } from '../definition/endpoint.ts'
+import { Type } from '../definition/schema.ts'
 
 const maxRows = 10_000
 

@@ -1,7 +1,7 @@
 // Slow clients.
 
-import { responseWith, endpoint } from '../endpoint.ts'
-import { Type } from '../schema.ts'
+import { responseWith, endpoint } from '../definition/endpoint.ts'
+import { Type } from '../definition/schema.ts'
 
 const slow = Type.Object({
   namespace: Type.Optional(Type.String({ description: 'Namespace of the client; absent: none.' })),

@@ -1,8 +1,8 @@
 // Subscriptions as a list, as a tree, and as topics.
 
-import { responseWith, endpoint } from '../endpoint.ts'
-import { listing, listOf, pagingQuery } from '../paging.ts'
-import { Type } from '../schema.ts'
+import { responseWith, endpoint } from '../definition/endpoint.ts'
+import { listing, listOf, pagingQuery } from '../definition/paging.ts'
+import { Type } from '../definition/schema.ts'
 
 const subscription = Type.Object({
   namespace: Type.Optional(Type.String({ description: 'Namespace of the client; absent: none.' })),

@@ -1,7 +1,7 @@
 // Records packets and events of selected clients in a file, for a limited time.
 
-import { responseWith, noContent, endpoint } from '../endpoint.ts'
-import { Type } from '../schema.ts'
+import { responseWith, noContent, endpoint } from '../definition/endpoint.ts'
+import { Type } from '../definition/schema.ts'
 
 const name = Type.String({
   pattern: '^[A-Za-z0-9_-]{1,64}$',

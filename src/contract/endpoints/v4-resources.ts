@@ -1,7 +1,7 @@
 // Services of rules in the form of EMQX 4: a resource is a connector of `v5/actions.ts`.
 
-import { responseWith, endpoint, noContent } from '../endpoint.ts'
-import { Type } from '../schema.ts'
+import { responseWith, endpoint, noContent } from '../definition/endpoint.ts'
+import { Type } from '../definition/schema.ts'
 
 const object = Type.Record(Type.String(), Type.Unknown())
 const status = Type.Object({

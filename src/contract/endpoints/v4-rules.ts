@@ -1,7 +1,7 @@
 // Rules in the forms of EMQX 4 and NanoMQ. They are the rules of `v5/rules.ts`.
 
-import { responseWith, endpoint, noContent } from '../endpoint.ts'
-import { Type } from '../schema.ts'
+import { responseWith, endpoint, noContent } from '../definition/endpoint.ts'
+import { Type } from '../definition/schema.ts'
 
 const count = Type.Number({ minimum: 0 })
 const object = Type.Record(Type.String(), Type.Unknown())

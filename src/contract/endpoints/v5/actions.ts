@@ -1,8 +1,8 @@
 // Connectors and actions: services, and what rules send to them.
 
-import { endpoint } from '../../endpoint.ts'
-import { Type } from '../../schema.ts'
-import { changed, newOne, params, probed, stateful } from './services.ts'
+import { endpoint } from '../../definition/endpoint.ts'
+import { Type } from '../../definition/schema.ts'
+import { changed, newOne, params, probed, stateful } from '../../definition/services.ts'
 
 const number = Type.Number({ minimum: 0 })
 const nothing = Type.Null()

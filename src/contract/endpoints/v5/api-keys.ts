@@ -1,7 +1,7 @@
 // Programs that may use this API, with an ID and a secret.
 
-import { noContent, endpoint } from '../../endpoint.ts'
-import { Type } from '../../schema.ts'
+import { noContent, endpoint } from '../../definition/endpoint.ts'
+import { Type } from '../../definition/schema.ts'
 import { namespaceOrNull, roleOfApiKey, sameAsRole, scopes } from './roles.ts'
 
 const name = Type.String({ pattern: '^[A-Za-z][A-Za-z0-9-_]*$', maxLength: 256 })

@@ -1,7 +1,7 @@
 // The audit log.
 
-import { endpoint } from '../../endpoint.ts'
-import { Type } from '../../schema.ts'
+import { endpoint } from '../../definition/endpoint.ts'
+import { Type } from '../../definition/schema.ts'
 
 const words = (description: string) => Type.Optional(Type.String({ maxLength: 256, description }))
 const moment = Type.Optional(

@@ -1,7 +1,7 @@
 // Backup archives: stored in the backup directory, exported and imported.
 
-import { noContent, endpoint } from '../../endpoint.ts'
-import { Type } from '../../schema.ts'
+import { noContent, endpoint } from '../../definition/endpoint.ts'
+import { Type } from '../../definition/schema.ts'
 
 const node = Type.Optional(
   Type.String({ description: 'Name of the node that has the file. Only this node is possible.' }),

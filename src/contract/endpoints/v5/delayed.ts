@@ -1,7 +1,7 @@
 // Delayed messages: those to `$delayed/{n}/topic` that are not published yet.
 
-import { endpoint } from '../../endpoint.ts'
-import { Type } from '../../schema.ts'
+import { endpoint } from '../../definition/endpoint.ts'
+import { Type } from '../../definition/schema.ts'
 
 const number = Type.Integer({ minimum: 0 })
 const time = Type.String({ description: 'Time in RFC 3339.' })

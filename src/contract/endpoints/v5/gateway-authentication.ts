@@ -1,8 +1,8 @@
 // The authentication of a gateway, or of one of its listeners, and the users that are stored for it. Each path is there twice:
 // below the gateway and below the listener.
 
-import { endpoint } from '../../endpoint.ts'
-import { Type } from '../../schema.ts'
+import { endpoint } from '../../definition/endpoint.ts'
+import { Type } from '../../definition/schema.ts'
 
 const zero = Type.Literal(0)
 const done = Type.Object({ code: zero })

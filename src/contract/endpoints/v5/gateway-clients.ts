@@ -1,7 +1,7 @@
 // Clients of gateways: lists, subscriptions, and requests to devices.
 
-import { endpoint } from '../../endpoint.ts'
-import { Type } from '../../schema.ts'
+import { endpoint } from '../../definition/endpoint.ts'
+import { Type } from '../../definition/schema.ts'
 
 const number = Type.Number({ minimum: 0 })
 const done = Type.Object({ code: Type.Literal(0) })

@@ -1,7 +1,7 @@
 // Listeners of gateways, by IDs such as `coap:udp:default`.
 
-import { endpoint } from '../../endpoint.ts'
-import { Type } from '../../schema.ts'
+import { endpoint } from '../../definition/endpoint.ts'
+import { Type } from '../../definition/schema.ts'
 
 const done = Type.Object({ code: Type.Literal(0) })
 const ofGateway = Type.Object({ name: Type.String() })

@@ -1,7 +1,7 @@
 // Gateways for protocols other than MQTT.
 
-import { endpoint } from '../../endpoint.ts'
-import { Type } from '../../schema.ts'
+import { endpoint } from '../../definition/endpoint.ts'
+import { Type } from '../../definition/schema.ts'
 
 const done = Type.Object({ code: Type.Literal(0) })
 const time = (description: string) => Type.Optional(Type.String({ description: `${description}, as in RFC 3339.` }))

@@ -1,7 +1,7 @@
 // Live messages, for a page that shows topics.
 
-import { endpoint } from '../../endpoint.ts'
-import { Type } from '../../schema.ts'
+import { endpoint } from '../../definition/endpoint.ts'
+import { Type } from '../../definition/schema.ts'
 
 const maxRate = 1_000
 const maxBytes = 65_536

@@ -1,7 +1,7 @@
 // Creates a token for an account, which later requests use.
 
-import { responseWith, noContent, endpoint } from '../../endpoint.ts'
-import { Type } from '../../schema.ts'
+import { responseWith, noContent, endpoint } from '../../definition/endpoint.ts'
+import { Type } from '../../definition/schema.ts'
 import { namespaceOrNull, roleOfUser } from './roles.ts'
 
 const loginReply = {

@@ -1,7 +1,7 @@
 // Load of the broker now, and in the last 24 hours.
 
-import { endpoint } from '../../endpoint.ts'
-import { Type } from '../../schema.ts'
+import { endpoint } from '../../definition/endpoint.ts'
+import { Type } from '../../definition/schema.ts'
 
 const count = (description: string) => Type.Integer({ minimum: 0, description })
 const rate = (description: string) => Type.Number({ minimum: 0, description })

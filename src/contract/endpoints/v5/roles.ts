@@ -1,6 +1,6 @@
 // Roles in version 5 of the API.
 
-import { Type } from '../../schema.ts'
+import { Type } from '../../definition/schema.ts'
 
 const namespaceName = '[A-Za-z0-9][A-Za-z0-9_.-]{0,127}'
 

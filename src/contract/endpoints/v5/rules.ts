@@ -1,7 +1,7 @@
 // Rules: SQL over messages and events, with actions for the results.
 
-import { endpoint } from '../../endpoint.ts'
-import { Type } from '../../schema.ts'
+import { endpoint } from '../../definition/endpoint.ts'
+import { Type } from '../../definition/schema.ts'
 
 const id = Type.String({
   pattern: '^[A-Za-z0-9_-]{1,64}$',

@@ -1,7 +1,7 @@
 // Schemas for functions of rules.
 
-import { endpoint } from '../../endpoint.ts'
-import { Type } from '../../schema.ts'
+import { endpoint } from '../../definition/endpoint.ts'
+import { Type } from '../../definition/schema.ts'
 
 const name = Type.String({
   pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$',

@@ -1,8 +1,8 @@
 // Sources: what rules receive from services.
 
-import { endpoint } from '../../endpoint.ts'
-import { Type } from '../../schema.ts'
-import { changed, newOne, params, probed, stateful } from './services.ts'
+import { endpoint } from '../../definition/endpoint.ts'
+import { Type } from '../../definition/schema.ts'
+import { changed, newOne, params, probed, stateful } from '../../definition/services.ts'
 
 const number = Type.Number({ minimum: 0 })
 const nothing = Type.Null()

@@ -1,7 +1,7 @@
 // Topics whose messages are topicMetrics.
 
-import { endpoint } from '../../endpoint.ts'
-import { Type } from '../../schema.ts'
+import { endpoint } from '../../definition/endpoint.ts'
+import { Type } from '../../definition/schema.ts'
 
 const count = Type.Integer({ minimum: 0 })
 const rate = Type.Number({ minimum: 0, description: 'Messages per second, averaged over the last five seconds.' })

@@ -1,7 +1,7 @@
 // Rewritten topics, and automatic subscriptions.
 
-import { endpoint } from '../../endpoint.ts'
-import { Type } from '../../schema.ts'
+import { endpoint } from '../../definition/endpoint.ts'
+import { Type } from '../../definition/schema.ts'
 
 const level = Type.Integer({ minimum: 0, maximum: 2 })
 const flag = Type.Integer({ minimum: 0, maximum: 1 })

@@ -1,7 +1,7 @@
 // Users of this API.
 
-import { noContent, endpoint } from '../../endpoint.ts'
-import { Type } from '../../schema.ts'
+import { noContent, endpoint } from '../../definition/endpoint.ts'
+import { Type } from '../../definition/schema.ts'
 import { namespaceOrNull, roleOfUser, sameAsRole, scopes } from './roles.ts'
 
 const record = {

@@ -1,6 +1,6 @@
-// What connectors, actions and sources have in common in requests and replies.
+// Schemas that requests and replies of connectors, actions and sources share.
 
-import { Type } from '../../schema.ts'
+import { Type } from './schema.ts'
 
 /** Status of a service, in total and for the node. `states`: values that `status` can have. */
 export function stateful(states: string) {
