@@ -6,21 +6,21 @@ import { alarmCommands } from './alarm-commands.ts'
 import { anyCommands } from './any-command.ts'
 import { auditCommands } from './audit-command.ts'
 import { bridgeCommands } from './bridge-commands.ts'
-import { brokerCommands } from './broker-commands.ts'
+import { controlCommands } from './control-commands.ts'
 import { clientCommands } from './client-commands.ts'
 import { configurationCommands } from './configuration-commands.ts'
 import { credentialCommands } from './credential-commands.ts'
-import { dataCommands } from './data-commands.ts'
+import { backupCommands } from './backup-commands.ts'
 import { delayedCommands } from './delayed-commands.ts'
 import { diagnosticsCommands } from './diagnostics-commands.ts'
 import { gatewayCommands } from './gateway-commands.ts'
-import { gatewayUserCommands } from './gateway-user-commands.ts'
+import { gatewayAuthenticationCommands } from './gateway-authentication-commands.ts'
 import { listenerCommands } from './listener-commands.ts'
 import { namespaceCommands } from './namespace-commands.ts'
-import { publishCommands } from './publish-commands.ts'
-import { ruleEngineCommands } from './rule-engine-commands.ts'
-import { sourceCommands } from './source-commands.ts'
+import { publishingCommands } from './publishing-commands.ts'
 import { ruleCommands } from './rule-commands.ts'
+import { sourceCommands } from './source-commands.ts'
+import { clientRuleCommands } from './client-rule-commands.ts'
 import { schemaCommands } from './schema-commands.ts'
 import { statusCommands } from './status-command.ts'
 import { tokenCommands } from './token-command.ts'
@@ -29,22 +29,22 @@ import { traceCommands } from './trace-commands.ts'
 
 export const ctlCommands: readonly CtlCommand[] = [
   ...statusCommands,
-  ...brokerCommands,
+  ...controlCommands,
   ...clientCommands,
-  ...publishCommands,
+  ...publishingCommands,
   ...listenerCommands,
   ...diagnosticsCommands,
   ...bridgeCommands,
   ...alarmCommands,
   ...configurationCommands,
-  ...dataCommands,
+  ...backupCommands,
   ...credentialCommands,
+  ...clientRuleCommands,
   ...ruleCommands,
-  ...ruleEngineCommands,
   ...sourceCommands,
   ...schemaCommands,
   ...gatewayCommands,
-  ...gatewayUserCommands,
+  ...gatewayAuthenticationCommands,
   ...delayedCommands,
   ...topicSettingCommands,
   ...traceCommands,

@@ -1,7 +1,7 @@
 // Connections to other brokers.
 
 import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
-import { settingsOption, withJson } from './rule-engine-commands.ts'
+import { settingsOption, withJson } from './rule-commands.ts'
 
 export const bridgeCommands: readonly CtlCommand[] = [
   {

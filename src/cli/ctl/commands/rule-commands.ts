@@ -1,128 +1,278 @@
-// Stored access rules and bans. Changes apply at once.
+// Commands for rules in SQL, their actions and connectors.
 
-import { allPages } from '../all-pages.ts'
-import { type CtlCall, type CtlCommand, doneAs, type Outcome, type Row, shown } from '../ctl-command.ts'
+import { readFileSync } from 'node:fs'
+import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
 
-const subjectOptions = [
-  { flags: '--client <id>', description: 'rules for this client ID' },
-  { flags: '--user <name>', description: 'rules for this user name' },
-]
+export const settingsOption = {
+  flags: '--settings <json>',
+  description: 'settings as JSON, or @FILE for a file with this JSON',
+}
+const contextOption = {
+  flags: '--context <json>',
+  description: 'columns as JSON, such as {"topic":"a","payload":{"t":1}}; or @FILE',
+}
 
 export const ruleCommands: readonly CtlCommand[] = [
   {
-    name: 'acl list',
-    description: 'list stored rules; without --client and --user: the rules of all kinds',
-    options: subjectOptions,
-    run: listRules,
-  },
-  {
-    name: 'acl add',
-    description:
-      'store a rule: allow or deny, pub, sub or pubsub, and a topic filter; without --client and --user: for all clients',
-    arguments: ['<access>', '<action>', '<filter>'],
-    options: subjectOptions,
-    run: addRule,
-  },
-  {
-    name: 'acl del',
-    description: 'delete the stored rules of a topic filter; without --client and --user: the rules for all clients',
-    arguments: ['<filter>'],
-    options: subjectOptions,
-    run: removeRule,
-  },
-  {
-    name: 'ban list',
-    description: 'list bans',
+    name: 'rules list',
+    description: 'list rules',
     run: ({ client }) =>
-      shown(
-        allPages((query) => client.list_banned({ query })),
-        asRows,
+      shown(client.get_rules(), ({ data }) => ({
+        rows: data.map((rule) => ({
+          ...rule,
+          from: rule.from.join(', '),
+          actions: rule.actions.map(nameOfAction).join(', '),
+        })),
+        columns: ['id', 'enable', 'from', 'actions', 'description'],
+      })),
+  },
+  {
+    name: 'rules show',
+    description: 'show a rule with its counters',
+    arguments: ['<id>'],
+    run: async ({ client, operands: [id = ''] }) => {
+      const rule = await client.get_rule({ params: { id } })
+      if ('failure' in rule) return rule
+      return shown(client.get_rule_metrics({ params: { id } }), ({ metrics }) => ({
+        thing: { ...rule.reply, ...metrics },
+      }))
+    },
+  },
+  {
+    name: 'rules create',
+    description: 'create a rule; an action is "type:name", or JSON such as {"function":"console"}',
+    arguments: ['<id>', '<sql>', '[actions...]'],
+    run: (call) => createRule(call),
+  },
+  {
+    name: 'rules delete',
+    description: 'delete a rule; messages that wait for its actions are sent',
+    arguments: ['<id>'],
+    run: ({ client, operands: [id = ''] }) => doneAs(client.remove_rule({ params: { id } }), `${id} is deleted`),
+  },
+  {
+    name: 'rules enable',
+    description: 'enable a rule, or disable it with --off',
+    arguments: ['<id>'],
+    options: [{ flags: '--off', description: 'the rule does not run' }],
+    run: (call) => enableRule(call),
+  },
+  {
+    name: 'rules test',
+    description: 'run SQL on sample data; no action runs',
+    arguments: ['<sql>'],
+    options: [contextOption],
+    run: ({ client, operands: [sql = ''], options }) =>
+      withJson(options['context'], (context) => shown(client.test_rule({ body: { sql, context } }), asText)),
+  },
+  {
+    name: 'rules explain',
+    description: 'explain why a rule runs or does not run for a message or event',
+    arguments: ['<id>'],
+    options: [contextOption],
+    run: ({ client, operands: [id = ''], options }) =>
+      withJson(options['context'], (context) =>
+        shown(client.explain_rule({ params: { id }, body: { context } }), (explained) => ({
+          text: [
+            explained.summary,
+            ...explained.sources.map(({ text, matches }) => `FROM ${text}: ${matches ? 'matches' : 'does not match'}`),
+            ...explained.condition.map(({ text, value, depth }) => `${'  '.repeat(depth)}${text} = ${value}`),
+          ].join('\n'),
+          document: explained,
+        })),
       ),
   },
   {
-    name: 'ban add',
-    description: 'ban a clientid, a username or a peerhost (IP address); connected clients are disconnected',
-    arguments: ['<kind>', '<value>'],
-    options: [
-      { flags: '--seconds <number>', description: 'duration in seconds (default: 300)' },
-      { flags: '--for-ever', description: 'the ban does not end until it is deleted' },
-      { flags: '--reason <text>', description: 'reason of the ban, for administrators' },
-    ],
-    run: addBan,
+    name: 'rules convert',
+    description: 'convert an SQL statement of EMQX 3',
+    arguments: ['<sql>'],
+    run: ({ client, operands: [rawsql = ''] }) =>
+      shown(client.convert_rule({ body: { rawsql } }), ({ rawsql: sql, warnings }) => ({
+        text: [sql, ...warnings.map((warning) => `-- ${warning}`)].join('\n'),
+        document: { sql, warnings },
+      })),
   },
-  {
-    name: 'ban del',
-    description: 'delete a ban',
-    arguments: ['<kind>', '<value>'],
-    run: ({ client, operands: [as = '', value = ''] }) =>
-      doneAs(client.delete_banned({ params: { as, who: value } }), `the ban of ${value} is deleted`),
-  },
+  ...resourceCommands('connectors'),
+  ...resourceCommands('actions'),
+  ...actionCommands(),
 ]
 
-/** Returns the subject of the rule; empty: all clients. */
-function ruleSubjectOf({ client, user }: CtlCall['options']): { clientid?: string; username?: string } {
-  return typeof client === 'string' ? { clientid: client } : typeof user === 'string' ? { username: user } : {}
+function nameOfAction(action: unknown): string {
+  return typeof action === 'string' ? action : String((action as { readonly function?: unknown }).function)
 }
 
-const asRows = ({ data }: { readonly data: readonly Row[] }): Outcome => ({ rows: data })
+function asText(reply: unknown): Outcome {
+  return { text: JSON.stringify(reply, null, 2), document: reply }
+}
 
-async function listRules({ client, options }: CtlCall): Promise<Outcome> {
-  const { clientid, username } = ruleSubjectOf(options)
-  if (clientid !== undefined) return shown(client.lookup_acl_clientid({ params: { clientid } }), asRows)
-  if (username !== undefined) return shown(client.lookup_acl_username({ params: { username } }), asRows)
-  const lists = [
-    await allPages<Row>((query) => client.list_acl_clientid({ query })),
-    await allPages<Row>((query) => client.list_acl_username({ query })),
-    await allPages<Row>((query) => client.list_acl_all({ query })),
+function createRule({ client, operands: [id = '', sql = '', ...given] }: CtlCall): Promise<Outcome> | Outcome {
+  const actions: unknown[] = []
+  for (const action of given.flat()) {
+    const read = action.startsWith('{') ? readJson(action) : { value: action }
+    if ('usage' in read) return read
+    actions.push(read.value)
+  }
+  const body = { id, sql, actions: actions as (string | { function: 'republish' | 'console' | 'do_nothing' })[] }
+  return shown(client.add_rule({ body }), ({ warnings }) => ({
+    done: [`${id} is created`, ...warnings.map((warning) => `warning: ${warning}`)].join('\n'),
+  }))
+}
+
+async function enableRule({ client, operands: [id = ''], options }: CtlCall): Promise<Outcome> {
+  const found = await client.get_rule({ params: { id } })
+  if ('failure' in found) return found
+  const { sql, actions, description } = found.reply
+  const enable = options['off'] === undefined
+  const result = client.change_rule({ params: { id }, body: { sql, actions, description, enable } })
+  return doneAs(result, `${id} ${enable ? 'runs' : 'does not run'}`)
+}
+
+function resourceCommands(kind: 'connectors' | 'actions'): CtlCommand[] {
+  const one = kind === 'connectors' ? 'connector' : 'action'
+  return [
+    {
+      name: `${kind} list`,
+      description: `list ${kind} with their status`,
+      run: ({ client }) =>
+        shown(kind === 'connectors' ? client.get_connectors() : client.get_actions(), (all) => ({
+          rows: all.map((each) => ({ ...each, id: `${each.type}:${each.name}` })),
+          columns: ['id', 'enable', 'status', 'status_reason'],
+        })),
+    },
+    {
+      name: `${kind} show`,
+      description: `show the settings of the ${one}; secrets are masked`,
+      arguments: ['<id>'],
+      run: ({ client, operands: [id = ''] }) => {
+        const call = { params: { id } }
+        const result = kind === 'connectors' ? client.get_connector(call) : client.get_action(call)
+        return shown(result, (thing) => ({ thing }))
+      },
+    },
+    {
+      name: `${kind} create`,
+      description: `create the ${one} with this ID (type:name)`,
+      arguments: ['<id>'],
+      options: [settingsOption],
+      run: ({ client, operands: [id = ''], options }) =>
+        withJson(options['settings'], (settings) => {
+          const [type = '', name = ''] = id.split(':')
+          const call = { body: { ...settings, type, name } }
+          const result = kind === 'connectors' ? client.add_connector(call) : client.add_action(call)
+          return doneAs(result, `${id} is created`)
+        }),
+    },
+    {
+      name: `${kind} probe`,
+      description: `check whether the service of the ${one} can be reached; nothing is stored`,
+      arguments: ['<type>'],
+      options: [settingsOption],
+      run: ({ client, operands: [type = ''], options }) =>
+        withJson(options['settings'], (settings) => {
+          const call = { body: { ...settings, type } }
+          const result = kind === 'connectors' ? client.probe_connector(call) : client.probe_action(call)
+          return doneAs(result, 'the service is available')
+        }),
+    },
+    {
+      name: `${kind} delete`,
+      description: `delete the ${one} if nothing uses it`,
+      arguments: ['<id>'],
+      ...(kind === 'actions' && {
+        options: [{ flags: '--force', description: 'also discard the messages that wait for the action' }],
+      }),
+      run: ({ client, operands: [id = ''], options }) => {
+        const params = { id }
+        const force = options['force'] === true
+        const result =
+          kind === 'connectors'
+            ? client.remove_connector({ params })
+            : client.remove_action({ params, query: { force } })
+        return doneAs(result, `${id} is deleted`)
+      },
+    },
   ]
-  const rows: Row[] = []
-  for (const list of lists) {
-    if ('failure' in list) return list
-    rows.push(...list.reply.data)
+}
+
+function actionCommands(): CtlCommand[] {
+  const letter = { flags: '--letter <id>', description: 'only the dead letter with this ID' }
+  return [
+    ...(['start', 'stop', 'restart'] as const).map((operation) => ({
+      name: `connectors ${operation}`,
+      description: `${operation} the actions and sources of a connector until the next change or start of the broker`,
+      arguments: ['<id>'],
+      run: ({ client, operands: [id = ''] }: CtlCall) =>
+        doneAs(client.control_connector({ params: { id, operation } }), `${id}: ${operation} is done`),
+    })),
+    ...(['start', 'stop', 'restart'] as const).map((operation) => ({
+      name: `actions ${operation}`,
+      description: `${operation} an action until the next change or start of the broker`,
+      arguments: ['<id>'],
+      run: ({ client, operands: [id = ''] }: CtlCall) =>
+        doneAs(client.control_action({ params: { id, operation } }), `${id}: ${operation} is done`),
+    })),
+    {
+      name: 'actions metrics',
+      description: 'show the counters of an action',
+      arguments: ['<id>'],
+      run: ({ client, operands: [id = ''] }) =>
+        shown(client.get_action_metrics({ params: { id } }), ({ metrics }) => ({ thing: metrics })),
+    },
+    {
+      name: 'actions dead-letters',
+      description: 'list the dead letters of an action: messages that the service refused',
+      arguments: ['<id>'],
+      run: ({ client, operands: [id = ''] }) =>
+        shown(client.get_dead_letters({ params: { id } }), ({ data }) => ({
+          rows: data,
+          columns: ['id', 'at', 'rule', 'reason', 'payload'],
+        })),
+    },
+    {
+      name: 'actions retry-dead-letters',
+      description: 'send dead letters of an action to the service again',
+      arguments: ['<id>'],
+      options: [letter],
+      run: (call) =>
+        shown(
+          call.client.retry_dead_letters({ params: { id: call.operands[0] }, query: letterOf(call) }),
+          ({ count }) => ({ done: `${count} are sent again` }),
+        ),
+    },
+    {
+      name: 'actions delete-dead-letters',
+      description: 'delete dead letters of an action',
+      arguments: ['<id>'],
+      options: [letter],
+      run: (call) =>
+        shown(
+          call.client.remove_dead_letters({ params: { id: call.operands[0] }, query: letterOf(call) }),
+          ({ count }) => ({ done: `${count} are deleted` }),
+        ),
+    },
+  ]
+}
+
+function letterOf({ options }: CtlCall): { letter?: string } {
+  return typeof options['letter'] === 'string' ? { letter: options['letter'] } : {}
+}
+
+function readJson(text: string): { readonly value: unknown } | { readonly usage: string } {
+  try {
+    const json = text.startsWith('@') ? readFileSync(text.slice(1), 'utf8') : text
+    return { value: JSON.parse(json) }
+  } catch (error) {
+    return { usage: `${text.slice(0, 100)} is not JSON: ${error instanceof Error ? error.message : String(error)}` }
   }
-  return { rows, columns: ['clientid', 'username', 'all', 'access', 'action', 'topic'] }
 }
 
-/** `publish` and `subscribe` are accepted too, because `ctl explain` uses these names. */
-const actions = new Map<string, 'pub' | 'sub' | 'pubsub'>([
-  ['pub', 'pub'],
-  ['publish', 'pub'],
-  ['sub', 'sub'],
-  ['subscribe', 'sub'],
-  ['pubsub', 'pubsub'],
-])
-
-function addRule({
-  client,
-  operands: [access = '', action = '', topic = ''],
-  options,
-}: CtlCall): Promise<Outcome> | Outcome {
-  if (access !== 'allow' && access !== 'deny') return { usage: `${access}: use allow or deny` }
-  const act = actions.get(action)
-  if (act === undefined) return { usage: `${action}: use pub, sub or pubsub` }
-  return doneAs(
-    client.create_acl({ body: { ...ruleSubjectOf(options), topic, action: act, access } }),
-    `${access} ${action} ${topic}`,
-  )
-}
-
-function removeRule({ client, operands: [topic = ''], options }: CtlCall): Promise<Outcome> {
-  const { clientid, username } = ruleSubjectOf(options)
-  const sentence = `the rule for ${topic} is deleted`
-  if (clientid !== undefined) return doneAs(client.delete_acl_clientid({ params: { clientid, topic } }), sentence)
-  if (username !== undefined) return doneAs(client.delete_acl_username({ params: { username, topic } }), sentence)
-  return doneAs(client.delete_acl_all({ params: { topic } }), sentence)
-}
-
-const defaultBanSeconds = 300
-
-function addBan({ client, operands: [as = '', value = ''], options }: CtlCall): Promise<Outcome> | Outcome {
-  if (as !== 'clientid' && as !== 'username' && as !== 'peerhost') {
-    return { usage: `${as}: use clientid, username or peerhost` }
-  }
-  const { seconds = String(defaultBanSeconds), forEver, reason } = options
-  if (typeof seconds !== 'string' || !/^[1-9]\d{0,9}$/.test(seconds)) return { usage: '--seconds: give a number' }
-  const until = forEver === true ? null : Math.floor(Date.now() / 1_000) + Number(seconds)
-  const body = { as, who: value, until, by: 'ctl', ...(typeof reason === 'string' ? { reason } : {}) } as const
-  return doneAs(client.create_banned({ body }), `${value} is banned`)
+export function withJson(
+  text: string | true | undefined,
+  run: (value: Record<string, unknown>) => Promise<Outcome>,
+): Promise<Outcome> | Outcome {
+  const read = typeof text === 'string' ? readJson(text) : { value: {} }
+  if ('usage' in read) return read
+  const { value } = read
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { usage: 'write a JSON object' }
+  return run(value as Record<string, unknown>)
 }

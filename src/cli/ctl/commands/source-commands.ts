@@ -1,7 +1,7 @@
 // Sources of rules: what they receive from services.
 
 import { type CtlCall, type CtlCommand, doneAs, shown } from '../ctl-command.ts'
-import { settingsOption, withJson } from './rule-engine-commands.ts'
+import { settingsOption, withJson } from './rule-commands.ts'
 
 export const sourceCommands: readonly CtlCommand[] = [
   {

@@ -1,4 +1,4 @@
-// The authentication of a gateway (`coap`) or of one of its listeners (`coap:udp:default`), and its users.
+// Commands for the authentication of a gateway (`coap`) or of one of its listeners (`coap:udp:default`), and for its users.
 
 import type { ApiClient, Result } from '../../../contract/index.ts'
 import { allPages } from '../all-pages.ts'
@@ -7,7 +7,7 @@ import { settingsIn } from './gateway-commands.ts'
 
 const example = '{"mechanism": "password_based", "backend": "built_in_database"}'
 
-export const gatewayUserCommands: readonly CtlCommand[] = [
+export const gatewayAuthenticationCommands: readonly CtlCommand[] = [
   {
     name: 'gateways authentication',
     description: 'show how clients of a gateway (coap) or of one of its listeners (coap:udp:default) are authenticated',

@@ -1,8 +1,8 @@
-// The end of the broker, and its new beginning.
+// Commands that stop and restart the broker.
 
 import { type CtlCommand, doneAs } from '../ctl-command.ts'
 
-export const brokerCommands: readonly CtlCommand[] = [
+export const controlCommands: readonly CtlCommand[] = [
   {
     name: 'stop',
     description: 'stop the broker: disconnects clients and closes the store',

@@ -1,10 +1,10 @@
-// What the operator does in the name of clients.
+// Commands that publish and subscribe in the name of clients.
 
 import { readFile } from 'node:fs/promises'
 import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
 import { fileErrorText } from '../../../telemetry/index.ts'
 
-export const publishCommands: readonly CtlCommand[] = [
+export const publishingCommands: readonly CtlCommand[] = [
   {
     name: 'publish',
     description: 'publish a message; returns when the message is stored',

@@ -9,7 +9,7 @@ import { type ArchiveLocation, type CtlCall, type CtlCommand, doneAs, type Outco
 import { convertExport } from '../convert-export.ts'
 import { ProgressLines } from '../../terminal/progress-lines.ts'
 
-export const dataCommands: readonly CtlCommand[] = [
+export const backupCommands: readonly CtlCommand[] = [
   {
     name: 'data export',
     description: 'export an archive of the configuration and all stored data to the backup directory',
