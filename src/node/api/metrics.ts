@@ -5,7 +5,7 @@ import type { BridgeConfig } from '../bridges/bridge-config.ts'
 import type { ListenerManager } from '../listeners/listener-manager.ts'
 import type { Gauges } from '../observe/gauges.ts'
 import type { MonitorHistory } from '../observe/monitor-history.ts'
-import type { MemoryObservation } from './memory-monitoring.ts'
+import type { MemoryObservation } from '../shards/memory-monitoring.ts'
 import type { ResourceMonitor } from '../observe/resource-monitor.ts'
 import type { DescriptorMonitor } from '../observe/descriptor-monitor.ts'
 

@@ -14,7 +14,7 @@ import { OverloadMonitor } from '../observe/overload-monitor.ts'
 import type { Log } from '../../telemetry/index.ts'
 import { ResourceMonitor, type ShownCertificate } from '../observe/resource-monitor.ts'
 import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
-import { monitorMemory } from './memory-monitoring.ts'
+import { monitorMemory } from '../shards/memory-monitoring.ts'
 import type { MemoryPlan } from '../shards/shard-plan.ts'
 import { Traces } from '../observe/traces.ts'
 

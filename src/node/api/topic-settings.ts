@@ -1,21 +1,9 @@
-// Implements the API operations for `rewrite`, `auto_subscribe` and `topic_metrics`.
+// Implements the operations of the API for rewritten topics (`rewrite`) and automatic subscriptions (`auto_subscribe`).
 
-import type {
-  TopicMetricsOperations,
-  TopicNumberName,
-  TopicNumbers,
-  TopicSettingOperations,
-} from '../../management/index.ts'
-import { topicCountNames, type TopicMetricsReport } from '../../shard/index.ts'
+import type { TopicSettingOperations } from '../../management/index.ts'
 import type { ConfigManager } from '../configuration/config-manager.ts'
-import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
-import { queryShard } from './query-shard.ts'
 import { SettingWriter } from './setting-writer.ts'
 
-/** Maximum time that a scrape waits for a shard: metrics are most important when a shard hangs. */
-const scrapeTimeoutMs = 1_000
-
-/** Implements the operations for rewritten topics and automatic subscriptions. */
 export function topicSettingOperations(configuration: ConfigManager): TopicSettingOperations {
   const writer = new SettingWriter(configuration)
   return {
@@ -30,70 +18,5 @@ export function topicSettingOperations(configuration: ConfigManager): TopicSetti
         nl: options.noLocal ? 1 : 0,
       })),
     changeAutoSubscriptions: (topics, by) => writer.change({ auto_subscribe: { topics } }, by),
-  }
-}
-
-/** Implements the operations for topics whose messages are counted. */
-export function topicMetricsOperations({
-  configuration,
-  supervisor,
-}: {
-  readonly configuration: ConfigManager
-  readonly supervisor: Pick<ShardSupervisor, 'size' | 'query'>
-}): TopicMetricsOperations {
-  const writer = new SettingWriter(configuration)
-  let last: Promise<unknown> = Promise.resolve()
-  return {
-    topics: () => configuration.config.countedTopics,
-    change: (update, by) => {
-      const changed = last.then(() => {
-        const topics = update(configuration.config.countedTopics)
-        return writer.change({ topic_metrics: topics.map((topic) => ({ topic })) }, by)
-      })
-      last = changed.catch(() => undefined)
-      return changed
-    },
-    numbers: async () => {
-      const reports: TopicMetricsReport[] = []
-      for (let shard = 0; shard < supervisor.size; shard++) {
-        const found = await supervisor.query(shard, { kind: 'topic-metrics' })
-        if (found === undefined) return undefined
-        reports.push(...found)
-      }
-      return byTopic(reports)
-    },
-    scrape: async () => {
-      if (configuration.config.countedTopics.length === 0) return []
-      const shards = Array.from({ length: supervisor.size }, (_, shard) =>
-        queryShard<'topic-metrics'>(supervisor, shard, { kind: 'topic-metrics' }, scrapeTimeoutMs),
-      )
-      const responses = await Promise.all(shards)
-      return byTopic(responses.flatMap((response) => ('unavailableShard' in response ? [] : response)))
-    },
-    reset: async (topic) => {
-      for (let shard = 0; shard < supervisor.size; shard++)
-        await supervisor.query(shard, { kind: 'reset-topic-metrics', topic })
-    },
-  }
-}
-
-function byTopic(reports: readonly TopicMetricsReport[]): readonly TopicNumbers[] {
-  return [...Map.groupBy(reports, ({ topic }) => topic).values()].map(numbersOf)
-}
-
-/** Adds up `reports` of one topic, one from each shard. */
-function numbersOf(reports: readonly TopicMetricsReport[]): TopicNumbers {
-  const sum = (of: 'counts' | 'rates', place: number): number =>
-    reports.reduce((total, report) => total + (report[of][place] ?? 0), 0)
-  const numbers = topicCountNames.map((name, place) => [
-    name,
-    { count: sum('counts', place), rate: sum('rates', place) },
-  ])
-  const resets = reports.flatMap(({ resetAtMs }) => resetAtMs ?? [])
-  return {
-    topic: reports[0]?.topic ?? '',
-    createdAtMs: Math.min(...reports.map(({ createdAtMs }) => createdAtMs)),
-    resetAtMs: resets.length === 0 ? undefined : Math.max(...resets),
-    numbers: Object.fromEntries(numbers) as Record<TopicNumberName, { count: number; rate: number }>,
   }
 }

@@ -6,8 +6,8 @@ import { histogramRows } from '../../telemetry/index.ts'
 import type { Alarms } from '../observe/alarms.ts'
 import { residentBytes } from '../data-dir/machine-limits.ts'
 import { lookIntervalMs, MemoryMonitor, mib, shortestCollectionIntervalMs } from '../observe/memory-monitor.ts'
-import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
-import type { MemoryPlan } from '../shards/shard-plan.ts'
+import type { ShardSupervisor } from './shard-supervisor.ts'
+import type { MemoryPlan } from './shard-plan.ts'
 
 export interface MemoryDependencies {
   readonly memory: MemoryPlan
