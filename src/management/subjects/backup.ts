@@ -62,18 +62,18 @@ export interface ImportRequest {
   /** Checks everything and changes nothing. */
   readonly isDryRun: boolean
   readonly allowsProfileMismatch: boolean
-  /** For example `builtin_authn`, and `configuration` and `files`. undefined: all that the archive contains. */
+  /** Table sets such as `builtin_authn`, and `configuration`, `files`. undefined: all that the archive contains. */
   readonly parts: readonly string[] | undefined
 }
 
 /** Changes of a table. */
 export interface TableChange {
   readonly table: string
-  /** There is no entry of that name. */
+  /** Number of entries that the broker does not have. */
   readonly inserts: number
-  /** The entry exists and differs. */
+  /** Number of entries that the broker has with other values. */
   readonly updates: number
-  /** The entry exists and is equal. */
+  /** Number of entries that the broker has with equal values. */
   readonly unchanged: number
   /** Names of the first entries that exist and differ. */
   readonly conflicts: readonly string[]
@@ -113,7 +113,7 @@ export interface ArchiveDifference {
     readonly onlyInFirst: number
     readonly onlyInSecond: number
     readonly different: number
-    /** The first of them. */
+    /** The first entries that differ. */
     readonly examples: readonly { readonly name: string; readonly where: 'first' | 'second' | 'both' }[]
   }[]
   readonly configuration: readonly Omit<ConfigurationChange, 'needsRestart'>[]

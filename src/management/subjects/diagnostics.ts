@@ -10,7 +10,7 @@ export type DropReasonName = (typeof dropReasonNames)[number]
 
 export interface DiagnosticsOperations {
   /** undefined: the client's shard does not respond. */
-  explain(doing: ExplainRequest): Promise<Explanation | undefined>
+  explain(request: ExplainRequest): Promise<Explanation | undefined>
   /** Newest first; `limit` of them after the first `skip`. */
   listDropped(query: DroppedQuery, window: { readonly skip: number; readonly limit: number }): Promise<DroppedPage>
   /** Unacknowledged messages of a client: in flight first, then in the order in which they will be sent. */
@@ -123,12 +123,12 @@ export function diagnosticsHandlers(operations: DiagnosticsOperations): Handlers
       return { code: 0, data: explanationOf(request, explained) }
     },
     list_dropped: async ({ query }) => {
-      const { topic, reason, clientid: clientId, since: sinceMs, _page: pageOf4, _limit: limitOf4 } = query
+      const { topic, reason, clientid: clientId, since: sinceMs, _page: pageOfV4, _limit: limitOfV4 } = query
       if (topic !== undefined && hasWildcard(topic) && parseTopicFilter(topic) === undefined) {
         return refuse('invalidTopic', `"${topic}" is not a topic filter`)
       }
-      const page = pageOf4 ?? query.page ?? 1
-      const limit = limitOf4 ?? query.limit ?? defaultLimit
+      const page = pageOfV4 ?? query.page ?? 1
+      const limit = limitOfV4 ?? query.limit ?? defaultLimit
       const window = { skip: (page - 1) * limit, limit }
       const { messages, count, byReason } = await operations.listDropped({ topic, reason, clientId, sinceMs }, window)
       const data = messages.map(({ atMs, subscriber, publisher, ...message }) => ({
@@ -139,8 +139,8 @@ export function diagnosticsHandlers(operations: DiagnosticsOperations): Handlers
       }))
       return { code: 0, data, meta: { page, limit, count, by_reason: byReason } }
     },
-    client_queue: async ({ params: { clientid }, query: { _limit: limitOf4, limit } }) => {
-      const rows = await operations.queueOf(clientid, limitOf4 ?? limit ?? defaultLimit)
+    client_queue: async ({ params: { clientid }, query: { _limit: limitOfV4, limit } }) => {
+      const rows = await operations.queueOf(clientid, limitOfV4 ?? limit ?? defaultLimit)
       if (rows === 'no-response') return refuse('rpcError', 'the shard of this client is restarting; retry')
       if (rows === 'no-client') return refuse('clientOffline', `client not found: ${shortened(clientid)}`)
       const data = rows.map(({ state, qos, topic, payloadBytes, publishedAtMs }) => ({

@@ -4,12 +4,12 @@
 import { createTableStatement, insertStatement, isTableName, serverOf } from '../../../../config/index.ts'
 import { type ApiError, refuse } from '../../../http/api-error.ts'
 import type { RuleOperations } from '../rules.ts'
-import { type OwnAction, nanoMqPrefix, type SentAction } from './v4-actions.ts'
+import { type ConfiguredAction, nanoMqPrefix, type SentAction } from './v4-actions.ts'
 
 /** An action with its own connector. */
 export interface NanoMqAction {
-  readonly connector: OwnAction
-  readonly action: OwnAction
+  readonly connector: ConfiguredAction
+  readonly action: ConfiguredAction
 }
 
 interface Kind {

@@ -8,10 +8,10 @@ import type { ResourceKind, Rule, RuleOperations, RuleProblem, RuleSettings } fr
 import {
   isCreatedWithRule,
   nanoMqPrefix,
-  type OwnAction,
-  type ReadAction,
+  type ConfiguredAction,
+  type ParsedAction,
   readActions,
-  serviceIdsIn,
+  configuredActionIdsOf,
   type SentAction,
 } from './v4-actions.ts'
 import { isForNanoMq, readNanoMqActions } from './nanomq-actions.ts'
@@ -37,7 +37,7 @@ export function v4Id(id: string): string {
 
 interface Put {
   readonly kind: ResourceKind
-  readonly what: OwnAction
+  readonly what: ConfiguredAction
 }
 
 export class RuleWriter {
@@ -72,17 +72,17 @@ export class RuleWriter {
     const settings = settingsOf(
       sent.rawsql,
       sent,
-      read.map(({ configured }) => configured),
+      read.map(({ ruleAction }) => ruleAction),
     )
     return this.#put(own, settings, putsOf(read), by)
   }
 
   async change(rule: Rule, sent: SentRule, by: Caller): Promise<Rule | ApiError> {
-    const ids = serviceIdsIn(rule.actions)
+    const ids = configuredActionIdsOf(rule.actions)
     const read =
       sent.actions === undefined ? [] : readActions(sent.actions, { resources: this.resources, ownIds: new Set(ids) })
     if ('code' in read) return read
-    const actions = sent.actions === undefined ? rule.actions : read.map(({ configured }) => configured)
+    const actions = sent.actions === undefined ? rule.actions : read.map(({ ruleAction }) => ruleAction)
     const { isEnabled: enabled, description, onActionFailed: on_action_failed } = rule
     const before = { enabled, description, on_action_failed }
     const changed = await this.#put(
@@ -94,14 +94,14 @@ export class RuleWriter {
     if ('code' in changed) return changed
     // Actions with stored messages continue to send them.
     const stored = await this.#storedIn(ids)
-    const kept = new Set(serviceIdsIn(actions))
+    const kept = new Set(configuredActionIdsOf(actions))
     const emptied = ids.filter((id) => !kept.has(id) && (stored.get(id) ?? 0) === 0)
     await this.#removeOwn(emptied, by)
     return changed
   }
 
   async remove(rule: Rule, force: boolean, by: Caller): Promise<ApiError | undefined> {
-    const ids = serviceIdsIn(rule.actions).filter((id) => this.#isOnlyOf(id, rule.id))
+    const ids = configuredActionIdsOf(rule.actions).filter((id) => this.#isOnlyOf(id, rule.id))
     const stored = await this.#storedIn(ids)
     const full = [...stored].find(([, count]) => count > 0)
     if (full !== undefined && !force)
@@ -189,8 +189,8 @@ function settingsOf(
   return { sql, actions, enable: enabled, description, onActionFailed }
 }
 
-function putsOf(read: readonly ReadAction[]): readonly Put[] {
-  return read.flatMap(({ owns }) => owns.map((what) => ({ kind: 'actions' as const, what })))
+function putsOf(read: readonly ParsedAction[]): readonly Put[] {
+  return read.flatMap(({ configuredActions }) => configuredActions.map((what) => ({ kind: 'actions' as const, what })))
 }
 
 /** In the form of version 4. */

@@ -1,5 +1,6 @@
-// Actions of rules in the form of EMQX 4: a list of objects with a name and parameters. Functions are part of the rule; an action that
-// sends to a service is an action of the configuration, which belongs to the rule that it was created with.
+// Actions of rules in the form of EMQX 4: a list of objects with a name and parameters. A function (`republish`, `inspect`) is stored in
+// the rule. An action that sends to a service is stored as `actions.<type>.<id>` in the configuration, and is deleted with the rule
+// that created it.
 //
 //   {name: data_to_webserver, params: {$resource, ...}}  <──►  actions.http.<id> {connector, parameters}, "http:<id>" in the rule
 
@@ -22,20 +23,20 @@ export interface SentFallback extends Omit<SentAction, 'fallbacks'> {
 }
 
 /** An action of the configuration that a rule needs. */
-export interface OwnAction {
+export interface ConfiguredAction {
   readonly type: string
   readonly name: string
   readonly settings: Readonly<Record<string, unknown>>
 }
 
-export interface ReadAction {
+export interface ParsedAction {
   /** The action as the rule contains it. */
-  readonly configured: unknown
+  readonly ruleAction: unknown
   /** Actions of the configuration for the action and its fallbacks. */
-  readonly owns: readonly OwnAction[]
+  readonly configuredActions: readonly ConfiguredAction[]
 }
 
-export interface WrittenAction {
+export interface V4Action {
   readonly id: string
   readonly name: string
   readonly params: Record<string, unknown>
@@ -52,8 +53,8 @@ const methods = ['post', 'put', 'get', 'delete']
 export function readActions(
   sent: readonly SentAction[],
   { resources, ownIds }: { readonly resources: V4Resources; readonly ownIds: ReadonlySet<string> },
-): readonly ReadAction[] | ApiError {
-  const read: ReadAction[] = []
+): readonly ParsedAction[] | ApiError {
+  const read: ParsedAction[] = []
   for (const action of sent) {
     const one = readAction(action, resources, ownIds)
     if ('code' in one) return one
@@ -62,18 +63,18 @@ export function readActions(
   return read
 }
 
-function readAction(action: SentAction, resources: V4Resources, ownIds: ReadonlySet<string>): ReadAction | ApiError {
+function readAction(action: SentAction, resources: V4Resources, ownIds: ReadonlySet<string>): ParsedAction | ApiError {
   const { fallbacks = [] } = action
   const read = readPlainAction(action, resources, ownIds)
   if ('code' in read || fallbacks.length === 0) return read
   if (fallbacks.some((fallback) => (fallback.fallbacks ?? []).length > 0))
-    return refuse('invalidParameter', 'a fallback has no fallbacks of its own: add them to the action')
+    return refuse('invalidParameter', 'a fallback cannot have fallbacks: add them to the action')
   const plain = fallbacks.map(({ id, name, params }) => ({ id, name, params }))
   const all = readActions(plain, { resources, ownIds })
   if ('code' in all) return all
   return {
-    configured: { action: read.configured, fallbacks: all.map(({ configured }) => configured) },
-    owns: [read, ...all].flatMap(({ owns }) => owns),
+    ruleAction: { action: read.ruleAction, fallbacks: all.map(({ ruleAction }) => ruleAction) },
+    configuredActions: [read, ...all].flatMap(({ configuredActions }) => configuredActions),
   }
 }
 
@@ -81,13 +82,13 @@ function readPlainAction(
   action: SentAction,
   resources: V4Resources,
   ownIds: ReadonlySet<string>,
-): ReadAction | ApiError {
+): ParsedAction | ApiError {
   const { name, params = {} } = action
   switch (name) {
     case 'inspect':
-      return { configured: { function: 'console', args: {} }, owns: [] }
+      return { ruleAction: { function: 'console', args: {} }, configuredActions: [] }
     case 'do_nothing':
-      return { configured: { function: 'do_nothing', args: {} }, owns: [] }
+      return { ruleAction: { function: 'do_nothing', args: {} }, configuredActions: [] }
     case 'republish':
       return readRepublish(params)
     default:
@@ -95,19 +96,19 @@ function readPlainAction(
   }
 }
 
-function readRepublish(params: Readonly<Record<string, unknown>>): ReadAction | ApiError {
+function readRepublish(params: Readonly<Record<string, unknown>>): ParsedAction | ApiError {
   const { target_topic: topic, target_qos: qos = 0, target_retain: retain = false, payload_tmpl: payload } = params
   if (typeof topic !== 'string') return refuse('invalidParameter', 'republish needs target_topic in params')
   const args = { topic, qos, retain }
   const body = payload === undefined || payload === '' ? {} : { payload }
-  return { configured: { function: 'republish', args: { ...args, ...body } }, owns: [] }
+  return { ruleAction: { function: 'republish', args: { ...args, ...body } }, configuredActions: [] }
 }
 
 function readServiceAction(
   { id, name, params = {} }: SentAction,
   resources: V4Resources,
   ownIds: ReadonlySet<string>,
-): ReadAction | ApiError {
+): ParsedAction | ApiError {
   const names = resources.types().find(({ action, type }) => action === name || type === name)
   if (names === undefined)
     return refuse('invalidParameter', `there is no action ${JSON.stringify(name)}: GET /api/v4/actions lists them`)
@@ -121,7 +122,7 @@ function readServiceAction(
   if (found.type !== names.type)
     return refuse(
       'invalidParameter',
-      `${name} needs a resource of the type ${names.resource}: ${String(resource)} is none`,
+      `${name} needs a resource of the type ${names.resource}: ${String(resource)} has the type ${found.type}`,
     )
   const parameters = renameKeys(rest, names.parameters)
   const { method } = parameters
@@ -129,26 +130,26 @@ function readServiceAction(
   const isKept = id !== undefined && idForm.test(id) && ownIds.has(`${names.type}:${id}`)
   const own = isKept ? id : `${names.action}_${randomBytes(idBytes).toString('hex')}`
   const settings = { connector: found.name, parameters }
-  return { configured: `${names.type}:${own}`, owns: [{ type: names.type, name: own, settings }] }
+  return { ruleAction: `${names.type}:${own}`, configuredActions: [{ type: names.type, name: own, settings }] }
 }
 
-/** Returns an action of a rule in the form of version 4; `place`: its index in the rule. */
-export function writtenAction(
+/** Returns an action of a rule in the form of version 4; `index`: its index in the rule. */
+export function toV4Action(
   action: unknown,
-  place: number,
+  index: number,
   { rules, resources }: { readonly rules: RuleOperations; readonly resources: V4Resources },
-): WrittenAction {
+): V4Action {
   if (typeof action === 'string') {
     const found = rules.resources('actions').find(({ type, name }) => `${type}:${name}` === action)
-    return found === undefined ? { id: action, name: action, params: {} } : writtenService(found, resources)
+    return found === undefined ? { id: action, name: action, params: {} } : toV4ServiceAction(found, resources)
   }
   const { function: name, args = {} } = action as { function: string; args?: Readonly<Record<string, unknown>> }
   const shown = name === 'console' ? 'inspect' : name
-  const params = name === 'republish' ? writtenRepublish(args) : {}
-  return { id: `${shown}_${place}`, name: shown, params }
+  const params = name === 'republish' ? toV4RepublishParams(args) : {}
+  return { id: `${shown}_${index}`, name: shown, params }
 }
 
-function writtenService({ type, name, settings }: Resource, resources: V4Resources): WrittenAction {
+function toV4ServiceAction({ type, name, settings }: Resource, resources: V4Resources): V4Action {
   const names = namesOfType(type)
   const { connector = '', parameters = {} } = settings as {
     readonly connector?: string
@@ -161,7 +162,7 @@ function writtenService({ type, name, settings }: Resource, resources: V4Resourc
   return { id: name, name: names.action, params }
 }
 
-function writtenRepublish(args: Readonly<Record<string, unknown>>): Record<string, unknown> {
+function toV4RepublishParams(args: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const { topic, qos, retain, payload } = args
   return {
     target_topic: topic,
@@ -178,8 +179,8 @@ export function splitFallbacks(action: unknown): { readonly action: unknown; rea
   return { action: action.action, fallbacks: fallbacks ?? [] }
 }
 
-/** Returns the names of those actions and fallbacks of a rule that are actions of the configuration. */
-export function serviceIdsIn(actions: readonly unknown[]): readonly string[] {
+/** Returns the IDs (`type:name`) of the actions and fallbacks of a rule that are stored in the configuration. */
+export function configuredActionIdsOf(actions: readonly unknown[]): readonly string[] {
   return actions
     .map(splitFallbacks)
     .flatMap(({ action, fallbacks }) => [action, ...fallbacks])

@@ -5,7 +5,7 @@ import { type ApiError, refuse } from '../../../http/api-error.ts'
 import type { Handlers } from '../../../http/handler.ts'
 import { JsonText } from '../../../http/json-text.ts'
 import type { ActionMetrics, Rule, RuleMetrics, RuleOperations, SqlTestOutcome } from '../rules.ts'
-import { serviceIdsIn, splitFallbacks, writtenAction } from './v4-actions.ts'
+import { configuredActionIdsOf, splitFallbacks, toV4Action } from './v4-actions.ts'
 import { isForNanoMq } from './nanomq-actions.ts'
 import { RuleWriter, v4Id } from './rule-writer.ts'
 
@@ -45,7 +45,7 @@ export function v4RuleHandlers(rules: RuleOperations): Handlers<Known> {
     reset_metrics: async ({ params: { id } }) => {
       const rule = writer.find(id)
       if (!('sql' in rule)) return rule
-      const actions = serviceIdsIn(rule.actions)
+      const actions = configuredActionIdsOf(rule.actions)
       await Promise.all([rules.resetRule(rule.id), ...actions.map((action) => rules.resetAction(action))])
       return { code: 0 }
     },
@@ -91,8 +91,8 @@ function written(rule: Rule, { rules, writer, ofRules, ofServices }: RuleContext
     on_action_failed: rule.onActionFailed,
     created_at: rule.createdAtMs ?? 0,
     metrics: metrics === undefined ? [] : [{ node: rules.nodeName, ...writtenMetrics(metrics) }],
-    actions: writtenActions(rule.actions, (action, place) => ({
-      ...writtenAction(action, place, { rules, resources: writer.resources }),
+    actions: toV4Actions(rule.actions, (action, place) => ({
+      ...toV4Action(action, place, { rules, resources: writer.resources }),
       metrics: [{ node: rules.nodeName, ...metricsOfAction(action, place, { metrics, ofServices }) }],
     })),
   }
@@ -101,7 +101,7 @@ function written(rule: Rule, { rules, writer, ofRules, ofServices }: RuleContext
 type WrittenFallback = Written['actions'][number]['fallbacks'][number]
 
 /** Counters of fallbacks are behind those of all actions. */
-function writtenActions(
+function toV4Actions(
   actions: readonly unknown[],
   write: (action: unknown, place: number) => Omit<WrittenFallback, 'fallbacks'>,
 ): Written['actions'] {
