@@ -8,7 +8,7 @@ import type { Parts, PermitParts } from '../state/parts.ts'
 import { addOpenBatch } from '../outgoing/deferred-acks.ts'
 import { publishPermitFor } from '../peers/peer-backpressure.ts'
 import { matchesFullSession, matchesFullPeerSession, needsStorage, deliverLocally } from '../publish/deliver-locally.ts'
-import { delayMessage, hasMaxDelayed, readDelay } from '../publish/delay-message.ts'
+import { delayMessage, isDelayedLimitReached, readDelay } from '../publish/delay-message.ts'
 import { isBrokerTopic } from '../retained/retained-messages.ts'
 import { routeMessage, routeToPeers } from '../publish/route-message.ts'
 import { runMatchedRules } from '../publish/run-rules.ts'
@@ -99,7 +99,7 @@ function refusalOf(
 ): CommandFailure | undefined {
   const { topic, qos, retain } = message
   if (dueAtMs !== undefined && !state.storage.isHealthy) return 'storage-failing'
-  if (dueAtMs !== undefined && hasMaxDelayed(state)) return 'receiver-full'
+  if (dueAtMs !== undefined && isDelayedLimitReached(state)) return 'receiver-full'
   if (isBrokerTopic(topic.name)) return dueAtMs === undefined ? undefined : 'invalid-topic'
   if (retain && !state.settings.retainAvailable) return 'not-available'
   if (!state.storage.isHealthy && (retain || needsStorage(state, message))) return 'storage-failing'

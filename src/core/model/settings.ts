@@ -42,7 +42,7 @@ export interface CoreSettings {
   keepAliveMultiplier: number
   /** mqtt.server_keepalive: the keep alive that the broker requires; undefined: the client's. */
   serverKeepAliveSeconds: number | undefined
-  /** mqtt.idle_timeout: silence before CONNECT. */
+  /** mqtt.idle_timeout: maximum time from the connection to CONNECT. */
   idleTimeoutMs: number
   /** mqtt.max_qos_allowed */
   maximumQoS: QoS

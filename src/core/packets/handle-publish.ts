@@ -16,7 +16,7 @@ import type { Connection } from '../model/connection.ts'
 import { acknowledgeDuplicate, acknowledgePublish, recordIncoming } from '../publish/acknowledge-publish.ts'
 import { expireUnreleased } from '../publish/expire-unreleased.ts'
 import { authorizePublish, recordAuthorization } from '../publish/authorize-publish.ts'
-import { type Delay, delayMessage, hasMaxDelayed, readDelay } from '../publish/delay-message.ts'
+import { type Delay, delayMessage, isDelayedLimitReached, readDelay } from '../publish/delay-message.ts'
 import { canForwardToAllPeers, publishPermitFor, type PublishPermit } from '../peers/peer-backpressure.ts'
 import { matchesFullSession, matchesFullPeerSession, needsStorage } from '../publish/deliver-locally.ts'
 import { pauseReading, readPauseReasons, type ReadPauseReason } from '../outgoing/read-pause-reasons.ts'
@@ -132,7 +132,7 @@ function canDelay(
 ): boolean {
   // [MQTT-4.3.3-2] A duplicate of an accepted message.
   if (packet.qos === 2 && session.incoming.packetIds?.has(packet.packetId) === true) return true
-  if (delay !== undefined && !hasMaxDelayed(state) && state.storage.isHealthy) return true
+  if (delay !== undefined && !isDelayedLimitReached(state) && state.storage.isHealthy) return true
   const [reason, text] =
     delay === undefined
       ? ([reasonCodes.topicNameInvalid, '$delayed/ needs seconds up to 4294967 and a topic'] as const)
@@ -267,9 +267,9 @@ function canAcceptPublish(
   packet: PublishPacket,
   message: Message,
 ): boolean {
-  const isRepeated = packet.qos === 2 && open.session.incoming.packetIds?.has(packet.packetId) === true
+  const isDuplicateQoS2 = packet.qos === 2 && open.session.incoming.packetIds?.has(packet.packetId) === true
   if (
-    !isRepeated &&
+    !isDuplicateQoS2 &&
     connection.canRefuseMessages &&
     connection.unacknowledgedPublishes >= state.settings.receiveMaximum
   ) {
@@ -282,13 +282,13 @@ function canAcceptPublish(
     })
     return false
   }
-  if (!isRepeated && packet.qos === 2 && hasMaxAwaitingRelease(state, connection, open.session)) {
+  if (!isDuplicateQoS2 && packet.qos === 2 && isAwaitingReleaseLimitReached(state, connection, open.session)) {
     recordDropped(state, message, 'receive-maximum-exceeded')
     refusePublish(state, connection, packet, reasonCodes.quotaExceeded)
     return false
   }
   // A duplicate needs no write. If it were refused, its packet identifier would remain in use forever.
-  if (isRepeated || state.storage.isHealthy || !needsCommit(state, open.session, packet, message)) return true
+  if (isDuplicateQoS2 || state.storage.isHealthy || !needsCommit(state, open.session, packet, message)) return true
   if (connection.canRefuseMessages) refusePublish(state, connection, packet, reasonCodes.quotaExceeded)
   else waitForStorage(state, connection, open, packet)
   return false
@@ -299,7 +299,7 @@ function canAcceptPublish(
  * cannot be refused, and pausing does not help, because its PUBREL would wait behind packets that it has sent already. So it may
  * use all 65,535 packet identifiers.
  */
-function hasMaxAwaitingRelease(state: ExchangeParts, connection: Connection, session: Session): boolean {
+function isAwaitingReleaseLimitReached(state: ExchangeParts, connection: Connection, session: Session): boolean {
   const { maxAwaitingRelease } = state.settings
   if (session.incoming.packetIds === undefined || session.incoming.packetIds.size < maxAwaitingRelease) return false
   expireUnreleased(state, session)

@@ -42,7 +42,7 @@ export function readDelay(name: TopicName, nowMs: number): Delay | undefined {
 }
 
 /** Returns whether the limit is reached. */
-export function hasMaxDelayed({ settings, shard, wills }: Parts<'settings' | 'shard' | 'wills'>): boolean {
+export function isDelayedLimitReached({ settings, shard, wills }: Parts<'settings' | 'shard' | 'wills'>): boolean {
   const { maxDelayedMessages: max } = settings
   return max !== undefined && wills.delayedMessages.size >= Math.ceil(max / shard.count)
 }

@@ -11,7 +11,7 @@ import { publishPermitFor } from '../peers/peer-backpressure.ts'
 import { isBrokerTopic } from '../retained/retained-messages.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { EnqueueParts, Parts, PermitParts, WillParts } from '../state/parts.ts'
-import { delayMessage, hasMaxDelayed, readDelay } from './delay-message.ts'
+import { delayMessage, isDelayedLimitReached, readDelay } from './delay-message.ts'
 import { matchesFullPeerSession, matchesFullSession, needsStorage } from './deliver-locally.ts'
 
 type Route = (state: BrokerState, message: Message, publisher: undefined, packetId: 0) => number
@@ -61,7 +61,7 @@ function delayForRule(state: WillParts & Parts<'shard' | 'storage'>, message: Me
   const delay = readDelay(message.topic.name, state.nowMs)
   if (delay === undefined || isBrokerTopic(delay.topic)) return 'invalid-topic'
   if (!state.storage.isHealthy) return 'storage-failing'
-  if (hasMaxDelayed(state)) return 'receiver-full'
+  if (isDelayedLimitReached(state)) return 'receiver-full'
   const inner = withTopic(message, state.topics.named(delay.topic))
   copyPublisherRights(inner, message)
   delayMessage(state, inner, delay.dueAtMs)

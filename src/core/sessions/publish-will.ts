@@ -21,7 +21,7 @@ import { clientIdIn, delayedPublisher, isDelayedName } from '../namespaces/inter
 import type { Session } from '../state/sessions/session.ts'
 import { forwardToPeers } from '../publish/forward-to-peers.ts'
 import { isBrokerTopic } from '../retained/retained-messages.ts'
-import { delayMessage, hasMaxDelayed, readDelay, takeDelayed } from '../publish/delay-message.ts'
+import { delayMessage, isDelayedLimitReached, readDelay, takeDelayed } from '../publish/delay-message.ts'
 import { routeMessage } from '../publish/route-message.ts'
 import { isReservedTopic } from '../publish/reserved-topics.ts'
 import { releaseWill } from '../outgoing/will-bytes.ts'
@@ -155,7 +155,7 @@ function publishWillMessage(state: BrokerState, name: string, message: Message, 
 function delayWill(state: WillParts & Parts<'counts' | 'shard'>, message: Message): void {
   const delay = readDelay(message.topic.name, state.nowMs)
   if (delay === undefined) return state.counts.countDrop(undefined, message, 'not-allowed')
-  if (hasMaxDelayed(state)) return state.counts.countDrop(undefined, message, 'storage-full')
+  if (isDelayedLimitReached(state)) return state.counts.countDrop(undefined, message, 'storage-full')
   const inner = withTopic(message, state.topics.named(delay.topic))
   copyPublisherRights(inner, message)
   delayMessage(state, inner, delay.dueAtMs)

@@ -7,9 +7,9 @@ import type { SubscriptionOptions } from '../topics/index.ts'
 
 export interface BridgeSessionView {
   readonly subscriptions: ReadonlyMap<TopicFilter, SubscriptionOptions>
-  /** QoS 2 packet identifiers of its client without PUBREL. */
+  /** Packet identifiers of QoS 2 messages from the bridge for which it has not sent PUBREL. */
   readonly unreleased: readonly PacketId[]
-  /** Messages that its client has not acknowledged, on disk and in memory. */
+  /** Number of messages that the bridge has not acknowledged, on disk and in memory. */
   readonly spooled: number
   /** Publication time of the oldest of them, if it is in memory; undefined: there is none, or it is on disk only. */
   readonly oldestAtMs: number | undefined
@@ -17,7 +17,7 @@ export interface BridgeSessionView {
   readonly dropped: number
   /** Drops by reason. */
   readonly drops: ReadonlyMap<string, number>
-  /** Sequence number from which on its oldest message may be found on disk. */
+  /** Sequence number of the first message that may be on disk; undefined: none is on disk. */
   readonly onDiskFrom: number | undefined
 }
 

@@ -5,8 +5,8 @@
 //   a/+/c   b/+/c   x/+/y     one pattern  .+.     a topic matches one of them
 //   a/b/+                     another      ..+
 //
-// So the number of patterns limits how many of a session's subscriptions a message can match. A shared subscription delivers for
-// each of its groups, so a pattern counts once for each group.
+// So the number of patterns limits how many of a session's subscriptions a message can match. Each shared subscription
+// group receives its own copy, so a pattern counts once for each group.
 
 import { bareFilter, splitSharedFilter, type TopicFilter } from '../../../protocol/index.ts'
 
