@@ -29,7 +29,8 @@ export const auditCommands: readonly CtlCommand[] = [
       }
       const page = Number(text('page') ?? 1)
       const limit = Number(text('limit') ?? usualLimit)
-      if (!Number.isInteger(page) || !Number.isInteger(limit)) return { usage: '--page and --limit are whole numbers' }
+      if (!Number.isInteger(page) || !Number.isInteger(limit))
+        return { usage: '--page and --limit: give whole numbers from 1' }
       const wanted = ['operation', 'outcome', 'via', 'since', 'until'] as const
       const filters = Object.fromEntries(wanted.map((name) => [name, text(name)]))
       const who = text('who') === undefined ? {} : { username: text('who') }

@@ -1,4 +1,4 @@
-// Where messages went, and what happened to clients.
+// Commands that show access decisions, dropped messages, queues and client events.
 
 import type { ApiClient } from '../../../contract/index.ts'
 import { type CtlCall, type CtlCommand, type Outcome, type Row, shown } from '../ctl-command.ts'
@@ -36,7 +36,7 @@ export const diagnosticsCommands: readonly CtlCommand[] = [
     options: [{ flags: '--threshold <milliseconds>', description: 'minimum delay in ms (default: 500)' }],
     run: ({ client, options: { threshold } }) => {
       if (threshold !== undefined && !/^\d{1,8}$/.test(String(threshold)))
-        return { usage: '--threshold: give a number' }
+        return { usage: '--threshold: give milliseconds from 0 to 99999999' }
       const query = { _limit: maxSlowRows, ...(threshold === undefined ? {} : { threshold: Number(threshold) }) }
       return shown(client.list_slow_subscriptions({ query }), ({ data }) => ({
         rows: data,
@@ -65,7 +65,9 @@ export const diagnosticsCommands: readonly CtlCommand[] = [
     run: ({ client, operands: [clientid = ''] }) =>
       shown(client.client_timeline({ params: { clientid } }), ({ data }) => {
         if (data.length === 0)
-          return { problem: `nothing is known of the client ${clientid}: "godwit ctl clients list" lists the clients` }
+          return {
+            problem: `no events of the client ${clientid} are recorded: "godwit ctl clients list" lists the clients`,
+          }
         return {
           rows: data.map((moment) => ({ time: new Date(moment.ts).toISOString(), ...moment })),
           columns: ['time', 'event', 'count', 'text', 'ip_address'],
@@ -77,7 +79,7 @@ export const diagnosticsCommands: readonly CtlCommand[] = [
 const maxSlowRows = 1_000
 const maxQueuedRows = 1_000
 const defaultRows = 1_000
-/** All that the API returns: the count of a row is that of all its messages. */
+/** Maximum entries of the API. All are requested, so that the count of a row includes every dropped message. */
 const maxSearched = 10_000
 
 function listDropped({ client, operands, options: { limit, since } }: CtlCall): Promise<Outcome> | Outcome {
@@ -85,7 +87,7 @@ function listDropped({ client, operands, options: { limit, since } }: CtlCall): 
   if ('usage' in filters) return filters
   if (limit !== undefined && !/^[1-9]\d{0,3}$/.test(String(limit)))
     return { usage: '--limit: give a number from 1 to 9999' }
-  const sinceMs = since === undefined ? undefined : momentOf(String(since), Date.now())
+  const sinceMs = since === undefined ? undefined : parseTime(String(since), Date.now())
   if (since !== undefined && sinceMs === undefined)
     return { usage: `--since ${String(since)}: give 30s, 10m, 2h, 1d, or a time such as 2026-01-31T12:00` }
   const query = {
@@ -94,15 +96,15 @@ function listDropped({ client, operands, options: { limit, since } }: CtlCall): 
     ...filters.query,
   }
   return shown(client.list_dropped({ query }), ({ data }) => ({
-    rows: grouped(data).slice(0, Number(limit ?? defaultRows)),
+    rows: groupDrops(data).slice(0, Number(limit ?? defaultRows)),
     columns: ['time', 'count', 'reason', 'topic', 'qos', 'publisher', 'clientid'],
   }))
 }
 
 const unitsMs: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** undefined: it is not a time. */
-function momentOf(text: string, nowMs: number): number | undefined {
+/** Returns the time in ms since 1970; undefined: the text is not a time. */
+function parseTime(text: string, nowMs: number): number | undefined {
   const [, digits, unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? []
   if (digits !== undefined) return Math.max(0, nowMs - Number(digits) * (unitsMs[unit] ?? 0))
   const at = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(text) : Number.NaN
@@ -112,7 +114,7 @@ function momentOf(text: string, nowMs: number): number | undefined {
 type Dropped = Extract<Awaited<ReturnType<ApiClient['list_dropped']>>, { reply: unknown }>['reply']['data'][number]
 
 /** Messages that differ in their time only are one row, with the time of the newest. */
-function grouped(drops: readonly Dropped[]): Row[] {
+function groupDrops(drops: readonly Dropped[]): Row[] {
   const rows = new Map<string, Row & { count: number }>()
   for (const drop of drops) {
     const { ts, ...rest } = drop
@@ -137,7 +139,7 @@ function explain({
     ...(typeof address === 'string' ? { ip_address: address } : {}),
   }
   return shown(client.explain({ query: { clientid, action, topic, ...assumed } }), ({ data }) => ({
-    thing: inShort(data),
+    thing: summarize(data),
     document: data,
   }))
 }
@@ -145,7 +147,7 @@ function explain({
 type Explanation = Extract<Awaited<ReturnType<ApiClient['explain']>>, { reply: unknown }>['reply']['data']
 
 /** Returns the decision and the receivers as one row. The JSON document has the details. */
-function inShort({ decision, client, obstacle, subscriptions, truncated }: Explanation): Row {
+function summarize({ decision, client, obstacle, subscriptions, truncated }: Explanation): Row {
   const receivers = subscriptions.map(({ clientid, topic, outcome }) => `${clientid} by ${topic}: ${outcome}`)
   return {
     ...decision,

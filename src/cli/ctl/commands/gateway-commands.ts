@@ -68,7 +68,10 @@ export const gatewayCommands: readonly CtlCommand[] = [
       const body = settingsIn(settings)
       if (body === undefined) return { usage: '--settings needs a JSON object such as {"bind": "127.0.0.1:5683"}' }
       const [name = ''] = id.split(':')
-      return doneAs(client.add_gateway_listener({ params: { name }, body: { ...body, id } }), `${id} is open`)
+      return doneAs(
+        client.add_gateway_listener({ params: { name }, body: { ...body, id } }),
+        `the listener ${id} is open`,
+      )
     },
   },
   {
@@ -77,7 +80,7 @@ export const gatewayCommands: readonly CtlCommand[] = [
     arguments: ['<id>'],
     run: ({ client, operands: [id = ''] }) => {
       const [name = ''] = id.split(':')
-      return doneAs(client.remove_gateway_listener({ params: { name, id } }), `${id} is closed`)
+      return doneAs(client.remove_gateway_listener({ params: { name, id } }), `the listener ${id} is closed`)
     },
   },
   {
@@ -106,7 +109,7 @@ export const gatewayCommands: readonly CtlCommand[] = [
     arguments: ['<client>', '<method>', '[payload]'],
     run: ({ client, operands: [clientid = '', method = '', payload] }) => {
       const known = coapMethods.find((one) => one === method.toLowerCase())
-      if (known === undefined) return { usage: `the method is one of ${coapMethods.join(', ')}` }
+      if (known === undefined) return { usage: `${method}: use ${coapMethods.join(', ')}` }
       const body = { method: known, ...(payload === undefined ? {} : { payload }) }
       return shown(client.send_coap_request({ params: { clientid }, body }), (response) => ({ thing: response }))
     },

@@ -45,7 +45,8 @@ function startTrace({
     return { usage: `${type}: use clientid, topic or ip_address` }
   }
   const { seconds = '600' } = options
-  if (typeof seconds !== 'string' || !/^[1-9]\d{0,9}$/.test(seconds)) return { usage: '--seconds: give a number' }
+  if (typeof seconds !== 'string' || !/^[1-9]\d{0,9}$/.test(seconds))
+    return { usage: '--seconds: give a number from 1 to 9999999999' }
   const about = { clientid: undefined, topic: undefined, ip_address: undefined, [type]: value }
   const body = { name, type, duration: Number(seconds), ...about } as const
   return doneAs(client.create_trace({ body }), `${name} is started`)
