@@ -23,7 +23,7 @@ const oidc = section(
     issuer: setting(optional(address, 'none'), undefined, {
       ...atOnce,
       description:
-        'URL of the OpenID provider (issuer), as its discovery document at /.well-known/openid-configuration names itself. https, or http on loopback.',
+        'URL of the OpenID provider, exactly as `issuer` in its discovery document at /.well-known/openid-configuration. https, or http on loopback.',
     }),
     client_id: setting(optional(text({ maxBytes: 1_024 }), 'none'), undefined, {
       ...atOnce,
@@ -45,7 +45,7 @@ const oidc = section(
       {
         ...atOnce,
         description:
-          'Scopes that are requested, `openid` among them. Some providers include roles only with an additional scope.',
+          'Scopes that are requested; they must include `openid`. Some providers include roles only with an additional scope.',
       },
     ),
     username_claim: setting(claim, 'sub', {

@@ -29,7 +29,7 @@ export const namespaces = section(
     max_clients: setting(limit, undefined, {
       ...atOnce,
       description:
-        'Maximum number of connected clients of one namespace. This limit and the next ones apply to each namespace without limits of its own: PUT /api/v5/namespaces/NAME.',
+        'Maximum number of connected clients of one namespace. max_clients, max_retained_messages and messages_rate apply to each namespace without limits of its own (PUT /api/v5/namespaces/NAME).',
     }),
     max_retained_messages: setting(limit, undefined, {
       ...atOnce,
