@@ -98,9 +98,9 @@ function connectAndDisconnect(
   bans: Bans,
   clientId: string,
   nowMs: number,
-  namespace?: string,
-  { username, peerAddress }: Pick<BanSubject, 'username' | 'peerAddress'> = client,
+  subject: Partial<Pick<BanSubject, 'namespace' | 'username' | 'peerAddress'>> = {},
 ): BanRecord | undefined {
+  const { namespace, username, peerAddress } = { namespace: undefined, ...client, ...subject }
   const connection = new Connection({}, { name: 'l', isLoopback: true }, peerAddress)
   bans.recordConnect(connection, { clientId, namespace, username, peerAddress })
   return bans.recordDisconnect(connection, nowMs)
@@ -122,7 +122,7 @@ describe('a client that reconnects often', () => {
   test('and uses the client ID of another user, or another address, does not cause a ban of that user', () => {
     const bans = new Bans(settings)
     const attacker = { username: 'mallory', peerAddress: '10.0.0.66' }
-    for (let time = 0; time < 3; time++) connectAndDisconnect(bans, 'c', time, undefined, attacker)
+    for (let time = 0; time < 3; time++) connectAndDisconnect(bans, 'c', time, attacker)
     assert.equal(
       bans.find({ ...client, clientId: 'c', ...attacker }, 10)?.reason,
       'it connected and disconnected too often as user "mallory" from 10.0.0.66',
@@ -199,7 +199,7 @@ describe('a client that reconnects often', () => {
   test('is listed with the other bans, in its own namespace and until its ban expires', () => {
     const bans = new Bans({ ...settings, maxCount: 1 })
     const [first, second] = [connectAndDisconnect(bans, 'c', 0), connectAndDisconnect(bans, 'd', 1)]
-    const inside = connectAndDisconnect(bans, 'c', 2, 'plant')
+    const inside = connectAndDisconnect(bans, 'c', 2, { namespace: 'plant' })
     assert.deepEqual(bans.flapping(undefined, 10), [first, second])
     assert.deepEqual(bans.flapping('plant', 10), [inside])
     assert.deepEqual(bans.flapping(undefined, 5_000), [second])

@@ -52,7 +52,7 @@ for (const version of versions) {
       const again = persistentWire(world, version)
       const [packet] = again.of('publish')
       assert.equal(packet?.dup, true)
-      acknowledge(world, again, 'puback', packet?.packetId ?? 0)
+      acknowledge(world, again, { type: 'puback', packetId: packet?.packetId ?? 0 })
       breakConnection(world, again)
       assert.deepEqual(persistentWire(world, version).of('publish'), [])
     })
@@ -69,7 +69,7 @@ for (const version of versions) {
         second.of('publish').map((packet) => [packet.packetId, packet.dup]),
         [[packetId, true]],
       )
-      acknowledge(world, second, 'pubrec', packetId)
+      acknowledge(world, second, { type: 'pubrec', packetId })
       assert.deepEqual(
         acksOf(second, 'pubrel').map((packet) => packet.packetId),
         [packetId],
@@ -78,9 +78,9 @@ for (const version of versions) {
 
       const third = persistentWire(world, version)
       assert.deepEqual(typesOf(third.received), ['connack', 'pubrel'])
-      acknowledge(world, third, 'pubrec', packetId)
+      acknowledge(world, third, { type: 'pubrec', packetId })
       assert.deepEqual(typesOf(third.received), ['connack', 'pubrel', 'pubrel'])
-      acknowledge(world, third, 'pubcomp', packetId)
+      acknowledge(world, third, { type: 'pubcomp', packetId })
       breakConnection(world, third)
       assert.deepEqual(typesOf(persistentWire(world, version).received), ['connack'])
     })
@@ -90,7 +90,7 @@ for (const version of versions) {
       const first = subscribed(world, version)
       world.publish('a', 'early', { qos: 2 })
       const early = first.of('publish')[0]?.packetId ?? 0
-      acknowledge(world, first, 'pubrec', early)
+      acknowledge(world, first, { type: 'pubrec', packetId: early })
       world.publish('a', 'late', { qos: 2 })
       const late = first.of('publish')[1]?.packetId ?? 0
       world.restart('power-loss')
@@ -118,8 +118,8 @@ for (const version of versions) {
       ] as const)
         world.publish('a', payload, { qos })
       const ids = wire.of('publish').map(({ packetId }) => packetId)
-      acknowledge(world, wire, 'pubrec', ids[1] ?? 0)
-      acknowledge(world, wire, 'puback', ids[0] ?? 0)
+      acknowledge(world, wire, { type: 'pubrec', packetId: ids[1] ?? 0 })
+      acknowledge(world, wire, { type: 'puback', packetId: ids[0] ?? 0 })
       breakConnection(world, wire)
       const again = persistentWire(world, version)
       assert.deepEqual(
@@ -219,7 +219,7 @@ for (const version of versions) {
       const last = persistentWire(world, version)
       publish(last)
       assert.deepEqual(subscriber.payloads, ['once'])
-      acknowledge(world, last, 'pubrel', 5)
+      acknowledge(world, last, { type: 'pubrel', packetId: 5 })
       assert.deepEqual(
         acksOf(last, 'pubcomp').map((packet) => [packet.packetId, packet.reasonCode]),
         [[5, 0]],
@@ -292,8 +292,8 @@ describe('delivery in MQTT 5.0', () => {
     world.publish('a', '1', { qos: 1 })
     world.publish('a', '2', { qos: 2 })
     const [one = 0, two = 0] = wire.of('publish').map(({ packetId }) => packetId)
-    acknowledge(world, wire, 'puback', one, reasonCodes.unspecifiedError)
-    acknowledge(world, wire, 'pubrec', two, reasonCodes.quotaExceeded)
+    acknowledge(world, wire, { type: 'puback', packetId: one, reason: reasonCodes.unspecifiedError })
+    acknowledge(world, wire, { type: 'pubrec', packetId: two, reason: reasonCodes.quotaExceeded })
     assert.deepEqual(acksOf(wire, 'pubrel'), [])
     breakConnection(world, wire)
     assert.deepEqual(typesOf(persistentWire(world, 5).received), ['connack'])
@@ -358,7 +358,7 @@ describe('delivery in MQTT 5.0', () => {
     world.passSeconds(60)
     offlineClient.connect()
     assert.deepEqual(offlineClient.payloads, [])
-    acknowledge(world, wire, 'pubrel', 5)
+    acknowledge(world, wire, { type: 'pubrel', packetId: 5 })
     assert.deepEqual(
       acksOf(wire, 'pubcomp').map((packet) => [packet.packetId, packet.reasonCode]),
       [[5, 0]],

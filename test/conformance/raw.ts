@@ -230,7 +230,11 @@ export const payloadOf = (packet: PublishPacket): string =>
   packet.chunk.toString('utf8', packet.payloadStart, packet.frameEnd)
 
 /** Sends an acknowledgement and runs the broker until it is idle. */
-export function acknowledge(world: World, wire: Wire, type: AckType, packetId: number, reason: ReasonCode = 0): void {
+export function acknowledge(
+  world: World,
+  wire: Wire,
+  { type, packetId, reason = 0 }: { type: AckType; packetId: number; reason?: ReasonCode },
+): void {
   wire.send(new AckPacket(type, packetId, reason, undefined))
   world.settle()
 }

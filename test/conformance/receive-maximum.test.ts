@@ -27,7 +27,7 @@ describe('Receive Maximum', () => {
       world.settle()
     }
     for (const packetId of [1, 2, 3]) publish(packetId)
-    acknowledge(world, wire, 'pubrel', 1)
+    acknowledge(world, wire, { type: 'pubrel', packetId: 1 })
     publish(4)
     assert.equal(wire.isOpen, true)
     publish(5)
@@ -44,7 +44,7 @@ describe('Receive Maximum', () => {
     for (const dup of [false, true, true]) wire.sendPublish({ topic: 'a', payload: 'x', qos: 2, packetId: 1, dup })
     world.settle()
     assert.deepEqual(typesOf(wire.received), ['connack', 'pubrec', 'pubrec', 'pubrec'])
-    acknowledge(world, wire, 'pubrel', 1)
+    acknowledge(world, wire, { type: 'pubrel', packetId: 1 })
     wire.sendPublish({ topic: 'a', payload: 'y', qos: 1, packetId: 2 })
     world.settle()
     assert.equal(wire.isOpen, true)
@@ -90,11 +90,11 @@ describe('Receive Maximum', () => {
     const payloads = (): string => wire.of('publish').map(payloadOf).join('')
     assert.equal(payloads(), '12')
     const [one = 0, two = 0] = wire.of('publish').map(({ packetId }) => packetId)
-    acknowledge(world, wire, 'pubrec', two)
+    acknowledge(world, wire, { type: 'pubrec', packetId: two })
     assert.equal(payloads(), '12', 'PUBREC alone frees no slot')
-    acknowledge(world, wire, 'puback', one)
+    acknowledge(world, wire, { type: 'puback', packetId: one })
     assert.equal(payloads(), '123')
-    acknowledge(world, wire, 'pubcomp', two)
+    acknowledge(world, wire, { type: 'pubcomp', packetId: two })
     assert.equal(payloads(), '1234')
   })
 
@@ -104,7 +104,11 @@ describe('Receive Maximum', () => {
     wire.sendBytes(subscribeBytes(5, 'a', { options: 2 }))
     world.settle()
     for (const payload of ['1', '2']) world.publish('a', payload, { qos: 2 })
-    acknowledge(world, wire, 'pubrec', wire.of('publish')[0]?.packetId ?? 0, reasonCodes.unspecifiedError)
+    acknowledge(world, wire, {
+      type: 'pubrec',
+      packetId: wire.of('publish')[0]?.packetId ?? 0,
+      reason: reasonCodes.unspecifiedError,
+    })
     assert.deepEqual(wire.of('publish').map(payloadOf), ['1', '2'])
   })
 
@@ -136,7 +140,7 @@ describe('Receive Maximum', () => {
     const again = persistentWire(world, 5, 2)
     assert.deepEqual(again.of('publish').map(payloadOf), ['1', '2'])
     for (let count = 0; count < 5; count++) {
-      acknowledge(world, again, 'puback', again.of('publish')[count]?.packetId ?? 0)
+      acknowledge(world, again, { type: 'puback', packetId: again.of('publish')[count]?.packetId ?? 0 })
     }
     assert.deepEqual(again.of('publish').map(payloadOf), ['1', '2', '3', '4', '5'])
     assert.ok(again.of('publish').every(({ dup }) => dup))

@@ -16,15 +16,19 @@ test('[F3] the packet library of Paho: the gateway sends the recorded responses'
   await playRecordings(t, 'paho-mqtt-sn', published, { configuredBroker })
 })
 
-const status = (
-  x: string,
-  y: string,
-  z: string,
-  temperature: string,
-  joystick: string,
-  first: string,
-  second: string,
-): string =>
+interface DeviceStatus {
+  readonly acceleration: readonly [x: string, y: string, z: string]
+  readonly temperature: string
+  readonly joystick: string
+  readonly potentiometers: readonly [string, string]
+}
+
+const statusMessage = ({
+  acceleration: [x, y, z],
+  temperature,
+  joystick,
+  potentiometers: [first, second],
+}: DeviceStatus): string =>
   `iot-2/evt/status/fmt/json {"d":{"myName":"IoT mbed","accelX":${x},"accelY":${y},"accelZ":${z},"temp":${temperature},` +
   `"joystick":"SN-${joystick}","potentiometer1":${first},"potentiometer2":${second}}}`
 
@@ -33,8 +37,18 @@ const ofSamples = [
   'tt mypayload',
   'tt mypayload',
   'tt mypayload',
-  status('12.0000', '10.0000', '6.0000', '23.0000', 'CENTRE', '180.0000', '90.0000'),
-  status('18.0000', '0.0000', '14.0000', '20.0000', 'RIGHT', '270.0000', '60.0000'),
+  statusMessage({
+    acceleration: ['12.0000', '10.0000', '6.0000'],
+    temperature: '23.0000',
+    joystick: 'CENTRE',
+    potentiometers: ['180.0000', '90.0000'],
+  }),
+  statusMessage({
+    acceleration: ['18.0000', '0.0000', '14.0000'],
+    temperature: '20.0000',
+    joystick: 'RIGHT',
+    potentiometers: ['270.0000', '60.0000'],
+  }),
   'a long topic name mypayload',
 ]
 

@@ -32,6 +32,27 @@ export interface CoapContent {
   readonly block2?: BlockParts
 }
 
+interface DeviceMessage {
+  /** 0 confirmable (default), 2 acknowledgement, 3 reset. */
+  readonly type?: number
+  readonly code: number
+  readonly messageId: number
+  readonly token?: Buffer
+  readonly options?: readonly [number, Buffer][]
+  readonly payload?: Buffer
+}
+
+interface DeviceResponse {
+  readonly type: number
+  readonly messageId: number
+  readonly request: CoapMessage
+  /** As in `2.05`. */
+  readonly code: string
+  readonly content: CoapContent
+}
+
+const empty = Buffer.alloc(0)
+
 export class CoapDevice {
   readonly #send: (bytes: Buffer) => void
   readonly #take: () => readonly Buffer[]
@@ -48,7 +69,8 @@ export class CoapDevice {
     const options: [number, Buffer][] = path.split('/').map((part) => [numbers.uriPath, Buffer.from(part)])
     for (const part of query.split('&').filter((text) => text !== ''))
       options.push([numbers.query, Buffer.from(decodeURIComponent(part))])
-    this.#write(0, method, this.#takeMessageId(), Buffer.of(1), options, Buffer.from(body))
+    const token = Buffer.of(1)
+    this.#write({ code: method, messageId: this.#takeMessageId(), token, options, payload: Buffer.from(body) })
   }
 
   /** A confirmable GET. The option Observe precedes the path. */
@@ -61,25 +83,25 @@ export class CoapDevice {
     for (const part of path.split('/')) options.push([numbers.uriPath, Buffer.from(part)])
     for (const part of query.split('&')) options.push([numbers.query, Buffer.from(part)])
     if (block2 !== undefined) options.push([numbers.block2, blockValue(block2)])
-    this.#write(0, 1, this.#takeMessageId(), Buffer.of(token), options, Buffer.alloc(0))
+    this.#write({ code: 1, messageId: this.#takeMessageId(), token: Buffer.of(token), options })
   }
 
   /** Responds in the acknowledgement. */
   respond(request: CoapMessage, code: string, content: CoapContent = {}): void {
-    this.#writeResponse(2, request.messageId, request, code, content)
+    this.#writeResponse({ type: 2, messageId: request.messageId, request, code, content })
   }
 
   /** Responds in a separate message. */
   respondLater(request: CoapMessage, code: string, content: CoapContent = {}): void {
-    this.#writeResponse(0, this.#takeMessageId(), request, code, content)
+    this.#writeResponse({ type: 0, messageId: this.#takeMessageId(), request, code, content })
   }
 
   acknowledge({ messageId }: CoapMessage): void {
-    this.#write(2, 0, messageId, Buffer.alloc(0), [], Buffer.alloc(0))
+    this.#write({ type: 2, code: 0, messageId })
   }
 
   reset({ messageId }: CoapMessage): void {
-    this.#write(3, 0, messageId, Buffer.alloc(0), [], Buffer.alloc(0))
+    this.#write({ type: 3, code: 0, messageId })
   }
 
   /** The last message since the last call. */
@@ -92,7 +114,7 @@ export class CoapDevice {
     return this.#take().map(read)
   }
 
-  #writeResponse(type: number, messageId: number, { token }: CoapMessage, code: string, content: CoapContent): void {
+  #writeResponse({ type, messageId, request, code, content }: DeviceResponse): void {
     const [major = 0, minor = 0] = code.split('.').map(Number)
     const options: [number, Buffer][] = []
     if (content.observe !== undefined) options.push([numbers.observe, unsigned(content.observe)])
@@ -100,17 +122,12 @@ export class CoapDevice {
     if (content.block2 !== undefined) options.push([numbers.block2, blockValue(content.block2)])
     if (content.block1 !== undefined) options.push([numbers.block1, blockValue(content.block1)])
     const payload = Buffer.from(content.payload ?? '')
-    this.#write(type, (major << 5) | minor, messageId, Buffer.from(token, 'hex'), options, payload)
+    const token = Buffer.from(request.token, 'hex')
+    this.#write({ type, code: (major << 5) | minor, messageId, token, options, payload })
   }
 
-  #write(
-    type: number,
-    code: number,
-    messageId: number,
-    token: Buffer,
-    options: readonly [number, Buffer][],
-    payload: Buffer,
-  ): void {
+  #write(message: DeviceMessage): void {
+    const { type = 0, code, messageId, token = empty, options = [], payload = empty } = message
     const parts: Buffer[] = [Buffer.of(0x40 | (type << 4) | token.length, code, messageId >> 8, messageId & 255), token]
     let last = 0
     for (const [number, value] of options) {

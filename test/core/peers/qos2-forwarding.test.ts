@@ -10,13 +10,14 @@ import { SeveralCores } from './several-cores.ts'
 const stored = { expirySeconds: 3_600 } as const
 const group = '$share/g/a'
 
-function reader(
-  cores: SeveralCores,
-  shard: number,
-  name: string,
-  filter: string,
-  traits: Partial<ClientTraits> = stored,
-): PacketClient {
+interface ReaderOptions {
+  readonly shard: number
+  readonly name: string
+  readonly filter: string
+  readonly traits?: Partial<ClientTraits>
+}
+
+function reader(cores: SeveralCores, { shard, name, filter, traits = stored }: ReaderOptions): PacketClient {
   const client = cores.client(shard, name, traits)
   cores.settle()
   client.subscribe(filter)
@@ -44,7 +45,7 @@ function assertNoOpenExchange(cores: SeveralCores): void {
 describe('QoS 2 for a shared subscription with members on several shards', () => {
   test('goes to the same shard again if the shard of the publisher fails before PUBREC, though new members joined', () => {
     const cores = new SeveralCores()
-    const first = reader(cores, 1, 'first', group)
+    const first = reader(cores, { shard: 1, name: 'first', filter: group })
     const publisher = author(cores, 0)
     cores.holdLink(1, 0)
     publisher.publish('a', 'x', { qos: 2 })
@@ -53,7 +54,7 @@ describe('QoS 2 for a shared subscription with members on several shards', () =>
     restart(cores, 0)
     cores.releaseLink(1, 0)
     cores.settle()
-    const others = ['a-', 'b-', 'c-', 'd-'].map((name) => reader(cores, 2, name, group))
+    const others = ['a-', 'b-', 'c-', 'd-'].map((name) => reader(cores, { shard: 2, name, filter: group }))
     first.unsubscribe(group)
     cores.settle()
     cores.connect(publisher)
@@ -68,7 +69,7 @@ describe('QoS 2 for a shared subscription with members on several shards', () =>
 
   test('reaches another member if that shard fails before it has sent it, and a shard without members gets none', () => {
     const cores = new SeveralCores()
-    const first = reader(cores, 1, 'first', group)
+    const first = reader(cores, { shard: 1, name: 'first', filter: group })
     const publisher = author(cores, 0)
     cores.holdLink(0, 1)
     publisher.publish('a', 'x', { qos: 2 })
@@ -77,7 +78,7 @@ describe('QoS 2 for a shared subscription with members on several shards', () =>
     restart(cores, 0)
     cores.releaseLink(0, 1)
     cores.settle()
-    const second = reader(cores, 2, 'second', group)
+    const second = reader(cores, { shard: 2, name: 'second', filter: group })
     first.unsubscribe(group)
     cores.settle()
     cores.connect(publisher)
@@ -89,7 +90,7 @@ describe('QoS 2 for a shared subscription with members on several shards', () =>
 
   test('is sent when the record of its target shard is durable, and a later message keeps its place', () => {
     const cores = new SeveralCores()
-    const only = reader(cores, 1, 'only', group)
+    const only = reader(cores, { shard: 1, name: 'only', filter: group })
     const publisher = author(cores, 0)
     publisher.publish('a', 'exactly once', { qos: 2 })
     publisher.publish('a', 'at least once', { qos: 1 })
@@ -103,8 +104,8 @@ describe('QoS 2 for a shared subscription with members on several shards', () =>
   for (const when of ['before', 'after'] as const) {
     test(`moves to the same shard again if the shard between fails ${when} the message is durable there`, () => {
       const cores = new SeveralCores()
-      const leaving = reader(cores, 1, 'leaving', group)
-      const staying = reader(cores, 2, 'staying', group)
+      const leaving = reader(cores, { shard: 1, name: 'leaving', filter: group })
+      const staying = reader(cores, { shard: 2, name: 'staying', filter: group })
       const publisher = author(cores, 0)
       cores.holdLink(1, 0)
       cores.holdLink(2, 1)
@@ -136,8 +137,8 @@ describe('QoS 2 for a shared subscription with members on several shards', () =>
 
   test('is deleted on every shard before its packet identifier is free, also if a shard between fails', () => {
     const cores = new SeveralCores()
-    const leaving = reader(cores, 1, 'leaving', group)
-    const staying = reader(cores, 2, 'staying', group)
+    const leaving = reader(cores, { shard: 1, name: 'leaving', filter: group })
+    const staying = reader(cores, { shard: 2, name: 'staying', filter: group })
     const publisher = author(cores, 0)
     cores.holdLink(1, 0)
     leaving.unsubscribe(group)
@@ -192,7 +193,7 @@ describe('QoS 2 that arrives again before another shard has committed the first 
 /** Shard 1 has the message of a client of shard 0 twice, as shard 0 failed in between, and has committed nothing. */
 function repeatedBeforeCommit(): { cores: SeveralCores; publisher: PacketClient; subscriber: PacketClient } {
   const cores = new SeveralCores({ shards: 2 })
-  const subscriber = reader(cores, 1, 'subscriber', 'a')
+  const subscriber = reader(cores, { shard: 1, name: 'subscriber', filter: 'a' })
   const publisher = author(cores, 0)
   cores.breakConnection(subscriber)
   cores.settle()
@@ -220,7 +221,7 @@ function runWithoutDiskOf(cores: SeveralCores, shard: number, client: PacketClie
 describe('QoS 2 of a client whose session ends before the peers confirm', () => {
   test('stays known on the shard of the publisher until the peer confirms it', () => {
     const cores = new SeveralCores()
-    const subscriber = reader(cores, 1, 'subscriber', 'a')
+    const subscriber = reader(cores, { shard: 1, name: 'subscriber', filter: 'a' })
     const publisher = author(cores, 0, { expirySeconds: 0 })
     cores.holdLink(1, 0)
     publisher.publish('a', 'x', { qos: 2 })
@@ -246,7 +247,7 @@ function openExchange(traits: Partial<ClientTraits> = {}): {
   publisher: PacketClient
 } {
   const cores = new SeveralCores()
-  const subscriber = reader(cores, 1, 'subscriber', 'a', { expirySeconds: 864_000 })
+  const subscriber = reader(cores, { shard: 1, name: 'subscriber', filter: 'a', traits: { expirySeconds: 864_000 } })
   const publisher = author(cores, 0, { expirySeconds: 864_000, ...traits })
   publisher.publish('a', 'x', { qos: 2 })
   cores.holdLink(1, 0)
@@ -296,8 +297,8 @@ describe('QoS 2 that one shard refuses and others accept', () => {
   for (const comesAgain of ['before', 'after'] as const) {
     test(`is refused, and redelivered to no member, when its client reconnects ${comesAgain} the refusal`, () => {
       const cores = new SeveralCores({ settings: { maxStoredMessages: 1 } })
-      const full = reader(cores, 1, 'full', 'a')
-      const online = reader(cores, 2, 'online', 'a', {})
+      const full = reader(cores, { shard: 1, name: 'full', filter: 'a' })
+      const online = reader(cores, { shard: 2, name: 'online', filter: 'a', traits: {} })
       const publisher = author(cores, 0)
       cores.breakConnection(full)
       cores.settle()
@@ -331,7 +332,7 @@ test('an empty QoS 2 message does not delete the retained message again after a 
   cores.connect(publisher)
   cores.settle()
   assert.equal(publisher.unfinishedCount, 0)
-  assert.deepEqual(reader(cores, 2, 'reader', topic).payloads, ['full'])
+  assert.deepEqual(reader(cores, { shard: 2, name: 'reader', filter: topic }).payloads, ['full'])
   assertNoOpenExchange(cores)
 })
 
@@ -344,7 +345,7 @@ test('the last retained message of a topic stays if its shard fails before the c
   cores.releaseLink(1, 0)
   cores.settle()
   assert.equal(publisher.unfinishedCount, 0)
-  assert.deepEqual(reader(cores, 2, 'reader', topic).payloads, ['last'])
+  assert.deepEqual(reader(cores, { shard: 2, name: 'reader', filter: topic }).payloads, ['last'])
 })
 
 /** A publisher on shard 0, and a topic of shard 1, whose link to shard 0 is held. */
@@ -364,12 +365,12 @@ function topicOf(shard: number): string {
 
 test('a QoS 2 message that is repeated after a crash goes to the subscribers of its first arrival (seed 896640)', () => {
   const cores = new SeveralCores()
-  const early = reader(cores, 2, 'early', 'a')
+  const early = reader(cores, { shard: 2, name: 'early', filter: 'a' })
   const publisher = author(cores, 0)
   cores.holdLink(2, 0)
   publisher.publish('a', '1', { qos: 2 })
   cores.settle()
-  const late = reader(cores, 1, 'late', 'a')
+  const late = reader(cores, { shard: 1, name: 'late', filter: 'a' })
   publisher.publish('a', '2', { qos: 2 })
   cores.settle()
   cores.killAll()

@@ -38,7 +38,7 @@ function fuzzAll(inputs: number, seed: number): FuzzTally {
       const corpus = random.pick(corpora)
       const input = mutate(corpus.packets, random)
       try {
-        fuzzOne(corpus, input, random, tally, allocations)
+        fuzzOne(corpus, input, { random, tally, allocations })
       } catch (fault) {
         const at = `input ${tally.inputs} of seed ${seed}, MQTT ${corpus.version} at a ${corpus.role}`
         throw new Error(`${at}: ${input.toString('hex', 0, 2_000)}`, { cause: fault })
@@ -83,9 +83,7 @@ function corporaByEnd(): readonly Corpus[] {
 function fuzzOne(
   { version, role, isFirst }: Corpus,
   input: Buffer,
-  random: Random,
-  tally: FuzzTally,
-  allocations: Allocations,
+  { random, tally, allocations }: { random: Random; tally: FuzzTally; allocations: Allocations },
 ): void {
   const decoder = isFirst ? freshDecoder() : decoderFor(version, role)
   const pieces = cut(input, random)

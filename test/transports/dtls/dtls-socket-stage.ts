@@ -41,14 +41,14 @@ export async function startEcho(
   socket.bind(0, '127.0.0.1')
   await once(socket, 'listening')
   let timer: NodeJS.Timeout | undefined
-  const happenings = new EventEmitter()
+  const events = new EventEmitter()
   const echo: EchoServer = {
     port: socket.address().port,
     opened: [],
     refused: [],
     closed: [],
     async untilRefused(count) {
-      while (echo.refused.length < count) await once(happenings, 'refused')
+      while (echo.refused.length < count) await once(events, 'refused')
     },
   }
   const settings = { handshakeTimeoutMs, usesConnectionIds: false, maxSessions: 100 }
@@ -67,7 +67,7 @@ export async function startEcho(
     onClosed: (session) => echo.closed.push(session),
     onRefused: (_, why) => {
       echo.refused.push(why)
-      happenings.emit('refused')
+      events.emit('refused')
     },
   })
   socket.on('message', (bytes, { address, port }) => server.handleDatagram(bytes, { address, port }))
