@@ -6,7 +6,7 @@ import type { Client, Publication, World } from '../simulator/world.ts'
 /** Sessions that survive every scenario. */
 export const durable = { cleanStart: false, sessionExpirySeconds: 100_000 } as const
 
-/** One client that publishes at a broker, and one that receives all messages there. */
+/** A publisher and a subscriber of one broker. The subscriber receives all messages of the bridge to this broker. */
 export interface ClientPair {
   readonly world: World
   readonly author: Client
@@ -15,8 +15,8 @@ export interface ClientPair {
 }
 
 /** Each client without a connection reconnects, if its broker runs. */
-export function reconnectAll(people: readonly ClientPair[]): void {
-  for (const { world, author, subscriber } of people) {
+export function reconnectAll(pairs: readonly ClientPair[]): void {
+  for (const { world, author, subscriber } of pairs) {
     if (!world.host.isRunning) continue
     for (const client of [author, subscriber]) if (!client.hasOpenConnection) client.connect()
   }

@@ -63,7 +63,7 @@ test('buffers return to the pool when the stream fails', async (context) => {
   assert.equal(stage.shard.writer.buffers.takenBytes, 0)
 })
 
-test('the first message is reported once; a connection or a subscription is not one', async (context) => {
+test('the first message is reported once; CONNECT and SUBSCRIBE do not count as messages', async (context) => {
   const stage = new ShardStage(context)
   await stage.subscriber('subscriber', 'a')
   const publisher = await stage.client('publisher')

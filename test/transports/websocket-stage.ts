@@ -11,10 +11,10 @@ export interface WebSocketStage {
   readonly port: number
   readonly streams: EventQueue<ByteStream>
   readonly refusals: EventQueue<string>
-  /** The broker ends of all connections, upgraded or not. */
+  /** The sockets of the broker for all connections, also before the upgrade. */
   readonly sockets: EventQueue<Socket>
   peer(): Promise<WebSocketPeer>
-  /** A connected client, and the broker end of it. */
+  /** Connects a client. Returns it and its stream at the broker. */
   pair(headers?: Record<string, string | undefined>): Promise<{ peer: WebSocketPeer; stream: ByteStream }>
 }
 
@@ -28,7 +28,7 @@ export async function openWebSocketStage(
   const refusals = new EventQueue<string>()
   const sockets = new EventQueue<Socket>()
   const opened: { destroy(): void }[] = []
-  const gate = new WebSocketAcceptor({
+  const acceptor = new WebSocketAcceptor({
     path,
     allowedOrigins: [],
     isLoopback: true,
@@ -37,14 +37,14 @@ export async function openWebSocketStage(
     maxMessageBytes: 1_048_576,
     upgradeTimeoutMs: 5_000,
     onStream: (stream) => streams.add(stream),
-    onRefused: (_, why) => refusals.add(why.replace('127.0.0.1: ', '')),
+    onRefused: (_, reason) => refusals.add(reason.replace('127.0.0.1: ', '')),
     ...options,
   })
   const server = createServer({ noDelay: true }, (socket) => {
     opened.push(socket)
     sockets.add(socket)
     const { remoteAddress = '', remotePort = 0 } = socket
-    gate.handleSocket({ socket, address: remoteAddress, port: remotePort, credentials: undefined })
+    acceptor.handleSocket({ socket, address: remoteAddress, port: remotePort, credentials: undefined })
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -66,14 +66,14 @@ export async function openWebSocketStage(
   return { port, streams, refusals, sockets, peer, pair }
 }
 
-/** Chunks as text, as the stream passes them on. */
+/** Returns the queue of the chunks that the stream receives, as text. */
 export function received(stream: ByteStream): EventQueue<string> {
   const chunks = new EventQueue<string>()
   stream.onData = (chunk) => chunks.add(chunk.toString())
   return chunks
 }
 
-/** Resolves with all bytes when this number has arrived. */
+/** Resolves with all received bytes when at least `count` bytes have arrived. */
 export function receivedBytes(stream: ByteStream, count: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   return new Promise((resolve) => {
