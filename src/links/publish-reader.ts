@@ -16,7 +16,7 @@ import {
 import type { LinkBufferReader } from './link-buffer-reader.ts'
 import { singleFlags, plainFlags, publishFlags, type MessageDetails } from './publish-writer.ts'
 
-/** The publisher's shard has checked the limits: they are not checked again. */
+/** No limits, because the shard of the publisher has checked them. */
 const noLimits = {
   maxPacketBytes: Infinity,
   maxPropertyBytes: Infinity,
@@ -63,17 +63,17 @@ export class PublishReader implements PublishContext {
     this.version = (this.#flags & publishFlags.hasProperties) === 0 ? 4 : 5
   }
 
-  /** The next message of a run. */
+  /** Returns the next message of a run. */
   next(): Message {
     return this.#readPlain()
   }
 
-  /** Whether the messages of the run are plain ones, see `PeerSender`. */
+  /** Returns whether the messages of the run are plain, see `PeerSender`. */
   get isPlain(): boolean {
     return (this.#flags & flagsOfSend) === plainFlags
   }
 
-  /** With the header of the run. */
+  /** Returns a message of a run with the flags of the run. */
   asPublish(message: Message): PeerPublish {
     const flags = this.#flags
     return {

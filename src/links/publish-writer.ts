@@ -27,7 +27,7 @@ export const plainFlags = publishFlags.isForSubscribers
 /** Further flags of a single message. */
 export const singleFlags = { hasExpiry: 1, hasDetails: 2 } as const
 
-/** Members that few publications have. */
+/** Fields that few messages have. */
 export type PublishDetails = Pick<PeerPublish, 'groups' | 'tried' | 'exactlyOnce' | 'isRepeat'>
 
 /** Further details of a single message, which are written as JSON. */
@@ -60,7 +60,7 @@ export class PublishWriter {
     this.#writer = writer
   }
 
-  /** The bytes of the message must not be reused before `endRun`. */
+  /** Writes a message of the core. Its bytes must not be reused before `endRun`. */
   publish(publish: PeerPublish): void {
     const { message } = publish
     const isCommon = publish.groups === undefined && publish.isRepeat !== true && publish.exactlyOnce === undefined
@@ -68,7 +68,7 @@ export class PublishWriter {
     else this.#publishSingle(publish)
   }
 
-  /** The same as `publish` with the result of `plainPublish`. */
+  /** Does the same as `publish` with the result of `plainPublish`. */
   sendPlain(message: Message): void {
     this.endRun()
     this.writeMessage(recordKinds.publishSingle, message, { flags: plainFlags, details: undefined })
@@ -201,7 +201,7 @@ function flagsOf({ hasSubscribers, isRetained, isAwaited }: PeerPublish): number
   )
 }
 
-/** A message without a frame is encoded as MQTT 5.0, which has all properties. */
+/** Returns the fields of a message without a frame. It is encoded as MQTT 5.0, which has all properties. */
 function fieldsOf(message: Message): PublishFields {
   return {
     topic: message.topic,

@@ -30,10 +30,10 @@ const slowAckMs = 5_000
 /** If fewer bytes are in flight to a disconnected client, they stay in memory, because reading them again costs more. */
 const minReleasedBytes = 4_096
 
-/** Called for connections that hold more than their share. */
+/** Disconnects a client that uses more than its share. */
 export type DisconnectClient = (state: BrokerState, connection: Connection) => void
 
-/** The level changed or was reported again: paused clients may continue, and the visit of all sessions starts. */
+/** Called when the level changed or was reported again. Paused clients may continue, and the visit of all sessions starts. */
 export function startRelief(
   state: Parts<'memory' | 'nowMs' | 'outputs' | 'sessions' | 'waiting'>,
   found: { readonly level: MemoryLevel; readonly step: number },

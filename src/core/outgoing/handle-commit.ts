@@ -1,5 +1,5 @@
-// A batch was committed. The driver sends the packets that waited for it; the core counts the acknowledgements among
-// them.
+// Handles the commit of a batch. The shard sends the packets that waited for it; the core counts the acknowledgements among
+// these packets.
 
 import type { AckParts, Parts } from '../state/parts.ts'
 import type { StorageState } from '../state/storage-state.ts'
@@ -28,7 +28,7 @@ function markCommitted({ barriersByBatch }: StorageState, number: number): void 
   }
 }
 
-/** PUBACK ends a QoS 1 exchange. For 3.x clients and bridges, PUBREC ends what may pause reading. */
+/** Counts PUBLISH packets whose acknowledgement was sent: PUBACK and, for 3.x clients and bridges, PUBREC. */
 function recordCommittedAcks(state: Parts<'nowMs' | 'outputs' | 'settings'>, sends: SendList): void {
   for (let index = 0; index < sends.length; index++) {
     const connection = sends.connectionAt(index)

@@ -1,5 +1,5 @@
-// Exclusive subscriptions, `$exclusive/filter`: no two sessions hold the same one at a time. A session has a filter either
-// exclusively or normally; the later SUBSCRIBE replaces the earlier one of the other kind.
+// Exclusive subscriptions, `$exclusive/filter`: one session at a time has an exclusive subscription to a filter. A session has a filter
+// either exclusively or normally; the later SUBSCRIBE replaces the subscription of the other kind.
 //
 //   registry:  filter without `$exclusive/` ──► the session that holds it
 //

@@ -1,5 +1,5 @@
-// When the queue of a session is full, its shard tells the peers which filters lead to it. So they refuse messages that
-// cannot be stored, before delivery (`matchesFullPeerSession`). Messages published before the notice arrives are
+// When the queue of a session is full, its shard notifies the peers of the filters of the session. So they refuse messages that
+// cannot be stored, before delivery (`matchesFullPeerSession`). Messages that were published before the notice arrives are
 // refused with the response of this shard.
 
 import { splitExclusiveFilter } from '../../protocol/index.ts'
@@ -7,19 +7,19 @@ import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Session, PersistentQueue } from '../state/sessions/session.ts'
 
 /**
- * The part of the queue that must be free before peers are told. It prevents frequent changes for a session that stays
- * full.
+ * The part of the queue that must be free before peers are notified that it has space. It prevents frequent notices for a session whose
+ * queue stays nearly full.
  */
 const freePart = 1 / 64
 
-/** Tells the peers, unless they know. */
+/** Notifies the peers that the queue is full, unless they were notified before. */
 export function announceFull(peerTable: PeerTable | undefined, session: Session, stored: PersistentQueue): void {
   if (peerTable === undefined || stored.isFullAnnounced) return
   stored.isFullAnnounced = true
   changeFullness(peerTable, session, 1)
 }
 
-/** Called when a message left a queue that the peers know as full. `max`: the limit of the queue. */
+/** Called when a message was removed from a queue that was reported as full. `max`: the limit of the queue. */
 export function announceSpace(
   peerTable: PeerTable | undefined,
   session: Session,

@@ -1,5 +1,5 @@
 // Messages to peers that are sent once per turn, not once per message: the filters of sessions of this shard, the
-// commits of the peers' messages, and stored messages for a peer that is back.
+// commits of the peers' messages, and stored messages for a peer that has restarted.
 
 import type { OutputLists } from '../state/output-lists.ts'
 import type { Parts } from '../state/parts.ts'
@@ -9,7 +9,7 @@ import type { Interest } from '../model/peer-messages.ts'
 
 /** Maximum number of filters and of stored messages for one peer in one turn; then the other peers follow. */
 const maxFiltersAtOnce = 1_000
-const maxKeptAtOnce = 256
+const maxStoredAtOnce = 256
 
 /** Called when the outputs of a turn are taken. */
 export function syncPeers(state: Parts<'outputs' | 'peerTable'>, peerTable: PeerTable): void {
@@ -65,7 +65,7 @@ export function continueFullSync(state: Parts<'outputs' | 'peerTable'>, peer: Pe
 }
 
 function sendStored(outputs: OutputLists, peer: Peer, link: LinkState): void {
-  for (let count = 0; count < maxKeptAtOnce && !peer.isCongested; count++) {
+  for (let count = 0; count < maxStoredAtOnce && !peer.isCongested; count++) {
     const message = peer.outbox.takeUnsent(link.sent + 1)
     if (message === undefined) return
     link.sent++

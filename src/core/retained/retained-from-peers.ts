@@ -6,7 +6,7 @@
 //   published before that    part of the response: the shard of the topic waits until it has all of these
 //   published after that     delivered live, and omitted from the response
 //
-// A response may also be older than a message that was delivered live meanwhile: then it is skipped.
+// A message in a response may also be older than a message that was delivered live meanwhile. Then it is skipped.
 
 import { bareFilter, hasWildcard, type TopicFilter } from '../../protocol/index.ts'
 import type { OutputLists } from '../state/output-lists.ts'
@@ -21,7 +21,7 @@ import type { RetainedMessage } from '../messages/retained-message.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'
 import { addOpenBatch } from '../outgoing/deferred-acks.ts'
 
-/** Maximum number of messages in one response, because they are in memory until the client takes them. */
+/** Maximum number of messages in one response, because they are in memory until they are sent to the client. */
 const maxMessagesPerResponse = 100
 
 /**
@@ -126,7 +126,7 @@ export function arrivesLive(
   return peerTable.isNewerThan(message.retainedOrigin, after)
 }
 
-/** A retained message is being delivered to sessions of this shard. */
+/** Called when a retained message is delivered to sessions of this shard. Records its topic for sessions that wait for responses. */
 export function recordLive(peerTable: PeerTable, message: Message): void {
   const { name } = message.topic
   for (const [session, known] of peerTable.waitingForRetained) {
@@ -148,7 +148,7 @@ export function endRetainedWait(peerTable: PeerTable, session: Session): void {
   peerTable.waitingForRetained.delete(session)
 }
 
-/** A shard restarted and does not know the requests: they start again from the beginning. */
+/** Called when a peer has restarted, so that it does not have the requests any more. They start again from the beginning. */
 export function repeatRetainedRequests(
   state: Parts<'batches' | 'retained' | 'storage'>,
   peerTable: PeerTable,

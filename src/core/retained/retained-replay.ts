@@ -31,13 +31,14 @@ import { payloadOf, readAhead, releasePayload, stopReading, wakeNextReader } fro
 /** Maximum memory of large retained messages that one client has not acknowledged. */
 const maxUnacknowledgedBytes = 8 * 1_024 * 1_024
 
-/** Topics that one slice visits: about a millisecond. */
+/** Number of topics that one slice visits. It takes about a millisecond. */
 const sliceTopics = 1_000
-/** Filters without wildcards that one slice handles. */
+/** Number of filters without wildcards that one slice handles. */
 const sliceFilters = 100
 
 /**
- * [MQTT5-3.3.1-9 to -11] Depends on the retain handling; a shared subscription gets no retained messages [MQTT5-4.8.2].
+ * [MQTT5-3.3.1-9 to -11] Starts to send retained messages for a subscription, as its retain handling requires. A shared subscription gets
+ * none [MQTT5-4.8.2].
  */
 export function startRetainedReplay(
   state: Parts<'batches' | 'outputs' | 'peerTable' | 'retained' | 'storage'>,
@@ -62,7 +63,7 @@ export function startRetainedReplay(
   state.retained.replaying.add(session)
 }
 
-/** The subscription was removed or replaced; undefined: all subscriptions, because the client disconnected. */
+/** Cancels the replays of a subscription that was removed or replaced. `filter` undefined: of all, because the client disconnected. */
 export function cancelReplays(
   state: Parts<'batches' | 'outputs' | 'peerTable' | 'retained'>,
   session: Session,
@@ -209,7 +210,7 @@ function isOfBridge({ clientId, connection }: Session): boolean {
   return isBridgeClient(clientId) || connection?.hasNoLocal === true
 }
 
-/** True if the message was published after the subscription and delivered by it. A replay would be a duplicate. */
+/** Returns whether the message was published after the subscription and delivered live. A replay would be a duplicate. */
 function wasDeliveredLive(
   peerTable: PeerTable | undefined,
   session: Session,
@@ -231,7 +232,7 @@ function canDeliverRetained(state: Parts<'access' | 'topics'>, session: Session,
   return permissions.canRetain(publisher, topicBelow(state.topics, message.publisherMountpoint, message.topic))
 }
 
-/** Retained messages use at most half of the queue, so that live messages still have space. */
+/** Returns whether the queue has space for a retained message. They use at most half of it, so that live messages have space. */
 function hasQueueCapacity(state: Parts<'memory' | 'settings'>, session: Session): boolean {
   const connection = session.connection
   if (connection === undefined || connection.unsentBytes * 2 > state.settings.maxUnsentBytes) return false
@@ -241,7 +242,7 @@ function hasQueueCapacity(state: Parts<'memory' | 'settings'>, session: Session)
   return session.outgoing.pendingCount === 0 || waitingBytes(session) * 2 < maxQueuedBytes * state.memory.queuesShare
 }
 
-/** Otherwise a client that reads and does not acknowledge would have all of them in memory. */
+/** Returns whether a large message may be read into memory. A client that does not acknowledge must not have all of them in memory. */
 function hasMemoryForLarge(session: Session, { size }: StoredRetained, qos: number): boolean {
   const unacknowledged = session.outgoing.inflightCount + session.outgoing.pendingCount
   return qos === 0 || unacknowledged * size <= maxUnacknowledgedBytes

@@ -1,4 +1,4 @@
-// Records of the will of a client, and how long they are kept.
+// The records of the will of a client, from CONNECT until every shard that must store the will has committed it.
 //
 //   client connected ──► due at a time ──► published: deleted in the batch of its deliveries on this shard
 //                                    \
@@ -127,7 +127,7 @@ export function storeUntilCommitted(
   barrier.arrive()
 }
 
-/** Each unique name is used for one message, so one packet identifier is enough. */
+/** Packet identifier of all unique names, because each unique name is used for one message. */
 const onlyPacketId = 1
 
 /**
@@ -139,7 +139,7 @@ export function onceKeyOf(name: string, { qos }: Message): PeerPublish['exactlyO
   return { publisher: peerNameOfDelayed(name), packetId: onlyPacketId }
 }
 
-/** Tells the peers to forget the key, after the record is deleted: until then, this shard may publish the message again after a failure. */
+/** Releases the key on the peers when the record is deleted. Until then, this shard may publish the message again after a failure. */
 function releaseWhenDeleted(
   state: Parts<'batches' | 'outputs' | 'payloads' | 'peerTable' | 'storage'>,
   onceKey: NonNullable<PeerPublish['exactlyOnce']>,

@@ -1,5 +1,5 @@
-// Tells a topic that a relevant subscription has changed, without visiting subscriptions and without a list of topics. Cells
-// contain counters; each change increments the counter of one cell.
+// Detects that a relevant subscription of a topic has changed, without visiting subscriptions and without a list of topics. Cells
+// contain counters. Each change increments the counter of one cell.
 //
 // A topic watches ten cells, each found by a hash:
 //
@@ -34,9 +34,9 @@ import { hashStart, hashStep } from './text-hash.ts'
 const separator = '/'.charCodeAt(0)
 const cellCount = 65_536
 const rootCell = 0
-/** Maximum number of first levels for which a cell of the common beginning is watched, ... */
+/** Maximum number of beginnings of the topic that have a cell each: of one level, of two levels, and so on. */
 const watchedBeginnings = 4
-/** ... and the levels at the places 1 to this have a cell each. (Place 0 is the beginning of one level.) */
+/** The levels at the places 1 to this number have a cell each. Place 0 is the beginning of one level. */
 const watchedPlaces = 4
 /** One change can count up to ten times in a sum if hashes collide: 10 * 2^28 < 2^32. */
 const changesPerEra = 2 ** 28
@@ -72,7 +72,7 @@ export class PlanInvalidation {
   #changesLeft: number
   #era: object = {}
 
-  /** Only tests use another length of an era. */
+  /** `changesInOneEra`: only tests set it. */
   constructor(changesInOneEra: number = changesPerEra) {
     this.#changesPerEra = changesInOneEra
     this.#changesLeft = changesInOneEra
@@ -164,7 +164,7 @@ function levelCells(text: string, literalEnd: number): number[] {
   return cells
 }
 
-/** Differs from the cell of the same text as a beginning: a change of `a` must not count for `a/b`. */
+/** Returns the cell of a whole name. It differs from the cell of the same text as a beginning: a change of `a` must not count for `a/b`. */
 function wholeNameCell(name: string): number {
   let hash = hashStep(hashStart, separator)
   for (let at = 0; at < name.length; at += 1) hash = hashStep(hash, name.charCodeAt(at))

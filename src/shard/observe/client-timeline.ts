@@ -48,7 +48,7 @@ class TimelineStore {
     return timeline
   }
 
-  /** Adds it as the one with the latest event. */
+  /** Adds a timeline, or moves it to the end: it has the latest event. Removes the oldest ones beyond the maximum. */
   put(clientId: string, timeline: TimelineEntry[]): void {
     if (!this.#timelines.delete(clientId)) this.#characters += clientId.length
     this.#timelines.set(clientId, timeline)
@@ -84,7 +84,7 @@ export class ClientTimeline {
     this.#add(clientId, entry)
   }
 
-  /** In order; empty if nothing is known of the client. */
+  /** Returns the entries of a client in order; empty if there are none. */
   of(clientId: string): readonly TimelineEntry[] {
     return this.#clients.get(clientId) ?? this.#unauthenticated.get(clientId) ?? []
   }
@@ -93,9 +93,9 @@ export class ClientTimeline {
     const known = this.#clients.get(clientId)
     const isUnknown = known === undefined && entry.event !== 'connected'
     const timeline = known ?? this.#unauthenticated.take(clientId)
-    const shelf = isUnknown ? this.#unauthenticated : this.#clients
+    const store = isUnknown ? this.#unauthenticated : this.#clients
     // V8 allocates 17 entries for the first one in an empty array, and most clients have one or two.
-    if (timeline === undefined) return shelf.put(clientId, [entry])
+    if (timeline === undefined) return store.put(clientId, [entry])
     const last = timeline.at(-1)
     if (last !== undefined && isSame(last, entry)) {
       last.count++
@@ -104,7 +104,7 @@ export class ClientTimeline {
       timeline.push(entry)
     }
     if (timeline.length > this.#limits.entries) timeline.shift()
-    shelf.put(clientId, timeline)
+    store.put(clientId, timeline)
   }
 }
 
