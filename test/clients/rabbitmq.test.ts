@@ -127,7 +127,7 @@ test('a full queue and a missing exchange are shown as the reason, and the messa
   await shows(/NOT_FOUND.*later/)
   await channel.assertExchange('later', 'direct', { durable: true })
   await channel.bindQueue('full', 'later', 'full')
-  await shows(/does not take it now/)
+  await shows(/does not accept the message now/)
   const found: string[] = []
   await until(broker, action, async () => {
     found.push(...(await drain(channel, 'full')).map(({ payload }) => payload))

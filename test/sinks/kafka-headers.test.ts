@@ -60,7 +60,7 @@ test('a column of another form is an error of the action', () => {
     [[{ key: 1, value: 'x' }], /key of an item is not text/],
     [{ 'a\n': 'x' }, /name of a header has a control character/],
     [{ a: 'x'.repeat(65_536) }, /the header a is longer/],
-    [many, /257 headers, and may have 256/],
+    [many, /257 headers; maximum 256/],
   ] as const)
     assert.throws(() => headersOf(column, { given }), { name: 'TypeError', message: error })
 })

@@ -312,7 +312,7 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
       case 'pubrec':
       case 'pubcomp':
         this.#openRequests().handleAck(packet)
-        return this.#deliveries?.flushAfterPublication() === true ? this.#askForQueueEndAndSchedule() : undefined
+        return this.#deliveries?.flushAfterPublication() === true ? this.#requestQueueEndAndSchedule() : undefined
       case 'pubrel':
         this.#openDeliveries().handlePubrel(packet.packetId)
         return this.#dependencies.schedule()
@@ -340,7 +340,7 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
     if (this.#replacing !== undefined) {
       if (this.#replacing !== 'restored') this.#dependencies.send(writeResponse(this.#replacing, returnCodes.accepted))
       this.#replacing = undefined
-      return this.#askForQueueEndAndSchedule()
+      return this.#requestQueueEndAndSchedule()
     }
     this.#state = 'active'
     this.#hasSentPacket = false
@@ -368,7 +368,7 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
     if (packet.topic === undefined) return
     this.#isAwaitingQueueEnd = false
     this.#openDeliveries().add(packet, packet.topic.name)
-    this.#askForQueueEnd()
+    this.#requestQueueEnd()
     this.#dependencies.schedule()
   }
 
@@ -377,11 +377,11 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
   #handleWhileConnected(request: SnRequest): void {
     if (request.type === 'willtopicupd' || request.type === 'willmsgupd') return this.#changeWill(request)
     if (!this.#openRequests().handle(request) && this.#openDeliveries().handle(request))
-      this.#askForQueueEndAndSchedule()
+      this.#requestQueueEndAndSchedule()
   }
 
-  #askForQueueEndAndSchedule(): void {
-    this.#askForQueueEnd()
+  #requestQueueEndAndSchedule(): void {
+    this.#requestQueueEnd()
     this.#dependencies.schedule()
   }
 
@@ -433,11 +433,11 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
     this.#expectWithin(this.#connect.durationSeconds)
     this.#storeSleep() // The port of the client may have changed.
     this.#deliveries?.resume()
-    this.#askForQueueEndAndSchedule()
+    this.#requestQueueEndAndSchedule()
   }
 
   /** Sends PINGREQ to the broker if nothing is left to deliver. The broker sends queued messages before its PINGRESP. */
-  #askForQueueEnd(): void {
+  #requestQueueEnd(): void {
     if (this.#state !== 'awake' || !this.#isDelivered || this.#isAwaitingQueueEnd) return
     this.#isAwaitingQueueEnd = true
     this.#mqtt?.send({ type: 'pingreq' })

@@ -1,5 +1,5 @@
-// Which entries of an action wait for each other: `resource_opts.order`. What decides it is stored with the entry, so that the order
-// holds after a restart.
+// Order of the entries of an action (`resource_opts.order`): entries with the same key are sent one after the other. The key is stored with
+// the entry, so that the order is the same after a restart.
 
 import type { RuleEvent } from '../../rules/index.ts'
 import type { KeptOrder, ActionEntry } from '../../sinks/index.ts'

@@ -17,12 +17,12 @@ export class FullQueueAlarm {
     return this.#text !== ''
   }
 
-  /** For another alarm of the action; '' while its queue has space. */
+  /** Text that is appended to another alarm of the action; '' while its queue has space. */
   get suffix(): string {
     return this.isFull ? `; ${this.#text}` : ''
   }
 
-  /** A message was dropped, because the queue has `max` messages. */
+  /** Called when a message was dropped, because the queue has `max` messages. */
   noteDropped(max: number): void {
     if (this.isFull) return
     this.#text = `its queue has ${max} messages, the maximum, and new results are dropped: see resource_opts.max_buffer_messages`

@@ -1,6 +1,6 @@
-// Messages for a dashboard page that shows topics. A watch is a topic filter in the match plan, like a rule, and costs
-// nothing if there is none. Messages beyond its limits are dropped and counted: publishers and subscribers never wait
-// for it.
+// Messages for a dashboard page that shows topics. A watch is a topic filter in the match plan, like a rule, and without
+// a watch, messages have no extra cost. Messages beyond the limits of a watch are dropped and counted: publishers and
+// subscribers never wait for it.
 
 import type {
   CountedTopic,

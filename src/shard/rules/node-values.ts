@@ -9,9 +9,9 @@ import type { StoredValues } from './rule-host.ts'
 export class NodeValues implements StoredValues {
   readonly #values = new Map<string, RuleValue>()
   readonly #send: (changes: readonly StoredValueChange[]) => void
-  /** Not sent yet, the last of each key. */
+  /** Changes that were not sent yet: the last one of each key. */
   #changes = new Map<string, string | undefined>()
-  /** Sent and not returned yet. A change of such a key that arrives meanwhile is older. */
+  /** Changes that were sent and have not returned yet. A change of such a key from another shard that arrives meanwhile is older. */
   readonly #underWay = new Map<string, number>()
 
   constructor(send: (changes: readonly StoredValueChange[]) => void) {

@@ -25,7 +25,7 @@ export class RateMeter {
     this.#rateLast5m += (this.#rate - this.#rateLast5m) / secondsInFiveMinutes
   }
 
-  /** The counter is zero again. */
+  /** Called when the counter was set to zero. */
   reset(): void {
     this.#rate = this.#rateMax = this.#rateLast5m = this.#before = 0
   }

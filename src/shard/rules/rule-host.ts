@@ -1,4 +1,4 @@
-// Functions that rules need from outside: time, randomness, hashes, compression, stored values.
+// Implements the host functions of rules: time, randomness, hashes, compression, stored values.
 
 import { createHash, getHashes, randomUUID } from 'node:crypto'
 import { deflateRawSync, deflateSync, gunzipSync, gzipSync, inflateRawSync, inflateSync } from 'node:zlib'
@@ -28,7 +28,7 @@ export interface RuleHostSettings extends Pick<HostFunctions, 'maxEvaluationMs' 
   readonly schemas: Pick<SchemaRegistry, 'find'>
 }
 
-/** Waiting for the processor is not the work of a rule. */
+/** Measures CPU time: time for which the thread waits for a CPU does not count. */
 function threadMs(): number {
   const { user, system } = process.threadCpuUsage()
   return (user + system) / 1_000

@@ -10,12 +10,12 @@ export type ActionOutcome = 'success' | 'stored' | 'discarded' | { readonly fail
 
 export class RuleStatistics {
   counters: RuleCounters = newCounters()
-  /** By the index of the action; those of actions that send to a service stay zero. */
+  /** Counters by the index of the action. They stay zero for actions that send to a service. */
   functions: FunctionCounters[] = []
   readonly #meter = new RateMeter()
   #lastError = ''
 
-  /** Queued results are counted by the action that sends them. */
+  /** Counts an outcome. Results in an action queue are counted later, by the action that sends them. */
   noteFunction(place: number, outcome: ActionOutcome): void {
     const counters = this.functions[place]
     if (counters === undefined || outcome === 'stored' || outcome === 'discarded') return

@@ -30,7 +30,7 @@ export interface ShardRulesDependencies extends Omit<
   'shard' | 'nodeName' | 'noteDelivered' | 'noteFallbackFailure' | 'withoutRule'
 > {
   readonly log: Log
-  /** Sends to the main thread, which passes them to all shards. */
+  /** Sends changed values to the main thread, which passes them to all shards. */
   sendStoredValues(changes: readonly StoredValueChange[]): void
   /** Limits of clients' packets. */
   limits(): PacketLimits
@@ -118,7 +118,7 @@ export class ShardRules implements QueriedRules {
     hook.hook = this.#live
   }
 
-  /** Resolves when they are active. */
+  /** Replaces rules, actions and sources. Resolves when they are active. */
   take(plan: RulePlan): Promise<void> {
     this.#last = this.#last.then(async () => {
       this.#actions.configure(plan.actions)

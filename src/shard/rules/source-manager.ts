@@ -55,7 +55,7 @@ export class SourceManager {
     return [...this.#sources.values()].map(({ source }) => source.report())
   }
 
-  /** Valid until the next change of the configuration or the next start. */
+  /** Starts, stops or restarts a source. This lasts until the next change of the configuration or the next start. */
   control(id: string, what: 'start' | 'stop' | 'restart'): void {
     const running = this.#sources.get(id)
     if (running === undefined || running.assignment.service?.source.enable !== true) return

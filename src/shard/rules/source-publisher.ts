@@ -1,5 +1,5 @@
-// Publishes messages of a source as a client of its own, so that the core's acknowledgement says that the results of
-// rules are durable. If rules wait for a full action queue, this client waits.
+// Publishes messages of a source as an MQTT client of this broker with QoS 1: PUBACK means that the results of rules are
+// durable. While an action queue is full, the acknowledgements wait.
 
 import { createStreamPair, PacketLink } from '../../bridges/index.ts'
 import { bridgeClientId, sourceBridgeName } from '../../core/index.ts'
@@ -41,8 +41,8 @@ interface OpenLink {
 }
 
 /** Maximum unacknowledged messages. */
-const window = 1_000
-const topicsRemembered = 16
+const maxUnacknowledged = 1_000
+const maxCachedTopics = 16
 const firstError = 0x80
 
 export class SourcePublisher {
@@ -50,13 +50,13 @@ export class SourcePublisher {
   #open: OpenLink | undefined
   readonly #unsent: Waiting[] = []
   readonly #unacknowledged = new Map<PacketId, Waiting>()
-  readonly #free: PacketId[] = Array.from({ length: window }, (_, index) => index + 1)
+  readonly #free: PacketId[] = Array.from({ length: maxUnacknowledged }, (_, index) => index + 1)
 
   constructor(dependencies: SourcePublisherDependencies) {
     this.#dependencies = dependencies
   }
 
-  /** Resolves when the results of rules are durable. Rejects if that is not known. */
+  /** Resolves when the results of rules are durable. Rejects if this broker rejects the message, or the connection ends before PUBACK. */
   publish(message: SourceMessage): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     this.#unsent.push({ message, resolve, reject })
@@ -64,7 +64,7 @@ export class SourcePublisher {
     return promise
   }
 
-  /** Rejects everything that waits. */
+  /** Closes the connection. Pending calls of `publish` reject. */
   close(): void {
     this.#open?.link.end(undefined)
     this.#fail('the source is stopped')
@@ -87,19 +87,19 @@ export class SourcePublisher {
   #connect(): OpenLink {
     const dependencies = this.#dependencies
     const { source } = dependencies
-    const [ours, theirs] = createStreamPair((work) => process.nextTick(() => dependencies.guarded(work)))
-    dependencies.openConnection(theirs)
-    const topics = new TopicTable(topicsRemembered)
+    const [clientEnd, brokerEnd] = createStreamPair((work) => process.nextTick(() => dependencies.guarded(work)))
+    dependencies.openConnection(brokerEnd)
+    const topics = new TopicTable(maxCachedTopics)
     const link = new PacketLink(
       {
-        handlePacket: (from, packet) => this.#take(from, packet),
-        handleClosed: (from) => this.#lose(from, 'this broker closed the connection'),
-        handleMalformed: (from, error) => this.#lose(from, error.message),
+        handlePacket: (from, packet) => this.#handlePacket(from, packet),
+        handleClosed: (from) => this.#handleClosed(from, 'this broker closed the connection'),
+        handleMalformed: (from, error) => this.#handleClosed(from, error.message),
         handleBytes: ignore,
         handleRead: ignore,
         handleWritten: ignore,
       },
-      ours,
+      clientEnd,
       {
         decoder: { role: 'client', version: 5, topics, ...dependencies.limits() },
         later: (work) => void setImmediate(() => dependencies.guarded(work)),
@@ -121,26 +121,29 @@ export class SourcePublisher {
     return { link, topics, isAccepted: false }
   }
 
-  #take(link: PacketLink, packet: Packet): void {
+  #handlePacket(link: PacketLink, packet: Packet): void {
     const open = this.#open
     if (open?.link !== link) return
     if (packet.type === 'connack') {
-      if (packet.reasonCode !== 0) return this.#lose(link, `this broker refuses the source with ${packet.reasonCode}`)
+      if (packet.reasonCode !== 0)
+        return this.#handleClosed(link, `this broker refuses the source: reason code ${packet.reasonCode}`)
       open.isAccepted = true
       return this.#send()
     }
-    if (packet.type === 'disconnect') return this.#lose(link, `this broker ended the connection: ${packet.reasonCode}`)
+    if (packet.type === 'disconnect')
+      return this.#handleClosed(link, `this broker ended the connection: reason code ${packet.reasonCode}`)
     if (packet.type !== 'puback') return
     const waiting = this.#unacknowledged.get(packet.packetId)
     if (waiting === undefined) return
     this.#unacknowledged.delete(packet.packetId)
     this.#free.push(packet.packetId)
-    if (packet.reasonCode >= firstError) waiting.reject(new Error(`this broker refuses it with ${packet.reasonCode}`))
+    if (packet.reasonCode >= firstError)
+      waiting.reject(new Error(`this broker rejects the message: reason code ${packet.reasonCode}`))
     else waiting.resolve()
     this.#send()
   }
 
-  #lose(link: PacketLink, why: string): void {
+  #handleClosed(link: PacketLink, why: string): void {
     if (this.#open?.link !== link) return
     link.destroy()
     this.#fail(why)

@@ -1,5 +1,5 @@
-// Metrics of topics. A registered topic is an entry of the match plan, as a rule is, so that messages of all other topics pay
-// nothing. Outgoing messages are counted where deliveries are recorded for rules.
+// Metrics of topics. A registered topic is an entry of the match plan, as a rule is, so that messages of other topics have
+// no extra cost. Outgoing messages are counted where deliveries are recorded for rules.
 
 import {
   CountedTopic,
@@ -20,14 +20,14 @@ type SetRules = (
   countedTopics: ReadonlyMap<string, CountedTopic>,
 ) => void
 
-/** Rates are means over so many seconds. */
+/** Number of seconds over which rates are averaged. */
 const rateSeconds = 5
 
 interface Registered {
   readonly topic: CountedTopic
   readonly createdAtMs: number
   resetAtMs: number | undefined
-  /** Counts after each of the last seconds, the oldest first. */
+  /** Values of the counters after each of the last seconds, oldest first. */
   history: TopicCounts[]
 }
 
@@ -52,7 +52,7 @@ export class TopicMetrics implements RuleHook {
     this.#applyRules()
   }
 
-  /** From here on these are counted. Topics that stay keep their counts. */
+  /** Replaces the counted topics. Topics that remain keep their counters. */
   take(topics: readonly string[], nowMs: number): void {
     const wanted = new Set(topics)
     for (const topic of this.#registered.keys()) if (!wanted.has(topic)) this.#registered.delete(topic)
@@ -96,7 +96,7 @@ export class TopicMetrics implements RuleHook {
     })
   }
 
-  /** Undefined: all of them. */
+  /** Resets the counters of a topic; undefined: of all topics. */
   reset(topic: string | undefined, nowMs: number): void {
     for (const registered of this.#registered.values()) {
       if (topic !== undefined && registered.topic.id !== topic) continue
@@ -106,7 +106,7 @@ export class TopicMetrics implements RuleHook {
     }
   }
 
-  /** A second has passed. */
+  /** Called once per second. */
   noteSecond(): void {
     for (const registered of this.#registered.values()) {
       registered.history.push(countsOf(registered.topic))

@@ -1,5 +1,5 @@
-// Actions that append lines to a file. Each shard has a file of its own, as files that several threads rotate would need a lock
-// for each line; each shard has its own action queue, too.
+// Sink that appends lines to a file. Each shard has its own file, as it has its own action queue: a file that several threads rotate would
+// need a lock for each line.
 
 import { isAbsolute, join, parse } from 'node:path'
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
@@ -82,7 +82,7 @@ class DiskLogSink implements Sink {
   }
 }
 
-/** `readings.jsonl` of the first shard, `readings-shard1.jsonl` of the next. */
+/** Returns the file of a shard: `readings.jsonl` for the first shard, `readings-shard1.jsonl` for the next. */
 function fileOfShard(filepath: string, { dataDirectory, shard }: SinkContext): string {
   const path = isAbsolute(filepath) ? filepath : join(dataDirectory, filepath)
   if (shard === 0) return path

@@ -11,7 +11,7 @@ import { dirname } from 'node:path'
 import { makeDirectory } from '../../telemetry/index.ts'
 
 export interface FileLimits {
-  /** Maximum size of a file; one longer line is still written. */
+  /** Maximum size of a file. A longer line is written to an empty file. */
   readonly maxFileBytes: number
   /** Maximum number of files, the current one included. At least 1. */
   readonly maxFiles: number
@@ -23,7 +23,7 @@ export interface AppendOptions extends FileLimits {
   readonly timeoutMs: number
 }
 
-/** Why a line is not on disk; undefined: the line is on disk. */
+/** Reason why a line is not durable; undefined: the line is durable. */
 export type AppendProblem = string | undefined
 
 interface Item {
@@ -172,7 +172,7 @@ async function openFile(path: string, { header }: AppendOptions): Promise<OpenFi
   await makeDirectory(directory)
   const there = await lstat(path).catch(() => undefined)
   if (there !== undefined && !there.isFile())
-    throw new Error(`${path} is not a regular file: name another file, or remove what is there`)
+    throw new Error(`${path} is not a regular file: choose another path, or remove it`)
   const handle = await open(path, flags, fileMode)
   try {
     await handle.chmod(fileMode)

@@ -20,7 +20,7 @@ type KafkaSourceSettings = NamedValue<SourcesConfig['kafka_consumer']>
 /** The same as of producers. */
 type KafkaSourceConnector = NamedValue<ConnectorsConfig['kafka_consumer']>
 
-/** Maximum delay of the response to a fetch. Kafka may exceed it slightly. */
+/** Time for which Kafka may delay the response to a fetch. It may exceed this time slightly. */
 const requestTimeoutMs = 10_000
 const control = /\p{Cc}/u
 

@@ -10,7 +10,7 @@ export type KafkaHeader = readonly [name: string, value: string]
 /** Maximum headers of one record. */
 const maxHeaders = 256
 
-/** Begins with the name of a setting. */
+/** Returns why the settings are invalid; the text begins with the name of a setting. Undefined: they are valid. */
 export function problemOfHeaders(
   { parameters: { kafka_headers: column } }: KafkaAction,
   compile: CompileTemplate,
@@ -41,7 +41,7 @@ export function headersRenderer(
       headers.push([key, textOf(value.render(data), `the header ${key}`)])
     }
     if (headers.length > maxHeaders)
-      throw new TypeError(`the record has ${headers.length} headers, and may have ${maxHeaders}`)
+      throw new TypeError(`the record has ${headers.length} headers; maximum ${maxHeaders}`)
     return headers
   }
 }

@@ -103,13 +103,13 @@ function isTopic(topic: string): boolean {
   return /^[\w.-]+$/.test(topic) && topic.length <= maxTopicLength && topic !== '.' && topic !== '..'
 }
 
-/** Begins with the name of a setting. */
+/** Returns why the settings are invalid; the text begins with the name of a setting. Undefined: they are valid. */
 export function problemOfTopic(topic: string): string | undefined {
   if (isTopic(topic)) return undefined
   return 'parameters.topic: write the name of a topic: up to 249 of the letters a-z, A-Z, 0-9, ".", "_" and "-"'
 }
 
-/** Begins with the name of a setting. */
+/** Returns why the settings are invalid; the text begins with the name of a setting. Undefined: they are valid. */
 export function problemOfKafka({ bootstrap_hosts: hosts, authentication }: KafkaConnector): string | undefined {
   const brokers = brokersOf(hosts)
   if (brokers.length === 0) return 'bootstrap_hosts: write the addresses of brokers, such as 127.0.0.1:9092'
@@ -157,7 +157,7 @@ export class KafkaProducerSink implements Sink {
   readonly #maxBatchBytes: number
   readonly #requestTimeoutMs: number
   readonly #producer: LazyConnection<KafkaProducer>
-  /** The connection failed without a response: the next request opens another one. */
+  /** True if the connection failed without a response: the next request opens another connection. */
   #broken: KafkaProducer | undefined
 
   constructor(
@@ -175,7 +175,7 @@ export class KafkaProducerSink implements Sink {
 
   async write(batch: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
     if (this.#hasFixedTopic) return this.#writeTo(this.#topic, batch)
-    // Kafka keeps no order between topics.
+    // Kafka does not preserve the order between topics.
     const outcomes = new Map<ActionEntry, WriteOutcome>()
     for (const [topic, entries] of Map.groupBy(batch, topicOf)) {
       const ofTopic = await this.#writeTo(topic, entries)
@@ -208,7 +208,7 @@ export class KafkaProducerSink implements Sink {
     this.#producer.close()
   }
 
-  /** The same error concerns a batch beyond a limit, or one refused record. Smaller batches distinguish the two cases. */
+  /** The same error means that a batch exceeds a limit, or that Kafka refuses one record. Smaller batches distinguish the two cases. */
   async #send(topic: string, records: readonly KafkaRecord[]): Promise<readonly WriteOutcome[]> {
     const [only] = records
     if (records.length === 1 && bytesOf(only) > this.#maxBatchBytes) {

@@ -98,7 +98,7 @@ export interface QueueMessage {
 export interface QueueCallbacks {
   /** True: the message is acknowledged; false: it is rejected without `requeue`. */
   take(message: QueueMessage): Promise<boolean>
-  /** The connection has ended. */
+  /** Called when the connection has ended. */
   noteFailed(error: unknown): void
 }
 
@@ -143,7 +143,7 @@ export async function consumeQueue(
 async function takeMessage(channel: Channel, message: ConsumeMessage, callbacks: QueueCallbacks): Promise<void> {
   const isTaken = await callbacks.take(queueMessage(message))
   if (isTaken) channel.ack(message)
-  // Without `requeue`, the queue passes it to its dead letter exchange, if it has one.
+  // Without `requeue`, RabbitMQ passes the message to the dead letter exchange of the queue, if there is one.
   else channel.nack(message, false, false)
 }
 
@@ -281,7 +281,7 @@ class Publisher implements RabbitmqPublisher {
       if (error === null || error === undefined) return resolve(done)
       if (this.#isClosed || this.#failure !== undefined) return reject(error)
       // A queue is full, or a disk of the server fails.
-      resolve({ outcome: 'retry', why: `RabbitMQ does not take it now: ${messageOf(error)}` })
+      resolve({ outcome: 'retry', why: `RabbitMQ does not accept the message now: ${messageOf(error)}` })
     })
     return promise
   }

@@ -22,7 +22,7 @@ type TextProperty =
   | 'type'
   | 'userId'
 
-/** By their names in AMQP. */
+/** Properties by their names in AMQP. */
 const textProperties: ReadonlyMap<string, TextProperty> = new Map([
   ['app_id', 'appId'],
   ['content_encoding', 'contentEncoding'],
@@ -38,7 +38,7 @@ const numberProperties: ReadonlyMap<string, 'priority' | 'timestamp'> = new Map(
   ['timestamp', 'timestamp'],
 ])
 
-/** Begins with the name of a setting. */
+/** Returns why the settings are invalid; the text begins with the name of a setting. Undefined: they are valid. */
 export function problemOfProperties({ properties_template: properties }: Parameters): string | undefined {
   const known = [...textProperties.keys(), ...numberProperties.keys()]
   for (const pair of properties) {
@@ -78,7 +78,7 @@ function checkProperty(name: string, text: string): void {
   if (number === undefined) return void shortText(text, `the property ${name}`)
   const max = number === 'priority' ? maxPriority : Number.MAX_SAFE_INTEGER
   if (!/^\d{1,16}$/.test(text) || Number(text) > max)
-    throw new TypeError(`the property ${name} is ${JSON.stringify(text)}, and not a whole number from 0 to ${max}`)
+    throw new TypeError(`the property ${name} is ${JSON.stringify(text)}; it must be a whole number from 0 to ${max}`)
 }
 
 function shortText(text: string, subject: string): string {

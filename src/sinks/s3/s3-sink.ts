@@ -99,8 +99,8 @@ function bucketOf(text: string): string {
 function keyOf(text: string): string {
   const length = Buffer.byteLength(text)
   if (length === 0 || length > maxKeyBytes)
-    throw new TypeError(`s3: a key has 1 to ${maxKeyBytes} bytes, and not ${length}`)
-  // In a URL, these parts refer to a parent.
+    throw new TypeError(`s3: the key has ${length} bytes; it must have 1 to ${maxKeyBytes}`)
+  // In the path of a URL, these parts refer to the same or the parent folder.
   if (text.split('/').some((part) => part === '.' || part === '..'))
     throw new TypeError('s3: a part of the key is . or ..')
   return text

@@ -1,4 +1,4 @@
-// A message as rules read it: columns are computed from the message when they are read.
+// The columns of a message, which are computed from the message when a rule reads them.
 
 import { splitNamespacedName, type Message } from '../../../core/index.ts'
 import type { MessageProperties } from '../../../protocol/index.ts'
@@ -47,7 +47,7 @@ export class MessageColumns implements EventFields {
     const message = this.#message
     switch (name) {
       case 'payload':
-        // The chunk is used again.
+        // The chunk is reused, so the payload is copied.
         return Buffer.from(message.payload())
       case 'topic':
         return message.topic.name

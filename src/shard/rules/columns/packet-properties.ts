@@ -44,7 +44,7 @@ function flag(value: boolean | undefined): number | undefined {
   return value === undefined ? undefined : Number(value)
 }
 
-/** User properties twice: as a map, in which the last value of a name applies, and as a complete list. */
+/** Returns user properties in two forms: as a map, in which the last value of a name applies, and as a complete list. */
 export function userProperties(pairs: UserProperties | undefined): RuleMap {
   return {
     'User-Property': Object.fromEntries(pairs ?? []),

@@ -1,4 +1,4 @@
-// A message of a source as rules read it. Its topic and properties contain what the service says beyond the payload.
+// The columns of a message of a source. Its topic and user properties contain the metadata of the service.
 
 import { splitSourceTopic, type Message } from '../../../core/index.ts'
 import { columnsOfServices, type EventFields, type RuleMap, type RuleValue } from '../../../rules/index.ts'
@@ -22,14 +22,14 @@ const namesByType: ReadonlyMap<string, readonly string[]> = new Map(
     ['event', 'timestamp', 'node', 'id', 'server', ...names, 'message_received_at'],
   ]),
 )
-/** The property that is the topic; for others, the topic is that of the message. */
+/** User property with the value of the column `topic`, by type of source. Other sources use the topic of the message. */
 const topicProperties: ReadonlyMap<string, string> = new Map([
   ['nats', 'subject'],
   ['rabbitmq', 'routing_key'],
 ])
 const numbers = new Set(['partition', 'offset', 'ts', 'sequence', 'deliveries', 'delivery_mode', 'priority'])
 
-/** Undefined if the message is not of a source. */
+/** Returns the columns of a message; undefined: the message is not of a source. */
 export function sourceColumns(message: Message, context: SourceColumnsContext): EventFields | undefined {
   const from = splitSourceTopic(message.topic.name)
   return from === undefined ? undefined : new SourceColumns(message, from, context)

@@ -44,7 +44,7 @@ export const eventOfTrigger: Readonly<Record<RuleTriggerKind, EventName>> = {
 
 type Columns<T> = Readonly<Record<string, (trigger: T, context: TriggerColumnsContext) => RuleValue>>
 
-/** Returns the columns of a trigger. The context outlives them. */
+/** Returns the columns of a trigger. They use the context when they are read. */
 export function triggerColumns(trigger: RuleTrigger, context: TriggerColumnsContext): EventFields {
   switch (trigger.kind) {
     case 'client-connected':
