@@ -66,7 +66,7 @@ export class Bridge implements LinkCallbacks {
   #dueAtMs = Infinity
   readonly #monitor = new ConnectionMonitor()
   #removal: BridgeRemoval | undefined
-  #isAnew = false
+  #isSessionNew = false
   readonly #subscriptionState: SubscriptionState
   #lastError: { readonly text: string; readonly atMs: number } | undefined
 
@@ -79,9 +79,9 @@ export class Bridge implements LinkCallbacks {
     this.#backoff = this.#createBackoff()
   }
 
-  /** `isAnew`: the local session belongs to an earlier bridge of this name, and is deleted. */
-  start(isAnew = false): void {
-    this.#isAnew ||= isAnew
+  /** `isSessionNew`: the local session belongs to an earlier bridge of this name, and is deleted. */
+  start(isSessionNew = false): void {
+    this.#isSessionNew ||= isSessionNew
     this.#setUpLocal(undefined, () => {
       if (this.#settings.isEnabled) this.#dial()
       else this.#moveTo('off', Infinity)
@@ -112,7 +112,7 @@ export class Bridge implements LinkCallbacks {
 
   /** The bridge was removed from the configuration: its session ends on both sides, with its queue. */
   remove(): void {
-    this.#closeLinks(disconnectPacket(this.#connectionSettings.version, { forgets: true }))
+    this.#closeLinks(disconnectPacket(this.#connectionSettings.version, { deletesSession: true }))
     this.#removal = new BridgeRemoval(this.#settings, this.#dependencies)
     this.#removal.begin()
     this.#moveTo('off', Infinity)
@@ -191,24 +191,24 @@ export class Bridge implements LinkCallbacks {
 
   /** Sets up the local session before anything else. */
   #setUpLocal(marks: Marks | undefined, then: () => void): void {
-    this.#subscriptionState.useForwards(this.#settings, this.#isAnew)
-    const changes = this.#subscriptionState.localChanges(this.#settings, marks, this.#isAnew)
+    this.#subscriptionState.useForwards(this.#settings, this.#isSessionNew)
+    const changes = this.#subscriptionState.localChanges(this.#settings, marks, this.#isSessionNew)
     // CONNECT contains the limits, which must apply before the remote broker is connected.
     const sendsLimits = marks === undefined && this.#subscriptionState.hasUnsentLimits(this.#settings)
-    if (hasNoChanges(changes) && !sendsLimits && !this.#isAnew) return then()
+    if (hasNoChanges(changes) && !sendsLimits && !this.#isSessionNew) return then()
     if (marks === undefined) this.#moveTo('preparing', this.#dependencies.nowMs() + localTimeoutMs)
     this.#localSetup = new LocalSetup({
       linkTo: (owner) => linkLocal(owner, this.#dependencies),
       done: () => {
         this.#localSetup = undefined
-        this.#isAnew = false
+        this.#isSessionNew = false
         then()
       },
       fail: (why) => this.#fail(why),
       warnIf: (text) => this.#warnIf(this.#subscriptionState.recordLocalAck(text)),
     })
     const sendLocal = (link: PacketLink): number => this.#subscriptionState.sendLocal(link, changes)
-    this.#localSetup.begin(this.#settings, { isAnew: this.#isAnew }, sendLocal)
+    this.#localSetup.begin(this.#settings, { isSessionNew: this.#isSessionNew }, sendLocal)
   }
 
   // Connecting
@@ -285,7 +285,9 @@ export class Bridge implements LinkCallbacks {
   #startTransfer(connack: ConnackPacket): void {
     const { receiveMaximum } = limitsOf(connack, this.#connectionSettings)
     this.#local = linkLocal(this, this.#dependencies)
-    this.#local.send(connectLocal(this.#connectionSettings, { receiveMaximum, isForgotten: !connack.sessionPresent }))
+    this.#local.send(
+      connectLocal(this.#connectionSettings, { receiveMaximum, hasLostSession: !connack.sessionPresent }),
+    )
   }
 
   /** Both sides are connected. */
@@ -400,8 +402,8 @@ export class Bridge implements LinkCallbacks {
 
   #restart(): void {
     const next = this.#pendingSettings
-    const forgets = next !== undefined && !isSameSession(next, this.#backoff.server, this.#connectionSettings)
-    this.#closeLinks(disconnectPacket(this.#connectionSettings.version, { forgets }))
+    const deletesSession = next !== undefined && !isSameSession(next, this.#backoff.server, this.#connectionSettings)
+    this.#closeLinks(disconnectPacket(this.#connectionSettings.version, { deletesSession }))
     if (next !== undefined) this.#settings = next
     this.#pendingSettings = undefined
     this.#backoff = this.#createBackoff()

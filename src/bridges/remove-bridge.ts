@@ -27,7 +27,7 @@ export class BridgeRemoval implements LinkCallbacks {
   begin(): void {
     this.dueAtMs = this.#dependencies.nowMs() + retryMs
     this.#link = linkLocal(this, this.#dependencies)
-    this.#link.send(connectLocal(this.#settings, { receiveMaximum: 1, ends: true }))
+    this.#link.send(connectLocal(this.#settings, { receiveMaximum: 1, endsSession: true }))
   }
 
   tick(nowMs: number): void {

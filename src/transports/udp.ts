@@ -45,12 +45,12 @@ export function openUdp(options: UdpOptions): Promise<UdpSocket> {
     reusePort: sharesPort,
     lookup,
   })
-  const arrivals = new Arrivals(options)
+  const received = new ReceivedDatagrams(options)
   socket.on('message', (bytes, { address, port: from }) => {
     const plain = address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address
-    if (from !== 0 && (rules === undefined || rules.allows(plain))) arrivals.add(bytes, plain, from)
+    if (from !== 0 && (rules === undefined || rules.allows(plain))) received.add(bytes, plain, from)
   })
-  socket.on('close', () => arrivals.drop())
+  socket.on('close', () => received.drop())
   return new Promise((resolve, reject) => {
     socket.once('error', reject)
     socket.bind({ address: multicastGroup ?? host, port, exclusive: true }, () => {
@@ -69,10 +69,10 @@ export function openUdp(options: UdpOptions): Promise<UdpSocket> {
 }
 
 /**
- * Datagrams that the system had when the socket was read, at most 32. They are handled together after that: so the shard has one turn
- * and a connection one write for all of them, and the responses leave together, where each alone would wake its receiver.
+ * Datagrams that one read of the socket returned, at most 32. They are handled together after the read, so the shard has one turn and
+ * a connection one write for all of them, and the responses are sent together.
  */
-class Arrivals {
+class ReceivedDatagrams {
   readonly #receiver: Pick<UdpOptions, 'onDatagram'>
   #waiting: { readonly bytes: Buffer; readonly address: string; readonly port: number }[] = []
   readonly #handleWaiting = (): void => this.#handle()

@@ -134,7 +134,7 @@ export class Bridged {
     this.settle()
   }
 
-  #newBridge(isAnew = false): Bridge {
+  #newBridge(isSessionNew = false): Bridge {
     const generation = this.#generation
     const isAlive = (): boolean => this.#generation === generation
     const bridge = new Bridge(this.settings, {
@@ -151,7 +151,7 @@ export class Bridged {
       },
       emit: (event) => this.events.push(event),
     })
-    bridge.start(isAnew)
+    bridge.start(isSessionNew)
     this.#sendClientFilters(bridge, isAlive)
     return bridge
   }

@@ -15,31 +15,34 @@ import type { LocalBroker } from '../model/bridge-dependencies.ts'
 
 const neverExpires = 0xffffffff
 const maxReceiveMaximum = 65_535
-/** Maximum in-flight messages, whatever a setting or the remote broker allows. */
+/** Default of the maximum of in-flight messages with MQTT 5.0. The remote broker may allow fewer. */
 const defaultInFlightV5 = 1_024
 /**
- * Before 5.0 the limit of the remote broker is unknown. mosquitto acknowledges further QoS 2 messages and drops them.
+ * The same default before 5.0, where the limit of the remote broker is unknown. mosquitto acknowledges further QoS 2 messages and drops them.
  */
-const defaultInflight = 20
+const defaultInFlightBefore5 = 20
 
-/** To the own broker. `isForgotten`: the remote broker has no session of the bridge. */
+/**
+ * Returns the CONNECT to the own broker. `hasLostSession`: the remote broker has no session of the bridge. `endsSession`:
+ * the local session ends with this connection. `isSessionNew`: the local session starts empty.
+ */
 export function connectLocal(
   { name, spool }: Pick<BridgeSettings, 'name' | 'spool'>,
-  how: { receiveMaximum: number; ends?: boolean; isAnew?: boolean; isForgotten?: boolean },
+  how: { receiveMaximum: number; endsSession?: boolean; isSessionNew?: boolean; hasLostSession?: boolean },
 ): ConnectPacket {
-  const ends = how.ends === true
-  const userProperties = [...spoolProperties(spool), ...(how.isForgotten === true ? remoteSessionLostProperty : [])]
+  const endsSession = how.endsSession === true
+  const userProperties = [...spoolProperties(spool), ...(how.hasLostSession === true ? remoteSessionLostProperty : [])]
   return {
     type: 'connect',
     version: 5,
     clientId: bridgeClientId(name),
-    cleanStart: ends || how.isAnew === true,
+    cleanStart: endsSession || how.isSessionNew === true,
     keepAliveSeconds: 0,
     username: undefined,
     password: undefined,
     will: undefined,
     properties: {
-      sessionExpiryIntervalSeconds: ends ? 0 : neverExpires,
+      sessionExpiryIntervalSeconds: endsSession ? 0 : neverExpires,
       receiveMaximum: how.receiveMaximum,
       ...(userProperties.length > 0 ? { userProperties } : {}),
     },
@@ -84,7 +87,7 @@ function propertiesOf(settings: BridgeSettings, { limits, receiveMaximum }: Loca
 
 /** Default for in-flight messages to the remote broker. */
 export function defaultInFlightOf(version: ProtocolVersion): number {
-  return version === 5 ? defaultInFlightV5 : defaultInflight
+  return version === 5 ? defaultInFlightV5 : defaultInFlightBefore5
 }
 
 export function lowerQoS(one: QoS, other: QoS): QoS {
@@ -119,12 +122,12 @@ export function isUnknownVersion({ reasonCode }: ConnackPacket, version: Protoco
 
 export function disconnectPacket(
   version: ProtocolVersion,
-  how: { reason?: DisconnectPacket['reasonCode']; forgets?: boolean },
+  how: { reason?: DisconnectPacket['reasonCode']; deletesSession?: boolean },
 ): DisconnectPacket {
-  const { reason = reasonCodes.normalDisconnection, forgets = false } = how
+  const { reason = reasonCodes.normalDisconnection, deletesSession = false } = how
   return {
     type: 'disconnect',
     reasonCode: reason,
-    properties: version === 5 && forgets ? { sessionExpiryIntervalSeconds: 0 } : undefined,
+    properties: version === 5 && deletesSession ? { sessionExpiryIntervalSeconds: 0 } : undefined,
   }
 }

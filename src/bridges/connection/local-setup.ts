@@ -27,13 +27,13 @@ export class LocalSetup implements LinkCallbacks {
     this.#link = dependencies.linkTo(this)
   }
 
-  /** `say` returns the number of expected acknowledgements. `isAnew`: the session starts empty. */
+  /** Starts the setup. `sendPackets` returns the number of expected acknowledgements. `isSessionNew`: the session starts empty. */
   begin(
     settings: BridgeSettings,
-    { isAnew }: { readonly isAnew: boolean },
+    { isSessionNew }: { readonly isSessionNew: boolean },
     sendPackets: (link: PacketLink) => number,
   ): void {
-    this.#link.send(connectLocal(settings, { receiveMaximum: 1, isAnew }))
+    this.#link.send(connectLocal(settings, { receiveMaximum: 1, isSessionNew }))
     this.#pendingAcks = sendPackets(this.#link)
   }
 

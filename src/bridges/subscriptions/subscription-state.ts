@@ -95,17 +95,17 @@ export class SubscriptionState {
   }
 
   /** Replaces the rules. */
-  useForwards({ forwards }: BridgeSettings, isAnew = false): void {
-    this.slots.assign(forwards, this.#found(isAnew).keys())
+  useForwards({ forwards }: BridgeSettings, isSessionNew = false): void {
+    this.slots.assign(forwards, this.#found(isSessionNew).keys())
   }
 
-  /** Returns the required local changes. `marks` undefined: unchanged. `isAnew`: the session is empty. */
-  localChanges(settings: BridgeSettings, marks: Marks | undefined, isAnew = false): LocalChanges {
-    return localChanges({ subscriptions: this.#found(isAnew) }, settings, marks, this.slots.mark)
+  /** Returns the required local changes. `marks` undefined: unchanged. `isSessionNew`: the session is empty. */
+  localChanges(settings: BridgeSettings, marks: Marks | undefined, isSessionNew = false): LocalChanges {
+    return localChanges({ subscriptions: this.#found(isSessionNew) }, settings, marks, this.slots.mark)
   }
 
-  #found(isAnew: boolean): LocalSessionStatus['subscriptions'] {
-    return isAnew ? new Map() : this.#broker.sessionStatus().subscriptions
+  #found(isSessionNew: boolean): LocalSessionStatus['subscriptions'] {
+    return isSessionNew ? new Map() : this.#broker.sessionStatus().subscriptions
   }
 
   /** Returns the number of expected acknowledgements. */

@@ -36,8 +36,8 @@ const idStep = maxLocalId + 1
 const allIds = 65_536
 const firstError = 0x80
 
-/** The packet that the remote broker must send next for a part. */
-const owes = { nothing: 0, puback: 1, pubrec: 2, release: 3, pubcomp: 4 } as const
+/** By packet identifier of a part: the packet that is expected from the remote broker, or `release`: PUBREL of the core. */
+const awaits = { nothing: 0, puback: 1, pubrec: 2, release: 3, pubcomp: 4 } as const
 
 export interface ForwardingCallbacks {
   /** Called if no message can be sent: the bridge reconnects after a pause, and messages are sent again. */
@@ -60,7 +60,7 @@ export interface ForwardingDependencies {
 }
 
 /** A part that waits for the remote broker's Receive Maximum. */
-interface HeldPart {
+interface WaitingPart {
   readonly fields: PublishFields
 }
 
@@ -76,13 +76,13 @@ export class Forwarding {
   readonly #unacknowledged = new Uint8Array(idStep)
   /** Parts without PUBCOMP. */
   readonly #unreleased = new Uint8Array(idStep)
-  readonly #owed = new Uint8Array(allIds)
+  readonly #awaited = new Uint8Array(allIds)
   /** Parts that the remote broker has not completed. */
   #inFlight = 0
-  #held: HeldPart[] = []
-  /** Number of messages that are sent one at a time, because the remote broker cannot handle one of them. */
-  #suspects: number
-  /** The one in flight at that time. */
+  #waiting: WaitingPart[] = []
+  /** Number of messages that are sent one at a time, to find the one that the remote broker cannot handle. */
+  #candidates: number
+  /** The message in flight while messages are sent one at a time. */
   #singleInFlight: PacketId = 0
   readonly #fields: PublishFields
   /** Number of received PUBACK, PUBREC and PUBCOMP packets that were expected. */
@@ -91,20 +91,20 @@ export class Forwarding {
   constructor(dependencies: ForwardingDependencies, rules: TopicRules) {
     this.#dependencies = dependencies
     this.rules = rules
-    this.#suspects = dependencies.rejectedMessages.suspects
-    dependencies.rejectedMessages.suspects = 0
+    this.#candidates = dependencies.rejectedMessages.candidates
+    dependencies.rejectedMessages.candidates = 0
     this.#fields = emptyFields()
   }
 
   get inFlight(): number {
-    return this.#inFlight + this.#held.length
+    return this.#inFlight + this.#waiting.length
   }
 
   /** Handles a message of the core. */
   publish(packet: PublishPacket): void {
     const { topic, qos, packetId } = packet
     if (topic === undefined || packetId > maxLocalId)
-      return this.#dependencies.callbacks.reconnect('our own core broke the rules')
+      return this.#dependencies.callbacks.reconnect('internal error: the core sent a message that a bridge cannot forward')
     const { counters, mark, remote, limits, rejectedMessages } = this.#dependencies
     if (qos > 0) {
       this.#qos[packetId] = qos
@@ -112,16 +112,16 @@ export class Forwarding {
       // One more than the number of parts, so that none is the last before all were sent.
       this.#unacknowledged[packetId] = 1
     }
-    const dependencies = this.rules.partsFor(topic)
+    const parts = this.rules.partsFor(topic)
     if (packet.properties !== undefined && !mark.canForward(packet.properties)) counters.dropped.loop++
-    else if (dependencies.length === 0) counters.dropped['no-rule']++
-    else if (qos > 0 ? rejectedMessages.mustDrop(packetId) : this.#suspects > 0) counters.dropped['refused-there']++
+    else if (parts.length === 0) counters.dropped['no-rule']++
+    else if (qos > 0 ? rejectedMessages.mustDrop(packetId) : this.#candidates > 0) counters.dropped['refused-there']++
     else {
       const properties = remote.version === 5 ? mark.markForwarded(packet.properties) : undefined
       // QoS 2 parts are released together. If the remote broker's Receive Maximum is lower, that would never happen.
-      const maxQoS = dependencies.length > limits.receiveMaximum ? 1 : limits.maximumQoS
+      const maxQoS = parts.length > limits.receiveMaximum ? 1 : limits.maximumQoS
       const published = publishedQoSOf(packet.properties?.subscriptionIdentifiers) ?? qos
-      for (const part of dependencies) this.#send(packet, part, { properties, published, maxQoS })
+      for (const part of parts) this.#send(packet, part, { properties, published, maxQoS })
     }
     if (qos > 0) this.#completePart(packetId)
   }
@@ -134,10 +134,10 @@ export class Forwarding {
     this.#unreleased[packetId] = 0
     for (let place = 0; place < slots.count; place++) {
       const id = packetId + place * idStep
-      const isWanted = this.#owed[id] === owes.release || (isOfEarlierConnection && limits.maximumQoS === 2)
-      if (!isWanted) continue
-      if (this.#owed[id] === owes.nothing) this.#inFlight++
-      this.#owed[id] = owes.pubcomp
+      const isAwaited = this.#awaited[id] === awaits.release || (isOfEarlierConnection && limits.maximumQoS === 2)
+      if (!isAwaited) continue
+      if (this.#awaited[id] === awaits.nothing) this.#inFlight++
+      this.#awaited[id] = awaits.pubcomp
       this.#unreleased[packetId]++
       remote.acknowledge('pubrel', id)
     }
@@ -147,21 +147,21 @@ export class Forwarding {
   /** Handles PUBACK, PUBREC or PUBCOMP of the remote broker. */
   handleAck(packet: AckPacket): void {
     const { packetId, type } = packet
-    const owed = this.#owed[packetId]
-    if (type === 'puback' && owed === owes.puback) return this.#handleFirstAck(packet, owes.nothing)
-    if (type === 'pubrec' && owed === owes.pubrec) return this.#handleFirstAck(packet, owes.release)
-    if (type === 'pubcomp' && owed === owes.pubcomp) return this.#handleLastAck(packetId)
+    const awaited = this.#awaited[packetId]
+    if (type === 'puback' && awaited === awaits.puback) return this.#handleFirstAck(packet, awaits.nothing)
+    if (type === 'pubrec' && awaited === awaits.pubrec) return this.#handleFirstAck(packet, awaits.release)
+    if (type === 'pubcomp' && awaited === awaits.pubcomp) return this.#handleLastAck(packetId)
     this.#dependencies.callbacks.countUnexpected(`${type} for packet id ${packetId}`)
     // PUBREL is sent again for a repeated PUBREC, which would otherwise be repeated forever.
-    if (type === 'pubrec' && owed === owes.pubcomp) this.#dependencies.remote.acknowledge('pubrel', packetId)
+    if (type === 'pubrec' && awaited === awaits.pubcomp) this.#dependencies.remote.acknowledge('pubrel', packetId)
   }
 
   /** The remote broker has disconnected because of a packet. */
   recordDisconnect(): void {
-    const onTheirWay = new Set<PacketId>()
-    for (const [id, owed] of this.#owed.entries())
-      if (owed === owes.puback || owed === owes.pubrec) onTheirWay.add(id % idStep)
-    this.#dependencies.rejectedMessages.recordDisconnect(onTheirWay)
+    const unacknowledged = new Set<PacketId>()
+    for (const [id, awaited] of this.#awaited.entries())
+      if (awaited === awaits.puback || awaited === awaits.pubrec) unacknowledged.add(id % idStep)
+    this.#dependencies.rejectedMessages.recordDisconnect(unacknowledged)
   }
 
   #send(
@@ -185,18 +185,18 @@ export class Forwarding {
     fields.payloadEnd = packet.frameEnd
     if (fields.qos === 0) return void this.#write(fields)
     this.#unacknowledged[packet.packetId]++
-    if (this.#held.length === 0 && this.#canSend(fields.packetId)) this.#sendOwed(fields)
-    else this.#held.push({ fields: keptFields(fields) })
+    if (this.#waiting.length === 0 && this.#canSend(fields.packetId)) this.#sendAndAwaitAck(fields)
+    else this.#waiting.push({ fields: copyFields(fields) })
   }
 
   #canSend(packetId: PacketId): boolean {
-    if (this.#suspects > 0) return this.#inFlight === 0 || this.#singleInFlight === packetId % idStep
+    if (this.#candidates > 0) return this.#inFlight === 0 || this.#singleInFlight === packetId % idStep
     return this.#inFlight < this.#dependencies.limits.receiveMaximum
   }
 
-  #sendOwed(fields: PublishFields): void {
+  #sendAndAwaitAck(fields: PublishFields): void {
     if (!this.#write(fields)) return this.#completePart(fields.packetId)
-    this.#owed[fields.packetId] = fields.qos === 1 ? owes.puback : owes.pubrec
+    this.#awaited[fields.packetId] = fields.qos === 1 ? awaits.puback : awaits.pubrec
     this.#singleInFlight = fields.packetId % idStep
     this.#inFlight++
   }
@@ -220,12 +220,12 @@ export class Forwarding {
     const { counters, rejectedMessages } = this.#dependencies
     const isRefused = reasonCode >= firstError
     if (isRefused && isTemporary(reasonCode) && rejectedMessages.recordRejection(packetId % idStep)) {
-      return this.#dependencies.callbacks.reconnect(`it refused a message (0x${reasonCode.toString(16)})`)
+      return this.#dependencies.callbacks.reconnect(`the remote broker refused a message (0x${reasonCode.toString(16)})`)
     }
     if (isRefused) counters.dropped['refused-there']++
     else counters.acknowledged++
-    this.#owed[packetId] = isRefused ? owes.nothing : next
-    if (isRefused || next === owes.nothing) this.#decrementInFlight()
+    this.#awaited[packetId] = isRefused ? awaits.nothing : next
+    if (isRefused || next === awaits.nothing) this.#decrementInFlight()
     this.#completePart(packetId)
   }
 
@@ -239,7 +239,7 @@ export class Forwarding {
     const { local } = this.#dependencies
     const of = packetId % idStep
     this.receivedAcks++
-    this.#owed[packetId] = owes.nothing
+    this.#awaited[packetId] = awaits.nothing
     this.#decrementInFlight()
     if (--this.#unreleased[of] === 0) this.#finish(local, 'pubcomp', of)
   }
@@ -253,20 +253,20 @@ export class Forwarding {
   #finish(local: PacketLink, type: AckType, packetId: PacketId): void {
     this.#qos[packetId] = 0
     this.#dependencies.rejectedMessages.forget(packetId)
-    if (this.#suspects > 0) this.#suspects--
+    if (this.#candidates > 0) this.#candidates--
     local.acknowledge(type, packetId)
   }
 
   /** One part was completed. */
   #decrementInFlight(): void {
     this.#inFlight--
-    this.#sendHeld()
+    this.#sendWaiting()
   }
 
-  #sendHeld(): void {
-    for (let [next] = this.#held; next !== undefined && this.#canSend(next.fields.packetId); [next] = this.#held) {
-      this.#held.shift()
-      this.#sendOwed(next.fields)
+  #sendWaiting(): void {
+    for (let [next] = this.#waiting; next !== undefined && this.#canSend(next.fields.packetId); [next] = this.#waiting) {
+      this.#waiting.shift()
+      this.#sendAndAwaitAck(next.fields)
     }
   }
 }
@@ -300,7 +300,7 @@ function emptyFields(): PublishFields {
   }
 }
 
-function keptFields(fields: PublishFields): PublishFields {
+function copyFields(fields: PublishFields): PublishFields {
   const payload = Buffer.from(fields.chunk.subarray(fields.payloadStart, fields.payloadEnd))
   return { ...fields, chunk: payload, payloadStart: 0, payloadEnd: payload.length }
 }

@@ -61,7 +61,7 @@ export class MessageTransfer {
     const shared = { local, remote, counters, mark: new LoopMarker(brokerId, nameIn(connack)) }
     const cache = createTopicCache(broker)
     const callbacks = {
-      reconnect: (why: string) => dependencies.reconnect(`the remote broker: ${why}`),
+      reconnect: (why: string) => dependencies.reconnect(why),
       countUnexpected: (what: string) => this.#countUnexpected(what),
     }
     const limits = limitsOf(connack, settings)

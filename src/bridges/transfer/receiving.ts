@@ -2,7 +2,7 @@
 // identifiers: the core's acknowledgement, which confirms that they are durable, is passed to the remote broker.
 //
 // If the remote broker lost the bridge's session, or reuses an identifier without PUBREL, the bridge first releases the
-// old message at the core. Otherwise the core would take the new message for a duplicate.
+// old message at the core. Otherwise the core would drop the new message as a duplicate.
 
 import {
   type AckPacket,
@@ -169,7 +169,7 @@ export class Receiving {
     return this.#dependencies.maxPropertyBytes + addedPropertyBytes
   }
 
-  /** Acknowledged as if accepted, because a redelivery would be dropped again. */
+  /** Drops a message, but acknowledges it as if it was accepted, because a redelivery would be dropped again. */
   #skip({ qos, packetId }: PublishPacket): void {
     const { remote } = this.#dependencies
     if (qos === 1) remote.acknowledge('puback', packetId)

@@ -9,14 +9,14 @@ import { reasonCodes, type PacketId } from '../../protocol/index.ts'
 
 /** Number of rejections for a temporary reason after which a message is dropped. */
 const maxRejections = 5
-/** Number of disconnections because of a message, alone in flight, after which it is dropped. */
+/** If the remote broker disconnects this many times while a message is the only one in flight, the message is dropped. */
 const maxDisconnects = 2
 
 export class RejectedMessages {
   readonly #rejections = new Map<PacketId, number>()
   readonly #disconnects = new Map<PacketId, number>()
   /** Number of messages in flight when a packet ended the last connection: one of them is the cause. */
-  suspects = 0
+  candidates = 0
 
   /** Counts a rejection for a temporary reason. Returns true if the message may be sent again. */
   recordRejection(packetId: PacketId): boolean {
@@ -28,7 +28,7 @@ export class RejectedMessages {
 
   /** The connection ended because of one of these messages. If there is only one, the disconnection is counted for it. */
   recordDisconnect(packetIds: ReadonlySet<PacketId>): void {
-    this.suspects = packetIds.size
+    this.candidates = packetIds.size
     if (packetIds.size !== 1) return
     for (const packetId of packetIds) this.#disconnects.set(packetId, (this.#disconnects.get(packetId) ?? 0) + 1)
   }

@@ -51,8 +51,8 @@ export function dialQuic(target: DialTarget, settings: QuicDialSettings, attempt
 }
 
 async function openSession(target: DialTarget, settings: QuicDialSettings, attempt: DialAttempt): Promise<void> {
-  const lack = await problemOfQuic()
-  if (lack !== undefined) return attempt.fail({ reason: 'no-quic', message: lack })
+  const problem = await problemOfQuic()
+  if (problem !== undefined) return attempt.fail({ reason: 'no-quic', message: problem })
   const files = readDialFiles(settings.tls)
   if ('problem' in files) return attempt.fail({ reason: 'files', message: files.problem })
   const library = await loadQuicLibrary()
@@ -96,23 +96,23 @@ function streamOver(
     dataStreams,
     maxPacketBytes: settings.maxMessageBytes,
   })
-  const signs = keepAliveMs === 0 ? undefined : setInterval(() => session.ping(), keepAliveMs).unref()
+  const pingTimer = keepAliveMs === 0 ? undefined : setInterval(() => session.ping(), keepAliveMs).unref()
   session.on('error', (error) => connection.noteError(error))
   session.on('close', () => {
-    clearInterval(signs)
+    clearInterval(pingTimer)
     connection.noteClosed()
   })
   return connection
 }
 
 function alertText(alert: number, { host }: DialTarget): string {
-  if (alert === unknownAuthority) return 'its certificate is by no authority that is believed here'
-  if (alert === noApplicationProtocol) return 'it speaks no MQTT over QUIC'
+  if (alert === unknownAuthority) return 'its certificate is not signed by a trusted authority'
+  if (alert === noApplicationProtocol) return 'it does not support MQTT over QUIC (ALPN mqtt)'
   if (alert !== badCertificate) return `TLS alert ${alert}`
   // The library compares names only.
   return isIP(host) === 0
-    ? `its certificate is not one of ${host}`
-    : 'over QUIC certificates are believed for names only'
+    ? `its certificate is not valid for the name ${host}`
+    : 'over QUIC, certificates are verified for names only, not for addresses: use a host name'
 }
 
 function addressOf(host: string): Promise<string> {

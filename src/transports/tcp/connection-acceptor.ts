@@ -14,7 +14,7 @@ import type { ConnectionRate } from '../limits/connection-rate.ts'
 import { readProxyHeader, type ProxyProtocol } from '../proxy/proxy-reader.ts'
 
 export interface AcceptorOptions {
-  /** An absolute path: a Unix socket there, for this account alone. */
+  /** An address or a host name; an absolute path: a Unix socket at this path, only for the account of the process. */
   readonly host: string
   /** 0: the operating system chooses one. */
   readonly port: number
@@ -98,7 +98,7 @@ export async function openConnectionAcceptor(options: AcceptorOptions, onSocket:
       acceptor.close()
       return Promise.resolve()
     },
-    change: (changed, welcome) => acceptor.change(changed, welcome),
+    change: (changed, onAccept) => acceptor.change(changed, onAccept),
   }
 }
 
@@ -117,7 +117,7 @@ function openAcceptor(
   })
 }
 
-/** Whether a listener at `host` is a Unix socket. */
+/** Returns whether a listener at `host` is a Unix socket. */
 export function isSocketPath(host: string): boolean {
   return host.startsWith('/')
 }
@@ -211,9 +211,9 @@ class ConnectionAcceptor {
   }
 
   /**
-   * The socket has no listener meanwhile, so nothing is read beyond its own buffer. A client that is closed at once
-   * reconnects at once, as ten thousand do that lost their broker together. A waiting client is accepted as soon as the
-   * rate allows, in order.
+   * Accepts the connection after a wait, as soon as the rate allows, in order. Meanwhile the socket has no listener, so
+   * nothing is read beyond its own buffer. If such connections were closed instead, thousands of clients that lost their
+   * broker together would reconnect at once, again and again.
    */
   #acceptLater(socket: AcceptedSocket, waitMs: number): void {
     const timer = setTimeout(() => {
@@ -226,7 +226,7 @@ class ConnectionAcceptor {
     this.#waiting.set(socket, timer)
   }
 
-  /** By the address of the socket: of the client, or of its proxy. */
+  /** Checks the address of the socket: that of the client, or of its proxy. */
   #isAddressAllowed(socket: AcceptedSocket): boolean {
     const rules = this.#options.proxyProtocol === undefined ? this.#rules : this.#trustedProxies
     return rules === undefined || rules.allows(normalizeAddress(socket.remoteAddress))
