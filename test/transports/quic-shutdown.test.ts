@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
-import { DialedQuicConnection } from '../../src/transports/quic/dialled-quic.ts'
+import { DialedQuicConnection } from '../../src/transports/quic/dialed-quic-connection.ts'
 import { QuicConnection } from '../../src/transports/quic/quic-connection.ts'
 
 const connect = Buffer.of(0x10, 2, 1, 2)

@@ -264,7 +264,11 @@ export class Forwarding {
   }
 
   #sendWaiting(): void {
-    for (let [next] = this.#waiting; next !== undefined && this.#canSend(next.fields.packetId); [next] = this.#waiting) {
+    for (
+      let [next] = this.#waiting;
+      next !== undefined && this.#canSend(next.fields.packetId);
+      [next] = this.#waiting
+    ) {
       this.#waiting.shift()
       this.#sendAndAwaitAck(next.fields)
     }

@@ -7,7 +7,7 @@ import { safeLookup } from './address-guard.ts'
 import type { ClientAddress } from '../streams/byte-stream.ts'
 import { type DialAttempt, type DialTarget, whereOf } from './dial-attempt.ts'
 import { type DialTlsSettings, readDialFiles } from './dial-files.ts'
-import { DialedQuicConnection } from '../quic/dialled-quic.ts'
+import { DialedQuicConnection } from '../quic/dialed-quic-connection.ts'
 import {
   loadQuicLibrary,
   mqttOverQuic,
