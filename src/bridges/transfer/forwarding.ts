@@ -104,7 +104,9 @@ export class Forwarding {
   publish(packet: PublishPacket): void {
     const { topic, qos, packetId } = packet
     if (topic === undefined || packetId > maxLocalId)
-      return this.#dependencies.callbacks.reconnect('internal error: the core sent a message that a bridge cannot forward')
+      return this.#dependencies.callbacks.reconnect(
+        'internal error: the core sent a message that a bridge cannot forward',
+      )
     const { counters, mark, remote, limits, rejectedMessages } = this.#dependencies
     if (qos > 0) {
       this.#qos[packetId] = qos
@@ -220,7 +222,9 @@ export class Forwarding {
     const { counters, rejectedMessages } = this.#dependencies
     const isRefused = reasonCode >= firstError
     if (isRefused && isTemporary(reasonCode) && rejectedMessages.recordRejection(packetId % idStep)) {
-      return this.#dependencies.callbacks.reconnect(`the remote broker refused a message (0x${reasonCode.toString(16)})`)
+      return this.#dependencies.callbacks.reconnect(
+        `the remote broker refused a message (0x${reasonCode.toString(16)})`,
+      )
     }
     if (isRefused) counters.dropped['refused-there']++
     else counters.acknowledged++
