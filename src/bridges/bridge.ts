@@ -285,9 +285,7 @@ export class Bridge implements LinkCallbacks {
   #startTransfer(connack: ConnackPacket): void {
     const { receiveMaximum } = limitsOf(connack, this.#connectionSettings)
     this.#local = linkLocal(this, this.#dependencies)
-    this.#local.send(
-      connectLocal(this.#connectionSettings, { receiveMaximum, hasLostSession: !connack.sessionPresent }),
-    )
+    this.#local.send(connectLocal(this.#connectionSettings, { receiveMaximum, isSessionLost: !connack.sessionPresent }))
   }
 
   /** Both sides are connected. */

@@ -23,15 +23,15 @@ const defaultInFlightV5 = 1_024
 const defaultInFlightBefore5 = 20
 
 /**
- * Returns the CONNECT to the own broker. `hasLostSession`: the remote broker has no session of the bridge. `endsSession`:
+ * Returns the CONNECT to the own broker. `isSessionLost`: the remote broker has no session of the bridge. `endsSession`:
  * the local session ends with this connection. `isSessionNew`: the local session starts empty.
  */
 export function connectLocal(
   { name, spool }: Pick<BridgeSettings, 'name' | 'spool'>,
-  how: { receiveMaximum: number; endsSession?: boolean; isSessionNew?: boolean; hasLostSession?: boolean },
+  how: { receiveMaximum: number; endsSession?: boolean; isSessionNew?: boolean; isSessionLost?: boolean },
 ): ConnectPacket {
   const endsSession = how.endsSession === true
-  const userProperties = [...spoolProperties(spool), ...(how.hasLostSession === true ? remoteSessionLostProperty : [])]
+  const userProperties = [...spoolProperties(spool), ...(how.isSessionLost === true ? remoteSessionLostProperty : [])]
   return {
     type: 'connect',
     version: 5,
