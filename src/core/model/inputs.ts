@@ -28,7 +28,7 @@ export type Input =
   | { readonly kind: 'protocol-fault'; readonly connection: Connection; readonly error: ProtocolError }
   /** The stream has ended, on either side. Sent exactly once for each opened connection. */
   | { readonly kind: 'connection-closed'; readonly connection: Connection }
-  /** The listener of the connection was removed: its client gets DISCONNECT 0x8B, its session stays. */
+  /** The listener of the connection was removed: its client gets DISCONNECT 0x8B, its session remains. */
   | { readonly kind: 'listener-closed'; readonly connection: Connection }
   /** Number of bytes in the driver that the client has not read. Replaces the core's own estimate. */
   | { readonly kind: 'unsent-bytes'; readonly connection: Connection; readonly bytes: number }
@@ -63,7 +63,7 @@ export type Input =
     }
   /** At start, before any connection: records of all kinds except `queued` and `payload`, in any number of inputs. */
   | { readonly kind: 'restore'; readonly records: readonly StoredRecord[] }
-  /** At start: what is stored of the queue of a session. */
+  /** At start: range and number of the stored messages in the queue of a session. */
   | {
       readonly kind: 'restore-queue'
       readonly clientId: string
@@ -104,7 +104,7 @@ export type Input =
       readonly rules: readonly (readonly [filter: TopicFilter, rule: MatchedRule])[]
       /** Events other than messages that must be recorded for rules. */
       readonly triggers: ReadonlySet<RuleTriggerKind>
-      /** By name. They are among the rules as well. Undefined: there are none. */
+      /** By name; `rules` contains these topics too. Undefined: there are none. */
       readonly countedTopics?: ReadonlyMap<string, CountedTopic> | undefined
     }
   /** An event outside of the core for which rules may run: an alarm. */
@@ -140,7 +140,7 @@ export type Command =
       readonly furtherTopics?: readonly string[] | undefined
       /** The result contains delivery counts. */
       readonly wantsDeliveries?: boolean | undefined
-      /** The message is of an action of a rule. Such actions cannot publish to topics of the broker. */
+      /** An action of a rule publishes the message. Actions cannot publish to topics of the broker. */
       readonly isOfRule?: boolean | undefined
     }
   /** Stores the message in the session of that client, whatever it subscribes to. */

@@ -5,7 +5,7 @@
 //
 //   handlers -- add(use, bytes) --> cells (one shard's row, readable by other threads) --> driver --> level --> handlers
 
-/** One column each. */
+/** Each use is one column of the cells. */
 export const memoryUses = [
   'topics',
   'aliases',
@@ -79,7 +79,7 @@ export class MemoryAccount {
     this.queuesShare = this.shareOf('queues')
   }
 
-  /** Adds bytes; a negative number returns what was added before. */
+  /** Adds bytes; a negative number subtracts bytes that were added before. */
   add(use: MemoryUse, bytes: number): void {
     this.cells[memoryColumns[use]] += bytes
   }

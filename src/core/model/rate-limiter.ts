@@ -2,9 +2,8 @@
 // accepted, even if it makes the bucket negative; the next message waits until the bucket has tokens again.
 //
 //   tokens:  perSecond ─── full: a burst of one second is allowed
-//            0         ─── from here on reading from the client pauses ...
-//            below     ─── ... until the bucket has tokens for `smallestRefillMs`, so that reading does not pause and
-//                          resume for every message
+//            below 0   ─── reading from the client pauses until the bucket has tokens for `smallestRefillMs`, so that
+//                          reading does not pause and resume for every message
 
 /** After a pause a client may send for at least this time. */
 const smallestRefillMs = 50

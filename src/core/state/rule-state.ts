@@ -11,14 +11,14 @@ export class RuleState {
   readonly triggers = new RuleTriggers()
   /** Rules of the message that is being routed; undefined: none. */
   matched: readonly MatchedRule[] | undefined = undefined
-  /** A full queue has space again: connections that wait for actions are handled again. */
+  /** True if a full action queue has space again: connections that wait for actions are handled again. */
   hasActionCapacity = false
 
   constructor(hook: RuleHook | undefined) {
     this.hook = hook
   }
 
-  /** Rules were replaced. The match plans have them by topic; this part has what they want besides. */
+  /** Called when rules were replaced. Match plans contain the rules by topic; `triggers` contains the other events that rules need. */
   setWanted(kinds: ReadonlySet<RuleTriggerKind>, countedTopics: ReadonlyMap<string, CountedTopic>): void {
     this.triggers.setWanted(kinds, countedTopics)
     // The rules that connections wait for may have been removed.

@@ -40,7 +40,7 @@ export class SubscriptionState {
     this.#memory = memory
   }
 
-  /** A subscription of the session was added (1) or removed (-1); the session's state is the one after the change. */
+  /** Counts a subscription that was added to the session (1) or removed from it (-1). Called after the change. */
   countSubscription(session: Session, filter: TopicFilter, change: 1 | -1): void {
     const now = session.subscriptions?.size ?? 0
     this.countFilter(filter, change)

@@ -1,4 +1,4 @@
-// Identifiers and names that no other shard and no earlier start of this shard gives.
+// Identifiers and names that no other shard and no earlier start of this shard assigns.
 
 import type { InternalNameSource } from '../namespaces/internal-session-names.ts'
 import { namespacedName } from '../namespaces/namespaced-names.ts'

@@ -1,9 +1,9 @@
-// Connections that wait for something else than their client. Those that wait for peers are in the peer table.
+// Connections that wait for an event other than a packet of their client. Connections that wait for peers are in the peer table.
 
 import type { Connection } from '../model/connection.ts'
 
 export class WaitingConnections {
-  /** Wait until an older connection of the same client ID is read to its end, by client ID. */
+  /** By client ID: each connection waits until an older connection with the client ID is read to its end. */
   readonly forTakeover = new Map<string, Set<Connection>>()
   /** Reading pauses until the store works again. */
   readonly forStorage = new Set<Connection>()

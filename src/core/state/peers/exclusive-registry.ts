@@ -18,7 +18,7 @@ interface Holder {
 export class ExclusiveRegistry {
   readonly #holders = new Map<TopicFilter, Holder>()
 
-  /** Returns false if another session holds it. */
+  /** Returns false if another session holds the filter. */
   acquire(filter: TopicFilter, shard: PeerNumber, clientId: string): boolean {
     const holder = this.#holders.get(filter)
     if (holder !== undefined && (holder.shard !== shard || holder.clientId !== clientId)) return false
@@ -31,14 +31,14 @@ export class ExclusiveRegistry {
     if (holder?.shard === shard && holder.clientId === clientId) this.#holders.delete(filter)
   }
 
-  /** A shard has failed. */
+  /** Marks the filters of a failed shard. They remain held. */
   suspectShard(shard: PeerNumber): void {
     for (const [filter, holder] of this.#holders) {
       if (holder.shard === shard) this.#holders.set(filter, { ...holder, isSuspect: true })
     }
   }
 
-  /** The shard is back and has announced all its filters. */
+  /** Releases the filters that a restarted shard has not announced again. Called when it has announced all its filters. */
   removeSuspect(shard: PeerNumber): void {
     for (const [filter, holder] of this.#holders) {
       if (holder.shard === shard && holder.isSuspect) this.#holders.delete(filter)

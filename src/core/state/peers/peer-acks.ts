@@ -4,8 +4,8 @@
 //   batch:      -  7  -  7  8  -        2 and 4 were stored with batch 7, 5 with batch 8; the others need no write,
 //   marks:      [ upTo 4: 7 ][ upTo 6: 8 ]     but "all up to 3" includes 2
 //
-// A message without a member of its shared subscription on this shard was passed on and also waits for the other shard. Later
-// messages do not wait for it: otherwise two shards that pass messages to each other would block each other forever.
+// If a shared subscription has no member on this shard, its message was forwarded to another shard and also waits for that shard. Later
+// messages do not wait for it: otherwise two shards that forward messages to each other would block each other forever.
 //
 //   "all up to 6, but not 4"  ...  "all up to 6"
 
@@ -29,17 +29,20 @@ export class PeerAcks {
   #refused: { number: number; reason: ReasonCode }[] = []
   /** Messages up to `#confirmed` that wait for another shard. */
   readonly #withheld = new Set<number>()
-  /** A message is no longer withheld, which is not reported yet. */
+  /** True if a message is no longer withheld, and this is not reported yet. */
   #hasReleased = false
 
-  /** Message `number` was handled; its changes are in `batch`; 0: it needs no write. */
+  /**
+   * Records that message `number` was handled. `batch` contains its changes; 0: it needs no write. `isAwaited`: the peer
+   * waits for the confirmation.
+   */
   note(number: number, how: { batch: number; isAwaited: boolean; barrier?: CommitBarrier | undefined }): void {
     if (how.isAwaited) this.#awaited = number
     if (how.barrier !== undefined) this.#hold(number, { batch: how.batch, barrier: how.barrier })
     else this.noteUnawaited(number, how.batch)
   }
 
-  /** Does the same for a message without confirmation. */
+  /** Records a handled message, without a peer that waits for the confirmation and without a barrier. */
   noteUnawaited(number: number, batch: number): void {
     const last = this.#marks.length === 0 ? undefined : this.#marks[this.#marks.length - 1]
     if (last !== undefined && last.barrier === undefined && (batch === 0 || batch <= last.batch)) last.upTo = number
@@ -47,7 +50,7 @@ export class PeerAcks {
     else this.#marks.push({ upTo: number, batch, barrier: undefined })
   }
 
-  /** The message was refused, which is reported with its confirmation. */
+  /** Records that the message was refused. The confirmation of the message contains the reason. */
   refuse(number: number, reason: ReasonCode): void {
     this.#refused.push({ number, reason })
   }

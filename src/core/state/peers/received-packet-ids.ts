@@ -2,7 +2,7 @@
 // Duplicates, sent after a failure of either shard, are ignored.
 //
 //   "lqzf3k9c device-7"  ids { 12, 13, 14 }   on disk { 12, 13 }       14 had no persistent receiver here
-//                        assignments of 13: $share/press/# to shard 2   no member was left here: that shard knows 13, too
+//                        assignments of 13: $share/press/# to shard 2   no member was left here: shard 2 has 13, too
 
 import type { PacketId } from '../../../protocol/index.ts'
 import { PacketIdSet } from '../sessions/packet-id-set.ts'
@@ -34,7 +34,7 @@ export class ReceivedPacketIds {
     return this.#publishers.get(publisher)?.assignments?.get(packetId)
   }
 
-  /** `isStored`: it is on disk now, or was before. */
+  /** `isStored`: the packet identifier is on disk now, or was before. */
   add(
     publisher: string,
     packetId: PacketId,
@@ -52,7 +52,7 @@ export class ReceivedPacketIds {
     known.assignments.set(packetId, how.assignments)
   }
 
-  /** Returns whether it was known, and whether it was on disk. */
+  /** Deletes a packet identifier. Returns whether it was known, and where. */
   release(publisher: string, packetId: PacketId): 'unknown' | 'in memory' | 'on disk' {
     const known = this.#publishers.get(publisher)
     if (known?.ids.delete(packetId) !== true) return 'unknown'
@@ -61,7 +61,7 @@ export class ReceivedPacketIds {
     return known.onDisk.delete(packetId) ? 'on disk' : 'in memory'
   }
 
-  /** Returns those that arrived before `beforeMs`. */
+  /** Returns the packet identifiers that arrived before `beforeMs`. */
   olderThan(beforeMs: number): { publisher: string; packetId: PacketId }[] {
     const old: { publisher: string; packetId: PacketId }[] = []
     for (const [publisher, { ids }] of this.#publishers) {
