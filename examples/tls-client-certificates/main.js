@@ -15,9 +15,9 @@ console.log('device-7 connected and published')
 await device.endAsync()
 
 // TLS 1.3 tells a client after its handshake that its certificate is missing: the connection closes.
-const stranger = mqtt.connect(url, { ca, reconnectPeriod: 0 })
-stranger.on('error', () => {})
-stranger.on('connect', () => {
+const withoutCertificate = mqtt.connect(url, { ca, reconnectPeriod: 0 })
+withoutCertificate.on('error', () => {})
+withoutCertificate.on('connect', () => {
   throw new Error('a client without a certificate got in')
 })
-stranger.on('close', () => console.log('a client without a certificate was refused'))
+withoutCertificate.on('close', () => console.log('a client without a certificate was refused'))

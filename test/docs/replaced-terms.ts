@@ -23,6 +23,17 @@ export const replacedInProse: Readonly<Record<string, string>> = {
   'given up|gives up|give up': 'drop, stop, abandon',
   'story|stories': 'scenario',
   dice: 'random generator',
+  'recipient|recipients': 'subscriber, receiver',
+  'sibling|siblings': 'peer',
+  insight: 'diagnostics',
+  'foresee|foreseen|foresight': 'preview',
+  'deed|deeds': 'action',
+  farewell: 'close drain',
+  'grave|graves': 'tombstone',
+  'under way': 'in flight, in progress',
+  'comes again|come again': 'reconnect, return',
+  'hears of|hear of|is told of|are told of': 'receives, is reported',
+  'sign-in|sign-ins|signs in|signed-in': 'login',
 }
 
 /** Parts of file names and of identifiers. */

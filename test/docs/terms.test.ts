@@ -17,6 +17,7 @@ import {
 } from './replaced-terms.ts'
 
 const sources = globSync('src/**/*.ts', { cwd: checkout })
+const pages = globSync(['dashboard/src/**/*.{ts,tsx}', 'examples/**/*.js'], { cwd: checkout })
 /** The tests of this folder name the replaced words. */
 const tests = globSync('{test,bench}/**/*.ts', { cwd: checkout, exclude: ['test/docs/**'] })
 
@@ -83,6 +84,29 @@ test('no title, message or comment of a test or a benchmark uses a word that the
     }),
     [],
   )
+})
+
+test('no comment and no text of the dashboard and the examples uses a word that the glossary replaces', () => {
+  assert.ok(pages.length > 100, `only ${pages.length} files`)
+  assert.deepEqual(
+    pages.flatMap((file) => {
+      const text = readFileSync(join(checkout, file), 'utf8')
+      return [...findInComments(file, text), ...findInStrings(file, text)]
+    }),
+    [],
+  )
+})
+
+test('no comment of the dashboard begins with What, Who or Which: its subject is a noun', () => {
+  const findings = pages.flatMap((file) => {
+    const text = readFileSync(join(checkout, file), 'utf8')
+    return parseSync(file, text).comments.flatMap(({ start, value }) =>
+      /^\*?\s*(?:What|Who|Which|Whom)\b/.test(value)
+        ? [{ file, line: text.slice(0, start).split('\n').length, text: value }]
+        : [],
+    )
+  })
+  assert.deepEqual(findings, [])
 })
 
 test('a replaced word is found in prose, and not in code', () => {

@@ -1,4 +1,4 @@
-// Who may come in and what they may do: users, client identifiers, rules, bans, and what a rule decides.
+// Access control: users, client IDs, access rules, bans, and explanations of access decisions.
 
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
@@ -96,7 +96,7 @@ const clientIds: CredentialKind = {
   remove: (clientid) => api.delete_auth_clientid({ params: { clientid } }),
 }
 
-/** What the dialog does: add a credential, or change its password. */
+/** Action of the dialog: add a credential, or change its password. */
 type CredentialDialogMode = { readonly act: 'add' } | { readonly act: 'change'; readonly name: string }
 
 function Credentials({ kind }: { readonly kind: CredentialKind }): JSX.Element {

@@ -1,4 +1,4 @@
-// Backup and Restore: files of the backup directory. A file says where it lies, not what is in it.
+// Backup and Restore: files of the backup directory. A list entry has the path of a file, not its content.
 
 import type { JSX } from 'preact'
 import { useRef, useState } from 'preact/hooks'
@@ -68,7 +68,7 @@ export default function Backup(): JSX.Element {
   )
 }
 
-/** Which files: a global administrator chooses, everybody else is told. */
+/** Namespace of the files. A global administrator can select it; for other accounts it is fixed. */
 function BackupScope(): JSX.Element | null {
   const own = session.value?.namespace
   if (own !== undefined) {
@@ -136,7 +136,7 @@ function Buttons({ onDone }: { readonly onDone: () => void }): JSX.Element {
 
 const progressMs = 500
 
-/** How far the export, import, verification or comparison is. */
+/** Progress of an export, import, verification or comparison. */
 export function Progress(): JSX.Element {
   const found = useQuery('progress', (options) => api.get_backup_progress({}, options), progressMs)
   const now = found.reply?.data

@@ -30,7 +30,7 @@ type BanSubject = 'clientid' | 'username' | 'peerhost'
 interface BanProps {
   readonly onClose: () => void
   readonly onDone: () => void
-  /** Who is to be banned, where that is known. */
+  /** Client ID to ban, if the dialog is opened for a client. */
   readonly who?: string
 }
 

@@ -1,4 +1,4 @@
-// One client: its session, subscriptions, queue, what happened to it, and why it may or may not do something.
+// Page of one client: session, subscriptions, queue, timeline, and explanations of access decisions.
 
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
@@ -18,8 +18,8 @@ import { confirmDisconnect, BanDialog, TraceDialog } from './client-acts.tsx'
 import { versionOf } from './clients.tsx'
 import { Explain } from './explain.tsx'
 
-type Looked = Extract<Awaited<ReturnType<typeof api.lookup_client>>, { reply: unknown }>['reply']
-type ClientRow = Looked['data'][number]
+type LookupReply = Extract<Awaited<ReturnType<typeof api.lookup_client>>, { reply: unknown }>['reply']
+type ClientRow = LookupReply['data'][number]
 
 export function ClientPage({ clientId }: { readonly clientId: string }): JSX.Element {
   const params = { clientid: clientId }
@@ -187,7 +187,7 @@ function SubscribeForm({ clientId, found }: SubscribeProps): JSX.Element {
   )
 }
 
-/** Messages that the tab shows: the first ones. */
+/** Maximum number of messages in the tab, from the start of the queue. */
 const maxQueueRows = 200
 
 function Queue({ clientId }: { readonly clientId: string }): JSX.Element {

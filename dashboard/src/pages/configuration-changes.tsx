@@ -1,4 +1,4 @@
-// What a change of the configuration does, key by key.
+// Effects of a configuration change, for each key.
 
 import type { JSX } from 'preact'
 import { Name } from '../parts/values.tsx'
@@ -26,7 +26,7 @@ export function ChangeList({ changes }: { readonly changes: readonly Change[] })
   )
 }
 
-/** What holds now, what waits for a restart, and what did not count. */
+/** Changes in effect, changes that need a restart, and keys without effect. */
 export function OutcomeView({ outcome }: { readonly outcome: Outcome }): JSX.Element {
   const { changed, needs_restart: needsRestart, without_engine: withoutEngine, pinned, warnings } = outcome
   return (

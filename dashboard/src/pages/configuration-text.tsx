@@ -26,7 +26,7 @@ export function ConfigurationText(): JSX.Element {
     const version = await api.get_configuration_version({ params: { number: String(newest.number) } }, options)
     return 'failure' in version ? version : { reply: version.reply.data.text }
   })
-  // What was typed before the text came stays.
+  // Text that the user typed before the response arrived is not replaced.
   useEffect(() => setText((typed) => typed ?? found.reply), [found.reply])
   const apply = async (): Promise<void> => {
     const result = await api.update_config({ body: text ?? '' })

@@ -1,4 +1,4 @@
-// What a service has refused: looked at, sent again, or deleted.
+// Dead letters, which a service refused: show, send again, delete.
 
 import type { JSX } from 'preact'
 import { Dialog } from '../parts/dialogs.tsx'

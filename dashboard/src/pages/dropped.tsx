@@ -85,7 +85,7 @@ export default function Dropped(): JSX.Element {
   )
 }
 
-/** This list says how many there are, and not whether there is another page. */
+/** Computes `hasnext`: the reply has a count only. */
 function pagesOf(meta: { readonly page: number; readonly limit: number; readonly count: number } | undefined) {
   return meta === undefined ? undefined : { count: meta.count, hasnext: meta.page * meta.limit < meta.count }
 }

@@ -22,7 +22,7 @@ interface DialogProps {
   readonly title: string
   /** The section that the entries are in: `['connectors']`. */
   readonly section: readonly string[]
-  /** What JSON begins with where nothing was filled in. */
+  /** Initial JSON if no field is filled in. */
   readonly example: NewEntry
   readonly onClose: () => void
   readonly onDone: () => void
@@ -85,7 +85,7 @@ function Switch({ word, onClick }: { readonly word: string; readonly onClick: ()
   )
 }
 
-/** What was filled in. Fields of another type stay for when it is chosen again. */
+/** Values of the fields. Values of another type are kept in case that type is selected again. */
 interface Draft {
   /** undefined: the first one. */
   readonly type: string | undefined

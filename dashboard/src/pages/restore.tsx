@@ -89,7 +89,7 @@ async function whenFree<Reply>(send: () => Promise<Result<Reply>>): Promise<Resu
   }
 }
 
-/** The file as `verify` tells of it, and what the restore would do, by its dry run. */
+/** Content of the file (`verify`), and the changes that a restore would make (dry run). */
 function Preview({ filename, node, allowsMismatch }: PreviewProps): JSX.Element {
   const verified = useQuery(`verify ${filename}`, (options) =>
     whenFree(() => api.verify_backup({ body: { filename } }, options)),

@@ -19,7 +19,7 @@ type Settings = Readonly<Record<string, unknown>>
 
 interface SectionDialogProps {
   readonly title: string
-  /** What is done, for the status. */
+  /** Name of the action, for the status line. */
   readonly act: string
   /** In the configuration: `['connectors', 'http', 'service']`. */
   readonly path: readonly string[]

@@ -1,4 +1,4 @@
-// What connectors, actions and sources have in common: columns, acts of a row, and the dialog with their settings.
+// Common parts of connectors, actions and sources: columns, row actions, and the dialog with their settings.
 
 import type { JSX } from 'preact'
 import { SwitchCell } from '../parts/switch-cell.tsx'
@@ -105,7 +105,7 @@ export function commonColumns<Row extends Service>(
   ]
 }
 
-/** What is done with each kind. */
+/** Row actions of all kinds. */
 export function commonActions<Row extends Service>(
   kind: Kind,
   onEdit: (row: Row) => void,
@@ -177,7 +177,7 @@ function KnownService(props: ServiceDialogProps & { readonly known: Named }): JS
   )
 }
 
-/** What the API takes back: without what it tells of the state. */
+/** Settings without the state fields, as the API accepts them in a change. */
 function settingsOf(known: Named): Readonly<Record<string, unknown>> {
   const shownFields = new Set(['type', 'name', 'status', 'status_reason', 'node_status', 'counters'])
   return Object.fromEntries(Object.entries(known).filter(([key]) => !shownFields.has(key)))

@@ -24,7 +24,7 @@ interface FieldProps {
   readonly isNew?: boolean
   /** Of an entry that is changed by its own request, and not in the configuration. */
   readonly isEntry?: boolean
-  /** The values that there are, where the broker knows them and the schema does not. */
+  /** Possible values, if they come from the broker and not from the schema. */
   readonly choices?: readonly string[] | undefined
   /** Why the broker refuses the value. */
   readonly problem?: string | undefined

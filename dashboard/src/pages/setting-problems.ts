@@ -1,9 +1,9 @@
-// Which field a refusal of the broker is about: its messages name the key of the setting.
+// Finds the field of an error message of the broker, which names the key of the setting.
 
 export interface SettingProblems {
   /** By the key below the entry: `parameters.topic`. */
   readonly byKey: ReadonlyMap<string, string>
-  /** What names no field. */
+  /** Messages that name no field. */
   readonly rest: readonly string[]
 }
 

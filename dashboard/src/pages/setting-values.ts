@@ -4,7 +4,7 @@ export interface EditedSetting {
   readonly path: readonly string[]
   /** As in a configuration file. */
   readonly text: string
-  /** What the schema says of it. */
+  /** Definition of the setting in the schema. */
   readonly setting?: { readonly type: string; readonly lines: boolean }
 }
 

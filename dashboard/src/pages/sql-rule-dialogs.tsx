@@ -61,7 +61,7 @@ function actionsIn(text: string): SqlRule['actions'] | string {
   return Array.isArray(actions) ? (actions as SqlRule['actions']) : t('notJson')
 }
 
-/** What the SQL makes of sample data. No action runs. */
+/** Runs the SQL with sample data, without actions. */
 function Trial({ sql }: { readonly sql: string }): JSX.Element {
   const [sample, setSample] = useState(sampleText)
   const [output, setOutput] = useState<{ readonly text: string; readonly isFailure: boolean }>()

@@ -1,4 +1,4 @@
-// Messages as they come, as a tree of topics; what one of them says; and publishing.
+// Live messages as a tree of topics, the payload of a selected topic, and a form to publish.
 
 import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'

@@ -143,7 +143,7 @@ function ShownTrace({ shown, onClose }: { readonly shown: Shown; readonly onClos
   )
 }
 
-/** undefined: it could not be had, and the page says so. */
+/** Returns undefined after a failed request, which the page reports. */
 async function readTrace(name: string): Promise<string | undefined> {
   const result = await api.download_trace({ params: { name } })
   if ('reply' in result) return result.reply

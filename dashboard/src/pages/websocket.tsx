@@ -109,7 +109,7 @@ function ConnectForm({ connection, connect }: Connecting): JSX.Element {
   )
 }
 
-/** What changes in the connection is told by itself: a part is drawn again when what it is given is different. */
+/** `isConnected` is a property of its own, because a component is rendered again only if its properties change. */
 interface FormProps {
   readonly connection: MqttConnection | undefined
   readonly isConnected: boolean

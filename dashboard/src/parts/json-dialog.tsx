@@ -10,7 +10,7 @@ const editorRows = 20
 
 interface JsonDialogProps {
   readonly title: string
-  /** What is done, for the status. */
+  /** Name of the action, for the status line. */
   readonly act: string
   readonly value: unknown
   readonly onClose: () => void

@@ -49,7 +49,7 @@ interface FailureProps {
   readonly onRetry: () => void
 }
 
-/** What went wrong, beside what is still shown. A broker that is away is told of once, at the top. */
+/** Error message of a request. An unreachable broker is reported once, at the top of the page. */
 export function FailureNotice({ failure, onRetry }: FailureProps): JSX.Element | null {
   if (failure === undefined || failure.kind === 'unreachable') return null
   return (

@@ -1,4 +1,4 @@
-// What a message says: as text, JSON or bytes. It is always text of the page, never markup.
+// Payload of a message as text, JSON or bytes. It is always text of the page, never markup.
 
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'

@@ -71,7 +71,7 @@ export function Plot({ title, times, lines }: PlotProps): JSX.Element {
   )
 }
 
-/** What a reader hears who sees no plot. */
+/** Text alternative of the plot for screen readers. */
 function lastValues(lines: readonly Line[]): string {
   return lines.map(({ title, values }) => `${title} ${formatNumber(values.at(-1) ?? 0, 1)}`).join(', ')
 }
@@ -94,7 +94,7 @@ function optionsOf(element: HTMLElement, lines: readonly Line[]): uPlot.Options 
 /** By theme: working them out makes the browser lay out the page again. */
 const resolvedColors = new Map<string, string>()
 
-/** A canvas knows no `light-dark()`: the browser works it out as the color of an element. */
+/** A canvas does not support `light-dark()`, so the color is read from the computed style of an element. */
 function resolveColor(element: HTMLElement, color: string): string {
   const key = `${theme.value} ${matchMedia('(prefers-color-scheme: dark)').matches} ${color}`
   const known = resolvedColors.get(key)

@@ -36,10 +36,10 @@ interface TableProps<Row> {
   readonly columns: readonly Column<Row>[]
   readonly rows: readonly Row[] | undefined
   readonly rowKey: (row: Row) => string
-  /** What the row is called in the names of its buttons. */
+  /** Name of the row in the labels of its buttons. */
   readonly rowName?: (row: Row) => string
   readonly actions?: readonly RowAction<Row>[]
-  /** Where the rows come from: whether it loads, and whether the rows came by themselves. */
+  /** Query of the rows: whether it is loading, and whether it is a periodic one. */
   readonly query?: Pick<Query<unknown>, 'isLoading' | 'isPolled'>
   /** A sentence that begins with `No`. */
   readonly empty: string
@@ -173,7 +173,7 @@ function RowButtons<Row>({ row, actions, name }: ButtonsProps<Row>): JSX.Element
 
 function ExportButtons<Row>({ columns, rows = [], all, caption, fileName }: TableProps<Row>): JSX.Element {
   const name = fileName ?? caption.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')
-  /** undefined: the rows could not be had, and the page says so. */
+  /** Returns undefined after a failed request, which the page reports. */
   const table = async (word: string): Promise<CellValue[][] | undefined> => {
     const found = (await all?.()) ?? { reply: { data: rows } }
     if ('failure' in found) {

@@ -123,7 +123,7 @@ function parentOf(rows: readonly Row[], at: number): Row | undefined {
   return rows.slice(0, at).findLast((row) => row.depth < depth)
 }
 
-/** What can be seen. A search opens everything that leads to what it finds. */
+/** Visible rows. A search opens all ancestors of the topics that it finds. */
 function rowsOf(root: TopicNode, open: ReadonlySet<string>, search: string): readonly Row[] {
   const rows: Row[] = []
   const wanted = search.toLowerCase()

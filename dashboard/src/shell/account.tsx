@@ -101,7 +101,7 @@ function AccountPanel({ onChangePassword }: { readonly onChangePassword: () => v
   )
 }
 
-/** The next login shows the secret: so it begins now. */
+/** Logs out at once, because the next login shows the secret. */
 function requireSecondFactor(username: string): void {
   confirmBefore({
     title: t('requireSecondFactor'),

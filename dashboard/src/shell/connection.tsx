@@ -14,7 +14,7 @@ export function Connection(): JSX.Element | null {
   )
 }
 
-/** What came of the last act. Both regions are always there, so that a screen reader hears of a change. */
+/** Result of the last action. Both regions exist at all times, because a screen reader announces only changes of existing regions. */
 export function LastOutcome(): JSX.Element {
   const last = outcome.value
   const dismiss = (

@@ -8,7 +8,7 @@ import { beginSession, hasSessionEnded, roleFrom } from '../state/session.ts'
 import { Connection } from './connection.tsx'
 import { SingleSignOn } from './single-sign-on.tsx'
 
-/** What the broker says of it: the secret until a code was shown once. */
+/** The broker sends the secret until it has received a first code. */
 interface SecondFactor {
   readonly secret: string | undefined
   readonly uri: string | undefined

@@ -6,7 +6,7 @@ import { t } from '../state/messages.ts'
 import { useQuery } from '../state/query.ts'
 import { changeQuery, namespaceInRoute } from '../state/router.ts'
 
-/** `Global`, and all that the broker knows. */
+/** Selects `Global` or one of the broker's namespaces. */
 export function NamespaceSelect(): JSX.Element {
   const { reply } = useQuery('namespaces', (options) => api.get_namespaces({}, options))
   const chosen = namespaceInRoute.value ?? ''

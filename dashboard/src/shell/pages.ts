@@ -191,7 +191,7 @@ const allPages: readonly PageEntry[] = [
   },
 ]
 
-/** Those that the signed-in account may see. */
+/** Pages that the account of the session may see. */
 export function visiblePages(): readonly PageEntry[] {
   return allPages.filter(({ needs }) => hasOperation(needs) && may(needs as OperationName))
 }

@@ -1,4 +1,4 @@
-// What stands around every page: navigation, namespace, account, and what came of the last act.
+// The frame of every page: navigation, namespace, account, and the result of the last action.
 
 import type { ComponentType, JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
@@ -57,7 +57,7 @@ function skipToContent(event: Event): void {
 const quarterMinutes = 15
 const clockMs = 600_000
 
-/** How far the clock of the broker, by which the API writes times, is from UTC. */
+/** Reads the offset of the broker's time zone from UTC. The API formats times in this zone. */
 function useBrokerClock(): void {
   const { reply } = useQuery('clock', (options) => api.list_brokers({}, options), clockMs)
   const datetime = reply?.data[0]?.datetime

@@ -9,7 +9,7 @@ interface Props {
   readonly onProblem: (problem: string) => void
 }
 
-/** The button, where the broker has a provider; and the end of a login that the browser comes back from. */
+/** Login button if the broker has a provider. Completes a login after the browser returns from the provider. */
 export function SingleSignOn({ onProblem }: Props): JSX.Element | null {
   const [isOn, setOn] = useState(false)
   const [isBusy, setBusy] = useState(false)
@@ -47,7 +47,7 @@ async function begin(): Promise<string | undefined> {
   const result = await api.begin_sso({}, { namespace: null })
   if ('failure' in result) return textOf(result.failure)
   const { authorization_url: url, state, sign_in_secret: secret, redirect_uri: redirect } = result.reply.data
-  // The browser would come back to a page that knows nothing of this login.
+  // The browser would return to another origin or path, whose storage does not contain this login.
   if (redirect !== `${location.origin}${location.pathname}`) return t('singleSignOnElsewhere', { address: redirect })
   if (!/^https?:$/.test(new URL(url).protocol)) return t('singleSignOnUnsafe')
   storeBegun({ state, secret, route: location.hash })

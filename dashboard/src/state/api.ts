@@ -69,7 +69,7 @@ export function hasOperation(name: string): boolean {
   return Object.hasOwn(OPERATIONS, name)
 }
 
-/** Whether the signed-in account may call the operation. The server decides; the page only hides. */
+/** Whether the account of the session may call the operation. The server decides; the page only hides. */
 export function may(name: OperationName): boolean {
   const operation = (OPERATIONS as Record<string, Operation | undefined>)[name]
   const who = session.value
@@ -81,7 +81,7 @@ export function may(name: OperationName): boolean {
   return access === 'read' || who.role === 'administrator'
 }
 
-/** What a failure says, for people. */
+/** Returns the error message of a failure. */
 export function textOf({ message, kind }: Failure): string {
   return kind === 'unreachable' ? `no response: ${message}` : message
 }

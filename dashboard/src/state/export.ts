@@ -1,6 +1,6 @@
 // Files that the page makes for its reader.
 
-/** What a cell of a table holds. */
+/** Value of a table cell. */
 export type CellValue = string | number | boolean | null | undefined
 
 /** [RFC4180] A cell that a spreadsheet would take as a formula begins with an apostrophe. */

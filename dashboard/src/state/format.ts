@@ -23,7 +23,7 @@ function kept<Format>(formats: Map<string, Format>, key: string, create: () => F
   return format
 }
 
-/** The reader's own kind of the chosen language where the browser tells it: `en-GB` writes times in another way than `en`. */
+/** Returns the regional variant of the selected language from the browser, because `en-GB` formats times differently from `en`. */
 function localeOf(chosen: string): string {
   return navigator.languages.find((one) => one.split('-')[0] === chosen) ?? chosen
 }
@@ -57,7 +57,7 @@ export function msOfLocal(text: string): number {
   return Date.parse(`${text.replace(' ', 'T')}Z`) - brokerOffsetMinutes.value * 60_000
 }
 
-/** What a field for date and time holds, in the time zone that the reader chose; NaN where it is empty. */
+/** Returns the time in a date field, in the selected time zone; NaN if the field is empty. */
 export function msOfInput(text: string): number {
   if (timeZone.value === 'browser') return Date.parse(text)
   return Date.parse(`${text}Z`) - (timeZone.value === 'broker' ? brokerOffsetMinutes.value * 60_000 : 0)

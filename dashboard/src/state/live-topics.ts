@@ -1,4 +1,4 @@
-// Live messages of the broker as a tree of topics. It grows as they come, within limits, and says what it had no room for.
+// Live messages of the broker as a tree of topics. It grows within limits, and counts the topics and messages above them.
 
 import { api, type Failure } from './api.ts'
 
@@ -41,7 +41,7 @@ export class LiveTopics {
   /** Those of the topic that is followed, the newest first. */
   followed: readonly LiveMessage[] = []
   nodes = 0
-  /** Messages that the broker left out, and topics that the tree had no room for. */
+  /** Messages that the broker omitted, and topics above the limit of the tree. */
   leftOut = 0
   received = 0
   /** Messages that came, by their publishers. */

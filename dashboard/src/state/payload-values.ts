@@ -1,4 +1,4 @@
-// What can be read of payloads beside their text: the numbers in them, and what changed from one to the next.
+// Values of payloads: the numbers in a payload, and the differences between two payloads.
 
 /** Numbers of one payload that are offered for a plot. */
 const maxPaths = 50

@@ -1,4 +1,4 @@
-// What the reader chose for this browser: theme, language, time zone. They are not secrets and stay in `localStorage`.
+// Preferences of the user in this browser: theme, language, time zone. They are not secrets and stay in `localStorage`.
 
 import { effect, type Signal, signal } from '@preact/signals'
 

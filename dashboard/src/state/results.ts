@@ -1,4 +1,4 @@
-// What came of the last act, for the status line and the alert of the page.
+// Result of the last action, for the status line and the alert of the page.
 
 import { signal } from '@preact/signals'
 import { type Result, textOf } from './api.ts'

@@ -1,4 +1,4 @@
-// Where the reader is: `#/clients/<id>?search=x`. Parts of the path are percent-encoded once. Filters and pages are in the query, so
+// Current page and its parameters: `#/clients/<id>?search=x`. Parts of the path are percent-encoded once. Filters and pages are in the query, so
 // that a reload, back and forward keep them.
 
 import { computed, signal } from '@preact/signals'
@@ -48,7 +48,7 @@ function decoded(part: string): string {
   try {
     return decodeURIComponent(part)
   } catch {
-    // A hash that somebody typed: it is taken as it stands.
+    // An invalid percent-encoding in a typed URL: the text is used unchanged.
     return part
   }
 }

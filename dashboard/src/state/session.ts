@@ -1,14 +1,14 @@
-// The signed-in account. The token is in memory and in `sessionStorage`: a reload keeps it, another tab needs a new login. It is in no URL,
+// The session of the account that logged in. The token is in memory and in `sessionStorage`: a reload keeps it, another tab needs a new login. It is in no URL,
 // no cookie and no `localStorage`.
 
 import { computed, signal } from '@preact/signals'
 
 export interface Session {
-  /** undefined: the API takes requests of nobody (`http_server.auth_type = no_auth`). */
+  /** undefined: the API requires no authentication (`http_server.auth_type = no_auth`). */
   readonly token: string | undefined
   readonly username: string
   readonly role: 'administrator' | 'viewer'
-  /** The namespace that the account is kept to. */
+  /** The namespace to which the account is limited. */
   readonly namespace: string | undefined
   /** The account logs in by OpenID Connect and has no password in the broker. */
   readonly isOfProvider?: boolean
@@ -18,7 +18,7 @@ const storageKey = 'godwit.session'
 const endedKey = 'godwit.session-ended'
 
 export const session = signal<Session | undefined>(initialSession())
-/** The last session ended by itself: the login page says so, after a reload too. */
+/** Whether the last session expired. The login page reports this, also after a reload. */
 export const hasSessionEnded = signal(sessionStorage.getItem(endedKey) !== null)
 export const isAdministrator = computed(() => session.value?.role === 'administrator')
 

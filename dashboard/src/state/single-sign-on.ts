@@ -3,7 +3,7 @@
 //   before it leaves   state, secret and page are stored in `sessionStorage` of this tab
 //   when it returns    they are read and deleted, and the query is removed from the URL before the first request
 
-/** What is stored before the browser leaves for the provider. */
+/** State of a login that is stored before the browser opens the page of the provider. */
 export interface BegunLogin {
   readonly state: string
   readonly secret: string
@@ -11,7 +11,7 @@ export interface BegunLogin {
   readonly route: string
 }
 
-/** What the provider returned. */
+/** Parameters that the provider returned. */
 export interface ReturnedLogin {
   readonly code: string | undefined
   readonly state: string

@@ -84,7 +84,7 @@ function holdsPacketId(state: Parts<'ids' | 'sessions'>, clientId: string, { pub
 }
 
 /**
- * Removes a packet identifier whose message will not come again. `batch`: the batch that deletes its record here, 0 if
+ * Removes a packet identifier whose message will not be sent again. `batch`: the batch that deletes its record here, 0 if
  * there is none. If the message went on to other shards, the barrier completes only after they removed it too. Until
  * then the identifier stays known here, so that a later release reaches them.
  */

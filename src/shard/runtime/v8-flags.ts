@@ -6,7 +6,7 @@ import { setFlagsFromString } from 'node:v8'
 /**
  * Maximum bytecode that the optimizing compiler inlines into one function; V8's default is 920. The message path has
  * about thirty small functions. With the default, some of them are not inlined, so their objects (the message, its origin, its
- * recipients) must be allocated: 10 to 15 % of the CPU time of a QoS 0 message.
+ * receivers) must be allocated: 10 to 15 % of the CPU time of a QoS 0 message.
  */
 const inlinedBytecodeBytes = 4_500
 

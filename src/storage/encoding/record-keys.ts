@@ -4,7 +4,7 @@
 //
 //   journal       01  shard u8, slot u16             numbers of batches
 //   life          02  client ID ...                  the current generation of a session
-//   grave         03  generation u48                 tombstone: an ended generation that is not deleted yet
+//   tombstone     03  generation u48                 an ended generation that is not deleted yet
 //   begun         04  shard u8                       the last generation that was used
 //   session       10  generation u48
 //   subscription  11  generation u48, filter ...

@@ -6,7 +6,7 @@
 //
 // The library cannot stop reading from a stream. Data that arrives while reading is paused is held here, within a limit; a peer that
 // sends more is disconnected, where TCP would make it wait. If the peer ended the connection normally, all data is read first, and the
-// reader is told of the end after it resumed.
+// reader gets the end of the stream after it resumed.
 
 import type { Duplex } from 'node:stream'
 import type { ByteStream, ClientAddress, StreamCredentials } from '../streams/byte-stream.ts'
@@ -97,7 +97,7 @@ export abstract class QuicConnectionEnd implements ByteStream {
     if (this.#isClosed) return this.#reportCloseLater()
     this.#stop()
     // Written data is sent first, then the end of each stream. The connection is closed after the peer has received
-    // that, because closing loses data under way.
+    // that, because closing loses data that was not received yet.
     for (const stream of this.dataStreams()) stream.end()
     const control = this.controlStream()
     if (control === undefined || control.destroyed) return this.#close()

@@ -145,7 +145,7 @@ export class SeveralCores {
     for (const core of this.cores) core?.handle({ kind: 'peer-left', peer: own })
   }
 
-  /** Stops all cores: no core is told of the failure of another. */
+  /** Stops all cores: no core receives a notice of the failure of another. */
   killAll(): void {
     for (let own = 0; own < this.count; own++) this.cores[own] = undefined
     for (const link of this.#links) link.queue = []
