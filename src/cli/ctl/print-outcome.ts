@@ -1,4 +1,4 @@
-// What commands of `godwit ctl` print: tables for people, plain lines for scripts, one JSON document for programs.
+// Prints the results of `godwit ctl`: tables for people, plain lines for scripts, one JSON document for programs.
 
 import { exitCodes, type Terminal } from '../terminal/terminal.ts'
 import type { Outcome, Row } from './ctl-command.ts'

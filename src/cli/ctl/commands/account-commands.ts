@@ -1,4 +1,4 @@
-// Who may use the management API: people, and programs with an id and a secret.
+// Commands for accounts and API keys of the management API.
 
 import { randomBytes } from 'node:crypto'
 import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'

@@ -1,4 +1,4 @@
-// What the operator must know of.
+// Commands for alarms.
 
 import { type CtlCommand, doneAs, shown } from '../ctl-command.ts'
 

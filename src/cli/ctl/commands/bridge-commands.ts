@@ -43,7 +43,9 @@ export const bridgeCommands: readonly CtlCommand[] = [
     run: ({ client, operands: [bridge = ''] }) =>
       shown(client.get_mqtt_bridge({ params: { bridge_name: bridge } }), ({ data }): Outcome => {
         const [node] = data.bridge.nodes
-        return node === undefined ? { problem: `there is no bridge ${bridge}` } : { thing: node }
+        return node === undefined
+          ? { problem: `bridge not found: ${bridge}; "godwit ctl bridges list" lists all` }
+          : { thing: node }
       }),
   },
   {

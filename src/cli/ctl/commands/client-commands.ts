@@ -19,7 +19,9 @@ export const clientCommands: readonly CtlCommand[] = [
     arguments: ['<client>'],
     run: ({ client, operands: [clientid = ''] }) =>
       shown(client.lookup_client({ params: { clientid } }), ({ data: [found] }): Outcome => {
-        return found === undefined ? { problem: `there is no client ${clientid}` } : { thing: found }
+        return found === undefined
+          ? { problem: `client not found: ${clientid}; "godwit ctl clients list" lists all` }
+          : { thing: found }
       }),
   },
   {

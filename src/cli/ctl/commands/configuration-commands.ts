@@ -139,13 +139,13 @@ function placed(result: Result<Changed>, file?: string): Result<Changed> {
   return { reply: { ...reply, data: { ...reply.data, warnings: reply.data.warnings.map(name) } } }
 }
 
-/** The key as in the file, with the sections that lead to it. */
+/** Prints the value of a setting. Its key is dotted, as in the file. */
 async function getSetting({ client, operands: [key = ''] }: CtlCall): Promise<Outcome> {
   return shown(client.get_broker_configuration(), ({ data }) => {
     let value: unknown = data
     for (const part of key.split('.')) {
       const isGroup = typeof value === 'object' && value !== null && Object.hasOwn(value, part)
-      if (!isGroup) return { problem: `there is no setting ${key}; "godwit ctl config show" lists all` }
+      if (!isGroup) return { problem: `unknown setting ${key}; "godwit ctl config show" lists all` }
       value = (value as Readonly<Record<string, unknown>>)[part]
     }
     const text = typeof value === 'string' ? value : JSON.stringify(value, undefined, 2)

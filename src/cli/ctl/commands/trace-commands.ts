@@ -1,4 +1,4 @@
-// What certain clients do, written to a file for a while.
+// Commands for traces: files with the events of a client, a topic or an address.
 
 import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
 
