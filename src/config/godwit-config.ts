@@ -130,7 +130,7 @@ export interface AclConfig {
   readonly decisionTtlMs: number
 }
 
-/** When a client is banned because it reconnects too often. */
+/** Limits for bans of clients that reconnect too often. */
 export interface FlappingConfig {
   readonly isEnabled: boolean
   readonly maxCount: number

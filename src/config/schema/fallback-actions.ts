@@ -1,4 +1,4 @@
-// What happens with a message that an action cannot deliver: the setting `fallback_actions` of EMQX.
+// The setting `fallback_actions` of EMQX: actions for messages that an action cannot deliver.
 
 import { readItems } from './collections.ts'
 import { toPlain, type ConfigValue, type PlainValue } from '../hocon/values.ts'

@@ -7,7 +7,7 @@
 
 import type { SettingType } from './setting-type.ts'
 
-/** When a changed value applies. */
+/** The time from which a changed value applies. */
 export type AppliesOn = 'at-once' | 'on-next-connect' | 'at-restart'
 
 export interface Setting<T> {

@@ -73,7 +73,7 @@ export const httpServer = section('The HTTP server of the management API, which 
   auth_type: setting(choice(['basic', 'jwt', 'no_auth']), 'basic', {
     ...atOnce,
     description:
-      'How API requests authenticate. basic: by user name and password. jwt: by a token that http_server.jwt can verify; the first administrator cannot use a password then. no_auth: not at all, which is possible on loopback only.',
+      'Authentication of API requests. basic: by user name and password. jwt: by a token that http_server.jwt can verify; the first administrator cannot use a password then. no_auth: not at all, which is possible on loopback only.',
   }),
   jwt: section('JSON Web Tokens of API requests, if auth_type is jwt.', {
     public: section('The public key that the signatures of tokens are checked with.', {

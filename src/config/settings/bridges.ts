@@ -242,7 +242,7 @@ export const mqttBridge = section('A bridge: this broker connects to the remote 
   spool_full_policy: setting(optional(choice(['refuse', 'drop_newest', 'drop_oldest']), 'unset'), undefined, {
     defaultWords: '`drop_oldest` if the maximum comes from `bridges.mqtt.cache.disk_cache_size`, otherwise `refuse`',
     description:
-      'What happens to a message when spool_max_messages is reached. refuse: it is rejected with reason code 0x97 (before MQTT 5.0: dropped). drop_newest: the bridge does not get it, other subscribers do. drop_oldest: the oldest message of the queue is dropped instead.',
+      'Effect of a full queue (spool_max_messages) on new messages. refuse: it is rejected with reason code 0x97 (before MQTT 5.0: dropped). drop_newest: the bridge does not get it, other subscribers do. drop_oldest: the oldest message of the queue is dropped instead.',
   }),
   max_parallel_processes: setting(integer({ min: 1, max: 65_535 }), 2, {
     description:

@@ -63,7 +63,7 @@ export const node = section('The node: its name, its data directory, its memory 
   }),
 })
 
-export const storage = section('How the store of the node writes to the disk, and when it syncs.', {
+export const storage = section('Writes and syncs of the store of the node.', {
   sync: setting(choice(['commit', 'interval', 'never']), 'commit', {
     description:
       'commit: messages are acknowledged after they are written and synced. interval: the disk is synced at intervals; a power cut loses the ' +

@@ -18,7 +18,7 @@ const rule = section('A rule: an SQL statement and the actions that its results 
   }),
   on_action_failed: setting(choice(['continue', 'stop']), 'continue', {
     description:
-      'What happens if an action fails for a result. stop: no further action of the rule is run with it, but the fallbacks of the action are. continue: the next action is run.',
+      'Effect of a failed action on the further actions of its rule. stop: no further action is run with the result, but the fallbacks of the action are. continue: the next action is run.',
   }),
   enable: setting(boolean, true, { description: 'Whether the rule runs.' }),
   description: setting(template, '', { description: 'Description of the rule for administrators. It has no effect.' }),

@@ -111,7 +111,7 @@ export const actionSettings = {
   }),
   fallback_actions: setting(fallbackActions, [], {
     description:
-      'What is done with a message that the service rejects permanently, or that the action queue does not accept: {kind = reference, type, name} of another action, or {kind = republish, args {topic, qos, retain, payload, mqtt_properties, user_properties}}. Templates see the result of the rule. If a fallback fails as well, the message becomes a dead letter.',
+      'Actions for messages that the service rejects permanently, or that the action queue does not accept: {kind = reference, type, name} of another action, or {kind = republish, args {topic, qos, retain, payload, mqtt_properties, user_properties}}. Templates see the result of the rule. If a fallback fails as well, the message becomes a dead letter.',
   }),
 }
 
@@ -151,7 +151,7 @@ const resourceOptionEntries = {
   }),
   overflow: setting(choice(['block', 'drop']), 'block', {
     description:
-      'What happens when `max_buffer_messages` is reached. block: publishers at QoS 1 and 2 wait for their acknowledgement. drop: new messages are dropped and counted.',
+      'Effect of a full action queue (`max_buffer_messages`) on new messages. block: publishers at QoS 1 and 2 wait for their acknowledgement. drop: new messages are dropped and counted.',
   }),
   max_retries: setting(integer({ min: 0, max: 100 }), 2, {
     description:
@@ -168,15 +168,12 @@ const resourceOptionEntries = {
   }),
 }
 
-export const resourceOptions = section(
-  'How the action stores messages, sends them and repeats failed requests.',
-  resourceOptionEntries,
-)
+export const resourceOptions = section('Queue, sending and retries of the action.', resourceOptionEntries)
 
 /** For services that accept many messages in one request. */
 export function resourceOptionsWith(defaults: { readonly batchSize: number; readonly inflightWindow: number }) {
   const { batch_size, inflight_window } = resourceOptionEntries
-  return section('How the action stores messages, sends them and repeats failed requests.', {
+  return section('Queue, sending and retries of the action.', {
     ...resourceOptionEntries,
     batch_size: { ...batch_size, default: defaults.batchSize },
     inflight_window: { ...inflight_window, default: defaults.inflightWindow },
