@@ -32,7 +32,7 @@ export interface AccessSettings {
   readonly token: TokenSettings | undefined
   /** Authenticates if `http` is in the chain; authorizes if it has a URL for that. */
   readonly http: HttpAuthorizerSettings | undefined
-  /** When a client is banned because it reconnects too often. */
+  /** Limits for bans of clients that reconnect too often. */
   readonly flapping: FlappingSettings
   /** Delays of failed logins. */
   readonly failedLogins: FailedLoginSettings

@@ -319,7 +319,7 @@ test('a source is created, shown with state and counters, stopped and deleted ov
   const probe = (body: object) => broker.request('/api/v5/sources_probe', { method: 'POST', body })
   assert.equal((await probe(settings)).status, 204)
   assert.match((await probe({ ...settings, parameters: {} })).text, /TEST_FAILED.*parameters\.topic/)
-  assert.match((await probe({ ...settings, connector: 'west' })).text, /there is no connector/)
+  assert.match((await probe({ ...settings, connector: 'west' })).text, /connector not found/)
   const away = { type: 'mqtt', name: 'away', server: '127.0.0.1:1' }
   assert.equal((await broker.request('/api/v5/connectors', { method: 'POST', body: away })).status, 201)
   assert.match((await probe({ ...settings, connector: 'away' })).text, /TEST_FAILED.*refused/)

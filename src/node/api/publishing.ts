@@ -79,7 +79,7 @@ async function estimateOnShards(
   const sum = { matched: 0, sent: 0, queued: 0 }
   const others = Array.from({ length: supervisor.size }, (_, shard) => shard).filter((shard) => shard !== own)
   const responses = await Promise.all(
-    others.map((shard) => withTimeout(supervisor.query(shard, { kind: 'foresee', topics, qos }))),
+    others.map((shard) => withTimeout(supervisor.query(shard, { kind: 'estimate-delivery', topics, qos }))),
   )
   for (const response of responses) {
     sum.matched += response?.matched ?? 0

@@ -1,9 +1,10 @@
 // Schedules automatic backups, and the deletion of the oldest ones.
 
-/** When a backup is made. */
+/** Time of automatic backups, and the number of them that is stored. */
 export interface BackupSchedule {
   /** `03:30`, or `sun 03:30`; undefined: never. */
   readonly when: string | undefined
+  /** Number of stored automatic backups: older ones are deleted. */
   readonly keep: number
 }
 

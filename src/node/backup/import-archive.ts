@@ -211,7 +211,7 @@ export function problemOfConfiguration(
   const read = readConfiguration(dependencies, checked)
   if ('symbol' in read) return read
   const { settings, texts } = read
-  const previewed = dependencies.configuration.foresee(settings, { texts, passesOverFiles: true })
+  const previewed = dependencies.configuration.previewSettings(settings, { texts, passesOverFiles: true })
   return 'live' in previewed ? undefined : refuseConfiguration(previewed.message, checked)
 }
 
@@ -238,7 +238,7 @@ function prepareConfiguration(
   if (!plan.hasConfiguration) {
     return { settings: undefined, placed: files, changes: [], warnings: [], ownName: before.http.username }
   }
-  const previewed = dependencies.configuration.foresee(settings, { texts })
+  const previewed = dependencies.configuration.previewSettings(settings, { texts })
   if (!('live' in previewed)) return refuseConfiguration(previewed.message, checked)
   const unfit =
     problemOfListenerFiles(previewed.config, before, placed) ?? problemOfBridges(previewed.config, before, placed)

@@ -20,7 +20,7 @@ import {
 import type { AllowedPaths } from './allowed-paths.ts'
 import { includeReader, includeTarget, namedFileReader } from './config-files.ts'
 
-/** Where the node reads and writes its configuration. Fixed at the start. */
+/** Files and other sources of the configuration. They are fixed at the start. */
 export interface ConfigDependencies {
   /** Absolute path of the file for a complete configuration from the API. It may not exist yet. */
   readonly file: string

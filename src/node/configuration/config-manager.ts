@@ -83,6 +83,7 @@ export interface ConfigManagerOptions {
   readonly log: Logger
 }
 
+/** One change of the configuration. */
 interface Act {
   /** Name in the history. */
   readonly name: string
@@ -110,7 +111,7 @@ export class ConfigManager {
     this.#last = Promise.resolve()
   }
 
-  /** Called before the existing ones: for consumers that may fail. */
+  /** Adds a consumer, which is called before the existing ones. */
   addConsumer(consumer: ConfigConsumer): void {
     this.#consumers = [consumer, ...this.#consumers]
   }
@@ -124,7 +125,7 @@ export class ConfigManager {
     return this.#options.history
   }
 
-  /** A start is a version too, if the file differs from the last stop. */
+  /** Adds the configuration of the start to the history if it differs from the newest version. */
   async noteStart(): Promise<void> {
     const { history } = this.#options
     const settings = history.settingsOf(this.#wanted)
@@ -185,7 +186,7 @@ export class ConfigManager {
     return { document: read, changes, untilRestart: nothingChanged }
   }
 
-  /** Changes some settings. `persists`: also after the next start. A function gets the settings before the change. */
+  /** Changes settings. `persists`: the change still applies after a restart. A function gets the configuration before the change. */
   change(
     wanted: ConfigObject | ((config: GodwitConfig) => ConfigObject | ConfigRefusal),
     { author, persists, name }: { readonly author: ConfigAuthor; readonly persists: boolean; readonly name: string },
@@ -233,7 +234,7 @@ export class ConfigManager {
     })
   }
 
-  /** Replaces the item at `path` by `value`; undefined: deletes it. Also after the next start. */
+  /** Replaces the item at `path` by `value`; undefined: deletes it. The change still applies after a restart. */
   putNamed(
     path: readonly string[],
     value: ConfigObject | undefined,
@@ -254,7 +255,7 @@ export class ConfigManager {
     })
   }
 
-  /** All that is written, with `--set` and without settings until the restart. `folder`: of relative file names. */
+  /** All written settings, with `--set` and without settings until the restart. `folder`: base of relative file names. */
   get written(): { readonly values: ConfigObject; readonly folder: string } {
     const { dependencies } = this.#options
     const loaded = this.#load({ ...this.#layers, untilRestart: nothingChanged }, { origin: 'file' })
@@ -268,10 +269,10 @@ export class ConfigManager {
   }
 
   /**
-   * Returns the effect of such a change without changing anything. `texts`: files that do not exist yet, by path.
+   * Returns the effect of a change of these settings, without changing anything. `texts`: files that do not exist yet, by path.
    * `passesOverFiles`: other files are assumed to be valid.
    */
-  foresee(
+  previewSettings(
     settings: ConfigObject,
     { texts, passesOverFiles = false }: { texts: ReadonlyMap<string, string>; passesOverFiles?: boolean },
   ): PreviewedChange | ConfigRefusal {
@@ -282,7 +283,7 @@ export class ConfigManager {
     if ('errors' in loaded) return refuseErrors('invalid', loaded.errors)
     const local = localErrors(loaded.config, this.#wanted)
     if (local.length > 0) return refuseErrors('invalid', local)
-    // It reads files as well.
+    // `problemOf` reads files as well.
     const problem = passesOverFiles ? undefined : this.#options.problemOf(loaded.config)
     if (problem !== undefined) return refuseProblem(problem, loaded.config)
     const found = differences(this.#wanted, loaded.config)
@@ -330,11 +331,11 @@ export class ConfigManager {
     })
   }
 
-  /** One after the other: each starts from the result of the one before. */
+  /** Runs changes one after the other, so that each starts from the result of the previous one. */
   #inTurn(work: () => Promise<ConfigOutcome>): Promise<ConfigOutcome> {
     const done = this.#last.then(work)
     this.#last = done.catch(() => {
-      // The caller gets the error; the next change is independent.
+      // The caller gets the error, and the next change runs anyway.
     })
     return done
   }

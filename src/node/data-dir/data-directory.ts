@@ -5,7 +5,7 @@ import { lstat, mkdir, rmdir, stat, unlink, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { makeDirectory } from '../../telemetry/index.ts'
 
-/** How this program was installed. */
+/** The installation of this program: a package or a clone of the repository. */
 export interface Installation {
   /** The folder with `bin/`, absolute. */
   readonly root: string

@@ -191,7 +191,7 @@ export function statusOf(gateway: Gateway): 'running' | 'stopped' | 'unloaded' {
 async function placeOf({ socket, hosts }: Source, before: GatewayPlan): Promise<Place | Problem> {
   const { kind, listener } = socket
   const { port } = listener.bind
-  let problem = 'there is no address'
+  let problem = 'the host name has no address'
   for (const host of hosts) {
     try {
       const { address } = await lookup(host)
@@ -252,7 +252,7 @@ export interface GatewayConfigOptions {
   sendToShards(plan: GatewayPlan): Promise<void>
 }
 
-/** When a gateway was loaded, enabled and disabled in this run of the broker. */
+/** Times at which a gateway was loaded, enabled and disabled since the start of the broker. */
 export interface GatewayTimes {
   readonly createdAtMs: number | undefined
   readonly startedAtMs: number | undefined

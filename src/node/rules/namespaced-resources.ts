@@ -1,5 +1,5 @@
-// What an item of a namespace (a rule, connector, action or source) may name: actions by their own names, and no files
-// of this machine unless a global administrator says so.
+// Restricts the names in an item of a namespace (a rule, connector, action or source). It names actions by their own names, and no files
+// of this machine unless a global administrator sets them.
 
 /** Types that write to files of this machine. */
 const typesOfFiles: ReadonlySet<string> = new Set(['disk_log', 'sqlite'])

@@ -27,10 +27,9 @@ export async function probeService(
   const isSource = kind === 'sources' || (kind === 'connectors' && !Object.hasOwn(sinkTypes, type))
   const sourceType = sourceTypeNames.find((known) => known === type)
   if (isSource && sourceType !== undefined) return probeAsSource(configuration, probed, sourceType)
-  if (kind === 'sources')
-    return `there is no source of type ${JSON.stringify(type)}: known are ${sourceTypeNames.join(', ')}`
+  if (kind === 'sources') return `unknown source type ${JSON.stringify(type)}; use one of ${sourceTypeNames.join(', ')}`
   if (!Object.hasOwn(sinkTypes, type))
-    return `there is no type ${JSON.stringify(type)}: known are ${Object.keys(sinkTypes).join(', ')}`
+    return `unknown type ${JSON.stringify(type)}; use one of ${Object.keys(sinkTypes).join(', ')}`
   const read = fromPlain(settings, 'request')
   if ('errors' in read) return read.errors.map(({ message }) => message).join('; ')
   const place = { file: 'request', line: 0, column: 0 }
@@ -43,7 +42,7 @@ export async function probeService(
     kind === 'actions' ? read.value : user.value,
   )
   const wanted = kind === 'actions' ? asAction : putValue(asAction, ['connectors', type, probeName], read.value)
-  const previewed = configuration.foresee(wanted, { texts: new Map() })
+  const previewed = configuration.previewSettings(wanted, { texts: new Map() })
   if (!previewed.isDone) return previewed.message
   return probeSink(previewed.config, { kind, type: type as SinkTypeName, connector, dataDirectory })
 }
@@ -56,7 +55,7 @@ async function probeAsSource(
   const read = fromPlain(settings, 'request')
   if ('errors' in read) return read.errors.map(({ message }) => message).join('; ')
   const place = { file: 'request', line: 0, column: 0 }
-  const previewed = configuration.foresee(putValue(emptyObject(place), [kind, type, probeName], read.value), {
+  const previewed = configuration.previewSettings(putValue(emptyObject(place), [kind, type, probeName], read.value), {
     texts: new Map(),
   })
   if (!previewed.isDone) return previewed.message
@@ -81,7 +80,7 @@ async function probeSink(
   const actions: ReadonlyMap<string, ActionSettings> = config.actions[type].named
   const service = connectors.get(connector)
   const action = actions.get(probeName)
-  if (service === undefined || action === undefined) return `there is no connector ${type}:${connector}`
+  if (service === undefined || action === undefined) return `connector not found: ${type}:${connector}`
   const sinkType = sinkTypes[type]
   const ofAction = kind === 'actions' ? sinkType.problemOfAction(action, compileTemplate) : undefined
   const problem = sinkType.problemOfConnector(service) ?? ofAction

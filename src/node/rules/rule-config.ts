@@ -269,5 +269,5 @@ function problemOfFallbacks(actions: readonly ActionAssignment[]): Problem | und
 
 function connectorProblem(type: string, name: string | undefined): string {
   if (name === undefined) return `an action needs the name of a connector: configure connectors.${type}`
-  return `there is no connector ${JSON.stringify(name)}: configure connectors.${type}.${name}`
+  return `connector not found: ${JSON.stringify(name)}; configure connectors.${type}.${name}`
 }

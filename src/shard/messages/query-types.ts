@@ -141,7 +141,7 @@ export interface ShardQueries {
     result: CommandResult
   }
   /** Estimates the deliveries of such a message without sending it. Shared subscriptions are omitted. */
-  foresee: {
+  'estimate-delivery': {
     parameters: { readonly topics: readonly string[]; readonly qos: QoS }
     result: DeliveryEstimate
   }

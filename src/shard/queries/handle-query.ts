@@ -39,7 +39,7 @@ const handlers: QueryHandlers = {
   slow: slowFor,
   'memory-users': memoryUsersFor,
   publish: publishFor,
-  foresee: ({ core }, { topics, qos }) => core.view.estimateDelivery(topics, qos),
+  'estimate-delivery': ({ core }, { topics, qos }) => core.view.estimateDelivery(topics, qos),
   subscribe: subscribeFor,
   unsubscribe: unsubscribeFor,
   'import-retained': importRetainedFor,

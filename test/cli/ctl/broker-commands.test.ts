@@ -300,7 +300,7 @@ test('clients are listed, with and without filters, shown and disconnected', asy
   await ctlDone(broker, ['clients', 'kick', 'phone-of-anna'])
   await gone
   assert.match(await ctlRefused(broker, 1, ['clients', 'kick', 'phone-of-anna']), /\(code 112\)/)
-  assert.match(await ctlRefused(broker, 1, ['clients', 'show', 'nobody']), /there is no client nobody/)
+  assert.match(await ctlRefused(broker, 1, ['clients', 'show', 'nobody']), /client not found: nobody/)
   assert.match(await ctlRefused(broker, 2, ['clients', 'list', 'user=anna']), /user: unknown filter/)
   assert.match(await ctlRefused(broker, 1, ['clients', 'list', 'conn_state=perhaps']), /\(code 108\)/)
 })
