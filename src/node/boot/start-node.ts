@@ -61,7 +61,7 @@ export interface NodeOptions {
   readonly sources?: ConfigurationSources
   /** Version of this program. */
   readonly version?: string
-  /** The script of a shard; tests have their own. */
+  /** The script of a shard; tests use another one. */
   readonly shardEntry?: URL
   readonly restarts?: RestartPolicy
   /** Time for the shards to stop; less than the ten seconds of the node. */
@@ -101,12 +101,12 @@ export interface RunningNode {
 
 export type NodeStart = { readonly node: RunningNode } | { readonly problem: string }
 
-/** The part for the shards of the ten seconds of a stop. */
+/** Maximum time for the shards to stop: a part of the ten seconds of the node. */
 const defaultShardStopMs = 8_000
 
 /** Starts the node. A problem is a sentence for administrators; then nothing is left running. */
 export async function startNode(options: NodeOptions): Promise<NodeStart> {
-  // New files are for this account only.
+  // Only the system user of the broker can open new files.
   process.umask(0o077)
   denyAddresses(options.config.node.deniedAddresses)
   const directory = await prepareDataDirectory(dataDirectoryOf(options))
@@ -159,27 +159,27 @@ async function startOnLog(
   const accessSecret = await settleAccessSecret(dependencies.directory)
   const converted = accessSettingsOf(config, accessSecret)
   if ('problem' in converted) return converted
-  const planned = planBridges(config, accessSecret)
-  if ('problem' in planned) return planned
-  const ruled = planRules(config, name)
-  if ('problem' in ruled) return ruled
+  const plannedBridges = planBridges(config, accessSecret)
+  if ('problem' in plannedBridges) return plannedBridges
+  const plannedRules = planRules(config, name)
+  if ('problem' in plannedRules) return plannedRules
   const gatewayPlanner = new GatewayPlanner(shardsOf(config))
-  const gated = await gatewayPlanner.plan(config, [])
-  if ('problem' in gated) return gated
+  const plannedGateways = await gatewayPlanner.plan(config, [])
+  if ('problem' in plannedGateways) return plannedGateways
   const resolved = await resolveListeners(config)
   if ('problem' in resolved) return resolved
-  const unmanageable = await problemOfManagement(config)
-  if (unmanageable !== undefined) return unmanageable
+  const managementProblem = await problemOfManagement(config)
+  if (managementProblem !== undefined) return managementProblem
   const listeners = await withoutMissingQuic(resolved.listeners, dependencies.log)
   const apiHosts = hostsOfApi(config)
   for (const warning of exposureWarnings(
     config,
-    [...listeners, ...gated.plan.map(({ listener }) => listener)],
+    [...listeners, ...plannedGateways.plan.map(({ listener }) => listener)],
     apiHosts,
   ))
     dependencies.log.warn('configuration', { ...warning })
   const alarms = new Alarms(dependencies)
-  const bridges = planned.plans
+  const bridges = plannedBridges.plans
   return startOnStore(options, {
     ...dependencies,
     alarms,
@@ -188,8 +188,8 @@ async function startOnLog(
     ...converted,
     listeners,
     bridges,
-    rules: ruled.plan,
-    gateways: gated.plan,
+    rules: plannedRules.plan,
+    gateways: plannedGateways.plan,
     gatewayPlanner,
     dashboard: await openDashboardListener(dependencies.directory, { node: config.node, log: dependencies.log }),
   })
@@ -226,10 +226,10 @@ async function startShards(options: NodeOptions, foundation: PreparedParts, stor
   const plan = await planShards({ ...partsOfShards(foundation), listeners: live.placed, clockBaseMs: clock, config })
   const { starts, counters, histograms, memory, freeDescriptors, maxFileConnections } = plan
   const namespaceLimits = new NamespaceLimitsInForce(config, plan.namespaceTable, starts.length)
-  const { promise: broken, resolve: giveUp } = Promise.withResolvers<string>()
+  const { promise: broken, resolve: reportBroken } = Promise.withResolvers<string>()
   const sysTopics = sysTopicsOf(options, { nodeName: name, counters, supervisor: () => supervisor })
   alarms.listen((what, alarm) => sysTopics.noteAlarm(what, alarm))
-  const supervisor = supervisorOf({ options, foundation, store, starts, maxHeapMb: memory.maxHeapMb, giveUp })
+  const supervisor = supervisorOf({ options, foundation, store, starts, maxHeapMb: memory.maxHeapMb, reportBroken })
   alarms.listen((what, alarm) => runRulesForAlarm(supervisor, what, alarm))
   const bridges = createBridgeConfig(foundation, supervisor)
   const rules = createRuleConfig(foundation, supervisor)
@@ -335,7 +335,7 @@ function scheduledBackups(config: GodwitConfig, { makeScheduled }: NodeBackups) 
   return { consumer, endWith }
 }
 
-/** Reading the configuration again includes the files that it names. */
+/** Returns a consumer that reads the files named in the configuration again at each change. */
 function filesConsumer(reloadFiles: () => void): ConfigConsumer {
   return {
     owns: () => false,
@@ -347,7 +347,7 @@ function filesConsumer(reloadFiles: () => void): ConfigConsumer {
   }
 }
 
-/** The listeners change while the node runs. */
+/** Returns the node with a getter of its listeners, which change while the node runs. */
 function withListeners(node: Omit<RunningNode, 'listeners'>, live: ListenerManager): RunningNode {
   return {
     ...node,
@@ -376,7 +376,7 @@ interface SupervisorDependencies {
   readonly store: NodeStore
   readonly starts: readonly ShardStart[]
   readonly maxHeapMb: number
-  readonly giveUp: (message: string) => void
+  readonly reportBroken: (message: string) => void
 }
 
 function supervisorOf({
@@ -385,7 +385,7 @@ function supervisorOf({
   store,
   starts,
   maxHeapMb,
-  giveUp,
+  reportBroken,
 }: SupervisorDependencies): ShardSupervisor {
   const { log, directory, alarms } = foundation
   return new ShardSupervisor({
@@ -395,7 +395,7 @@ function supervisorOf({
     log,
     restarts: options.restarts ?? defaultRestartPolicy,
     maxHeapMb,
-    onRestartLimit: giveUp,
+    onRestartLimit: reportBroken,
     quarantine: async (suspect) => {
       const text = await quarantineText(store.client, directory, suspect)
       alarms.raise(suspect.kind === 'session' ? 'session-set-aside' : 'retained-set-aside', text)

@@ -29,7 +29,7 @@ export interface RestartPolicy {
   /** Delay before the first restart; doubled for each further one. */
   readonly firstDelayMs: number
   readonly maxDelayMs: number
-  /** After this time of running, earlier failures are not counted. */
+  /** If the shard has run for this time, earlier failures are not counted. */
   readonly forgivenAfterMs: number
   /** After this number of consecutive restarts, a further failure stops the node, so that administrators notice it. */
   readonly maxConsecutiveRestarts: number
@@ -63,7 +63,7 @@ export interface SupervisedShardOptions {
   /** Sends filters of clients of this shard to all other shards. */
   forwardFilters(notice: FilterNotice): void
   /** Called with a record that was being read at two failures of the shard. Resolves when the record is in quarantine. */
-  quarantine(suspect: CrashCandidate): Promise<void>
+  quarantine(candidate: CrashCandidate): Promise<void>
   /** Returns ports to the other shards, for a thread that starts. */
   links(): readonly ShardLink[]
   /** Called when the thread has ended. `start`: parameters of the next thread. */
@@ -72,14 +72,18 @@ export interface SupervisedShardOptions {
 
 export type ShardStartOutcome = { readonly ready: true } | { readonly ready: false; readonly message: string }
 
-const maxSuspects = 1_000
+/** Maximum number of stored names of records; when it is exceeded, all are deleted. */
+const maxEarlierCandidates = 1_000
 
 /** Alarms about the thread itself, not about stored data. */
 const threadAlarms = new Set(['storage', 'storage-reading', 'shards', 'connections', 'listener'])
 /** Alarms about one listener of the thread, whose name follows. */
 const listenerAlarm = /^(?:certificates|listener-closed):/
 
-/** Objects of one turn are short-lived: with more space fewer are copied into the old generation. */
+/**
+ * Size of the young generation of the heap. Objects of one turn are short-lived: with more space, fewer of them are copied into the old
+ * generation.
+ */
 const youngGenerationMb = 64
 
 export class SupervisedShard {
@@ -98,13 +102,13 @@ export class SupervisedShard {
   #restarts: number
   #startedAtMs: number
   /** The report of the thread about its end, for the log. */
-  #lastWords: string | undefined
+  #endReport: string | undefined
   /** The thread failed with an internal error, and the report is a stack. */
   #isInternalError: boolean
-  /** The thread ran out of memory: what it was reading then may not be the cause. */
+  /** The thread ran out of memory: the record that it was reading then may not be the cause. */
   #isOutOfMemory: boolean
   /** Records that the shard was reading at earlier failures, by kind and name. */
-  readonly #earlierSuspects: Set<string>
+  readonly #earlierCandidates: Set<string>
   #timer: NodeJS.Timeout | undefined
   #settleFirstStart: ((outcome: ShardStartOutcome) => void) | undefined
   #settleStop: (() => void) | undefined
@@ -118,11 +122,11 @@ export class SupervisedShard {
     this.#start = options.start
     this.#changes = new Map()
     this.#pendingQueries = new Map()
-    this.#earlierSuspects = new Set()
+    this.#earlierCandidates = new Set()
     this.#failuresInARow = 0
     this.#restarts = 0
     this.#startedAtMs = 0
-    this.#lastWords = undefined
+    this.#endReport = undefined
     this.#isInternalError = false
     this.#isOutOfMemory = false
     this.#timer = undefined
@@ -210,7 +214,7 @@ export class SupervisedShard {
 
   #startThread(): void {
     this.#state = 'starting'
-    this.#lastWords = undefined
+    this.#endReport = undefined
     this.#isInternalError = false
     this.#isOutOfMemory = false
     this.#startedAtMs = performance.now()
@@ -226,7 +230,7 @@ export class SupervisedShard {
     this.#storeClient = this.#options.storeOwner.storeClient((notice) => worker.postMessage({ kind: 'store', notice }))
     worker.on('message', (message: ShardToNode) => this.#handleMessage(message))
     worker.on('error', (error) => {
-      this.#lastWords = error instanceof Error ? (error.stack ?? error.message) : String(error)
+      this.#endReport = error instanceof Error ? (error.stack ?? error.message) : String(error)
       this.#isInternalError = true
       this.#isOutOfMemory = error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY'
     })
@@ -241,7 +245,7 @@ export class SupervisedShard {
         return this.#handleReady()
       // The thread ends by itself: terminating it within a call of LevelDB would end the process.
       case 'failed':
-        this.#lastWords = message.message
+        this.#endReport = message.message
         return
       case 'log':
         this.#counters.add(counterCells.logLinesTaken, 1)
@@ -303,44 +307,44 @@ export class SupervisedShard {
     for (const settle of this.#pendingQueries.values()) settle(undefined)
     this.#pendingQueries.clear()
     this.#settleStop?.()
-    const lastWords = this.#lastWords ?? 'its thread ended without a report'
-    const suspect = this.#takeSuspect()
-    const isWorthAnother = this.#settleFirstStart === undefined || suspect !== undefined
-    if (this.#state !== 'stopping' && isWorthAnother) this.#restartLater(lastWords, suspect)
-    else if (this.#settleFirstStart !== undefined) this.#failFirstStart(this.#settleFirstStart, lastWords)
+    const endReport = this.#endReport ?? 'its thread ended without a report'
+    const candidate = this.#takeCrashCandidate()
+    const mustRestart = this.#settleFirstStart === undefined || candidate !== undefined
+    if (this.#state !== 'stopping' && mustRestart) this.#restartLater(endReport, candidate)
+    else if (this.#settleFirstStart !== undefined) this.#failFirstStart(this.#settleFirstStart, endReport)
   }
 
-  #failFirstStart(settle: (outcome: ShardStartOutcome) => void, lastWords: string): void {
+  #failFirstStart(settle: (outcome: ShardStartOutcome) => void, endReport: string): void {
     this.#settleFirstStart = undefined
     if (this.#state !== 'stopping') this.#state = 'stopped'
-    if (this.#isInternalError) this.#logEvent('error', 'shard did not start', lastWords)
+    if (this.#isInternalError) this.#logEvent('error', 'shard did not start', endReport)
     settle({
       ready: false,
-      message: this.#isInternalError ? `a shard did not start: ${firstLine(lastWords)}` : lastWords,
+      message: this.#isInternalError ? `a shard did not start: ${firstLine(endReport)}` : endReport,
     })
   }
 
-  #restartLater(lastWords: string, suspect: CrashCandidate | undefined): void {
+  #restartLater(endReport: string, candidate: CrashCandidate | undefined): void {
     const { restarts } = this.#options
     const ranForMs = performance.now() - this.#startedAtMs
     const isForgiven = this.#state === 'running' && ranForMs >= restarts.forgivenAfterMs
     this.#failuresInARow = isForgiven ? 1 : this.#failuresInARow + 1
     if (this.#failuresInARow > restarts.maxConsecutiveRestarts) {
       this.#state = 'stopped'
-      this.#logEvent('error', 'shard restart limit reached', lastWords)
-      if (this.#settleFirstStart !== undefined) return this.#failFirstStart(this.#settleFirstStart, lastWords)
+      this.#logEvent('error', 'shard restart limit reached', endReport)
+      if (this.#settleFirstStart !== undefined) return this.#failFirstStart(this.#settleFirstStart, endReport)
       this.#options.onRestartLimit(
-        `a shard failed ${this.#failuresInARow} times in a row: ${firstLine(lastWords)}; the log has the stack`,
+        `a shard failed ${this.#failuresInARow} times in a row: ${firstLine(endReport)}; the log has the stack`,
       )
       return
     }
     const delayMs = Math.min(restarts.maxDelayMs, restarts.firstDelayMs * 2 ** (this.#failuresInARow - 1))
     this.#state = 'waiting'
     this.#restarts += 1
-    this.#logEvent('error', 'shard failed and is restarting', lastWords)
-    const text = `${this.#source} failed and is restarting: ${firstLine(lastWords)}`
+    this.#logEvent('error', 'shard failed and is restarting', endReport)
+    const text = `${this.#source} failed and is restarting: ${firstLine(endReport)}`
     this.#options.alarms.raise('shard-restarting', text, this.#source)
-    const quarantined = this.#quarantineRepeated(suspect)
+    const quarantined = this.#quarantineRepeated(candidate)
     this.#timer = setTimeout(() => void quarantined.then(() => this.#startAgain()), delayMs)
   }
 
@@ -348,29 +352,33 @@ export class SupervisedShard {
     if (this.#state === 'waiting') this.#startThread()
   }
 
-  /** Returns what was being read when the thread ended, if that may be the cause. */
-  #takeSuspect(): CrashCandidate | undefined {
+  /** Returns the record that was being read when the thread ended, if it may be the cause. */
+  #takeCrashCandidate(): CrashCandidate | undefined {
     const { crashMarker } = this.#start
     if (crashMarker === undefined) return undefined
     const marker = new CrashMarker(crashMarker)
-    const { suspect } = marker
+    const { suspect: candidate } = marker
     marker.clear()
     // While a shard starts, any record may be the one that exceeds the memory.
-    return this.#isOutOfMemory && this.#state === 'starting' ? undefined : suspect
+    return this.#isOutOfMemory && this.#state === 'starting' ? undefined : candidate
   }
 
-  /** Quarantines the suspect if it was also being read at an earlier failure. */
-  async #quarantineRepeated(suspect: CrashCandidate | undefined): Promise<void> {
-    if (suspect === undefined) return
-    const name = `${suspect.kind} ${suspect.kind === 'session' ? suspect.clientId : suspect.topic}`
-    if (this.#earlierSuspects.delete(name)) return this.#options.quarantine(suspect)
-    if (this.#earlierSuspects.size >= maxSuspects) this.#earlierSuspects.clear()
-    this.#earlierSuspects.add(name)
+  /** Quarantines the record if it was also being read at an earlier failure. */
+  async #quarantineRepeated(candidate: CrashCandidate | undefined): Promise<void> {
+    if (candidate === undefined) return
+    const name = `${candidate.kind} ${candidate.kind === 'session' ? candidate.clientId : candidate.topic}`
+    if (this.#earlierCandidates.delete(name)) return this.#options.quarantine(candidate)
+    if (this.#earlierCandidates.size >= maxEarlierCandidates) this.#earlierCandidates.clear()
+    this.#earlierCandidates.add(name)
   }
 
-  #logEvent(level: 'warn' | 'error', event: string, lastWords: string | undefined): void {
+  #logEvent(level: 'warn' | 'error', event: string, endReport: string | undefined): void {
     const { shardNumber } = this.#options.start
-    this.#options.log.write(level, event, { shard: shardNumber, failuresInARow: this.#failuresInARow, lastWords })
+    this.#options.log.write(level, event, {
+      shard: shardNumber,
+      failuresInARow: this.#failuresInARow,
+      lastWords: endReport,
+    })
   }
 }
 
@@ -378,5 +386,5 @@ function isThreadAlarm(alarm: string): boolean {
   return threadAlarms.has(alarm) || listenerAlarm.test(alarm)
 }
 
-/** The log has the whole stack; a text for administrators is one line. */
+/** Returns the first line of a report: texts for administrators have one line, and the log has the whole stack. */
 const firstLine = (text: string): string => text.split('\n', 1)[0]
