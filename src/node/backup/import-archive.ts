@@ -64,7 +64,7 @@ interface Plan {
   readonly onProgress: (part: string, done: number, total?: number) => void
 }
 
-/** The file stays open. Rejects with errors of the system and StorageFailure. */
+/** Checks and imports an archive. The file stays open. Rejects with errors of the operating system and StorageFailure. */
 export async function importArchive(
   dependencies: ImportDependencies,
   archive: OpenArchive,
@@ -111,7 +111,7 @@ export function limitsOf({ configuration }: Pick<ImportDependencies, 'configurat
   return { maxPacketBytes: configuration.config.core.maxPacketBytes }
 }
 
-/** Parts by their names in requests. */
+/** Returns the parts that a request names. */
 function partsOf({ parts }: ImportRequest): Pick<Plan, 'tables' | 'hasConfiguration' | 'hasFiles'> | BackupRefusal {
   if (parts === undefined) return { tables: tableNames, hasConfiguration: true, hasFiles: true }
   const known = [...Object.keys(tableSets), 'configuration', 'files']
@@ -127,7 +127,7 @@ function partsOf({ parts }: ImportRequest): Pick<Plan, 'tables' | 'hasConfigurat
   }
 }
 
-/** Returns why this archive is not for this broker, or not for this caller. */
+/** Returns why this broker must not import the archive, or not for this caller. */
 export function refusalOf(
   { version, configuration }: Pick<ImportDependencies, 'version' | 'configuration'>,
   { scope, request, tables }: Pick<Plan, 'scope' | 'request' | 'tables'>,
@@ -137,7 +137,7 @@ export function refusalOf(
   const foreign = problemOfMeta(meta, version)
   if (foreign !== undefined) return refusal('BAD_REQUEST', foreign)
   if (meta.namespace !== scope.namespace) {
-    const message = `the archive is of ${wholeOrPart(meta.namespace)}, and is not carried out for ${wholeOrPart(scope.namespace)}`
+    const message = `the archive is of ${wholeOrPart(meta.namespace)} and cannot be imported for ${wholeOrPart(scope.namespace)}`
     return refusal(scope.namespace === undefined ? 'BAD_REQUEST' : 'FORBIDDEN', message)
   }
   if (scope.namespace !== undefined)
@@ -154,13 +154,13 @@ export function refusalOf(
   const own = configuration.config.node.securityProfile
   if (own === 'hardened' && profileOf(checked) === 'legacy' && !request.allowsProfileMismatch) {
     const message =
-      'the archive was made with the security profile legacy and this broker has hardened: it may refuse clients that were accepted there. Allow it with allow_security_profile_mismatch'
+      'the archive has the security profile legacy, and this broker has hardened: it may refuse clients that the exporting broker accepted. Allow it with allow_security_profile_mismatch'
     return refusal('BAD_REQUEST', message)
   }
   return undefined
 }
 
-/** A caller of a namespace may have edited the archive. */
+/** Checks an archive for a namespace. A caller of a namespace may have edited it. */
 function refusalInNamespace(
   { written }: Pick<ConfigManager, 'written'>,
   { namespace, by }: BackupScope & { readonly namespace: string },
@@ -192,7 +192,7 @@ export function forbiddenFor(sets: readonly string[]): BackupRefusal {
   return refusal('FORBIDDEN', message)
 }
 
-/** An archive without a profile is from a version with only one. */
+/** Returns the security profile of the exporting broker. Archives of versions without profiles have none: it was `legacy`. */
 export function profileOf({ meta }: Pick<CheckedArchive, 'meta'>): Profile {
   return meta.profile ?? 'legacy'
 }
@@ -200,7 +200,7 @@ export function profileOf({ meta }: Pick<CheckedArchive, 'meta'>): Profile {
 function unknownIn({ unknown, meta }: CheckedArchive): readonly string[] {
   if (unknown.length === 0) return []
   const whose = meta.product === ownProduct ? '' : ', which another product has written,'
-  return [`${unknown.length} members${whose} are passed over: ${unknown.slice(0, 10).join(', ')}`]
+  return [`${unknown.length} members${whose} are ignored: ${unknown.slice(0, 10).join(', ')}`]
 }
 
 /** Returns why the configuration in an archive can never be applied here; undefined: it can, or there is none. */
@@ -264,7 +264,7 @@ function refuseConfiguration(message: string, checked: CheckedArchive): BackupRe
   return refusal('BAD_REQUEST', `the configuration of the archive cannot be used here: ${ownText(message, checked)}`)
 }
 
-/** A namespace does not know its name at the end of others. */
+/** Returns the text for a caller of a namespace: without the namespace in names of settings. */
 function ownText(text: string, { meta: { namespace } }: Pick<CheckedArchive, 'meta'>): string {
   return namespace === undefined ? text : withoutScope(text, namespace)
 }
@@ -275,7 +275,7 @@ interface ReadConfiguration extends Pick<Prepared, 'placed' | 'warnings'> {
   readonly texts: ReadonlyMap<string, string>
 }
 
-/** Returns the parts of the archive's configuration that apply to this machine. */
+/** Returns the parts of the archive's configuration that apply to this broker. */
 function readConfiguration(
   dependencies: ImportDependencies,
   checked: CheckedArchive,
@@ -321,14 +321,14 @@ function isGroup(value: PlainValue | undefined): value is Readonly<Record<string
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Removes settings of the machine, and those that `--set` has here. */
+/** Removes settings that belong to the host, and settings that `--set` sets here. */
 function withoutOwn(live: ConfigManager, configuration: Readonly<Record<string, PlainValue>>): ConfigurationForHere {
-  const passed: string[] = []
+  const ignored: string[] = []
   const walk = (value: PlainValue, path: readonly string[]): PlainValue | undefined => {
     const isOwn = path[0] === 'node' || (path[0] === 'log' && path[1] === 'dir')
     const isLeaf = value === null || typeof value !== 'object' || Array.isArray(value)
     if (isLeaf && (isOwn || live.isPinned(path))) {
-      passed.push(path.join('.'))
+      ignored.push(path.join('.'))
       return undefined
     }
     if (isLeaf) return value
@@ -337,14 +337,14 @@ function withoutOwn(live: ConfigManager, configuration: Readonly<Record<string, 
       const walked = walk(part, [...path, key])
       if (walked !== undefined) kept[key] = walked
     }
-    // A group that became empty is removed; one that was empty has a meaning.
+    // A group that became empty is removed. A group that was empty in the archive stays: it is a setting.
     return Object.keys(kept).length === 0 && Object.keys(value).length > 0 ? undefined : kept
   }
   const kept = (walk(configuration, []) ?? {}) as Readonly<Record<string, PlainValue>>
   const warnings =
-    passed.length === 0
+    ignored.length === 0
       ? []
-      : [`this machine keeps its own ${passed.join(', ')}: set with --set, or a matter of the machine`]
+      : [`not imported: ${ignored.join(', ')}. These settings are set with --set, or belong to the host of the broker`]
   return { kept, warnings }
 }
 
@@ -402,7 +402,7 @@ function refuseParts(failures: Readonly<Record<string, string>>, changes: readon
   const words = Object.entries(failures).map(([part, why]) => `${part}: ${why}`)
   return refusal(
     'BAD_REQUEST',
-    `some parts failed, the rest is in force (${done} records): ${words.join('; ')}`,
+    `some parts failed, and the others were imported (${done} records): ${words.join('; ')}`,
     failures,
   )
 }

@@ -129,7 +129,7 @@ test('export, verification, import, comparison and upload of archives on one nod
         [{ product: undefined, edition: 'xx' }, /no valid edition/],
         [{ product: undefined, version: '4.4.0' }, /too old/],
         [{ product: undefined, version: 'new' }, /no valid version/],
-        [{ product: undefined, version: '99.0.0' }, /not compatible/],
+        [{ product: undefined, version: '99.0.0' }, /is newer than/],
         [{ namespace: 'plant' }, /of the namespace "plant"/],
       ] as const) {
         await put(one, archiveOf({}, meta))
@@ -222,7 +222,7 @@ test('export, verification, import, comparison and upload of archives on one nod
       /tcp\.other is given as a port only/,
       /every client is denied/,
       /salt as suffix/,
-      /its own node\.shards/,
+      /not imported: node\.shards/,
       /namespaces\.enable: namespaces are required/,
     ]) {
       assert.match(warnings, words)
