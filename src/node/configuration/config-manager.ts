@@ -83,7 +83,6 @@ export interface ConfigManagerOptions {
   readonly log: Logger
 }
 
-/** One change of the configuration. */
 interface Act {
   /** Name in the history. */
   readonly name: string
