@@ -133,14 +133,25 @@ function canDelay(
   // [MQTT-4.3.3-2] A duplicate of an accepted message.
   if (packet.qos === 2 && session.incoming.packetIds?.has(packet.packetId) === true) return true
   if (delay !== undefined && !isDelayedLimitReached(state) && state.storage.isHealthy) return true
-  const [reason, text] =
-    delay === undefined
-      ? ([reasonCodes.topicNameInvalid, '$delayed/ needs seconds up to 4294967 and a topic'] as const)
-      : ([reasonCodes.quotaExceeded, 'no more delayed messages: see delayed.max_delayed_messages'] as const)
+  const [reason, text] = delayRefusal(state, delay)
   if (packet.qos > 0 && connection.canRefuseMessages) refusePublish(state, connection, packet, reason)
   else if (packet.qos === 0 && delay !== undefined) state.counts.dropped['storage-full']++
   else endConnection(state, connection, { reason, text, publishWill: true })
   return false
+}
+
+/** Returns the reason code, and the text for the client and the log. */
+function delayRefusal(
+  state: Parts<'settings' | 'shard' | 'wills'>,
+  delay: Delay | undefined,
+): readonly [reason: ReasonCode, text: string] {
+  if (delay === undefined)
+    return [
+      reasonCodes.topicNameInvalid,
+      'invalid delayed topic: use $delayed/SECONDS/TOPIC with a delay up to 4294967 s or a time since 1970',
+    ]
+  if (!isDelayedLimitReached(state)) return [reasonCodes.quotaExceeded, 'the store failed: no message can be delayed']
+  return [reasonCodes.quotaExceeded, 'the limit of delayed messages is reached: see delayed.max_delayed_messages']
 }
 
 /**
