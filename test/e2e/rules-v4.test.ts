@@ -229,7 +229,7 @@ suite('rules of version 4', () => {
     const wrong = await probe('connectors', { type: 'http', url: 'ftp://x' })
     assert.match(wrong.json.message, /url/)
     const alone = await probe('actions', { type: 'http', connector: 'nowhere' })
-    assert.match(alone.json.message, /no connector http:nowhere/)
+    assert.match(alone.json.message, /connector not found: http:nowhere/)
     assert.deepEqual((await broker.request('/api/v5/connectors')).json, [])
   })
 

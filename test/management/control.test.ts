@@ -59,7 +59,9 @@ test('POST /ctrl/restart reads the configuration file again, keeps --set and res
   const text = 'mqtt.max_qos_allowed = 1\nlisteners.tcp.bind = "127.0.0.1:1"\nnode.shards = 3\n'
   await writeFile(first.configFile, text)
   const second = await restartBroker(first)
-  await first.process.until(/node\.shards: 3 shards share the 10 threads.*start it to have 11/)
+  await first.process.until(
+    /node\.shards: 3 shards share 10 threads for file access, and need 11: stop the process and start it again/,
+  )
   const after = await connectPersistent(urlOf(second), t)
   const received = new Promise<string>((resolve) => after.on('message', (topic) => resolve(topic)))
   const publisher = connect(urlOf(second), { protocolVersion: 5, reconnectPeriod: 0 })

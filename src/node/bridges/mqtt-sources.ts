@@ -21,7 +21,7 @@ export function mqttSourcesOf({
     const connector = connectors.mqtt.named.get(connectorName)
     if (connector === undefined)
       return {
-        problem: `${key}.connector: there is no connector ${JSON.stringify(connectorName)}: configure connectors.mqtt.${connectorName}`,
+        problem: `${key}.connector: connector not found: ${JSON.stringify(connectorName)}; configure connectors.mqtt.${connectorName}`,
       }
     const problem = problemOfServer(connector, defaultPort)
     if (problem !== undefined) return { problem: `connectors.mqtt.${connectorName}.${problem}` }

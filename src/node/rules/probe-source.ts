@@ -38,7 +38,7 @@ async function probeMqtt(
   { source, connector: name, timeoutMs }: SourceProbe,
 ): Promise<string | undefined> {
   const connector = connectors.mqtt.named.get(name)
-  if (connector === undefined) return `connector: there is no connector mqtt:${name}`
+  if (connector === undefined) return `connector not found: mqtt:${name}`
   const { topic } = sources.mqtt.named.get(source ?? '')?.parameters ?? {}
   if (source !== undefined && topic === undefined) return 'parameters.topic: write a topic filter, such as plant/#'
   return problemOfServer(connector, mqttPort) ?? (await checkMqtt(connector, timeoutMs))
@@ -53,7 +53,7 @@ async function probeOther(
   const knownSources: ReadonlyMap<string, SourceSettings> = sources[type].named
   const kind = sourceTypes[type]
   const connector = knownConnectors.get(connectorName)
-  if (connector === undefined) return `connector: there is no connector ${type}:${connectorName}`
+  if (connector === undefined) return `connector not found: ${type}:${connectorName}`
   const source = name === undefined ? undefined : knownSources.get(name)
   const problem =
     kind.problemOfConnector(connector) ?? (source === undefined ? undefined : kind.problemOfSource(source))
