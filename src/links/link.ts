@@ -25,7 +25,7 @@ import { PublishReader } from './publish-reader.ts'
 import { PublishWriter } from './publish-writer.ts'
 import { recordKinds } from './record-kinds.ts'
 import { RelayAcceptor, type RelayAcceptorLink } from './relay-acceptor.ts'
-import { copyOf, RelayedStream, type RelayedStreamLink, type RelayOrigin } from './relayed-stream.ts'
+import { copyTraits, RelayedStream, type RelayedStreamLink, type RelayOrigin } from './relayed-stream.ts'
 
 /** Bytes that were sent to a peer and that it has not handled. Beyond this number, the link is congested. */
 export const congestedFromBytes = 4_194_304
@@ -135,7 +135,7 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
   relay(stream: ByteStream, listener: number, received: readonly Buffer[]): void {
     const relay = (this.#lastRelay = (this.#lastRelay + 1) >>> 0)
     const { remoteAddress, remotePort, credentials } = stream
-    const gatewayClient = stream.gatewayClient === undefined ? undefined : copyOf(stream.gatewayClient)
+    const gatewayClient = stream.gatewayClient === undefined ? undefined : copyTraits(stream.gatewayClient)
     const origin: RelayOrigin = { listener, remoteAddress, remotePort, credentials, gatewayClient }
     this.#beginRecord()
     writeClone(this.#writer, recordKinds.relayOpen, { relay, origin })
@@ -200,7 +200,7 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
   relayedClientChanged(relay: number, gatewayClient: GatewayClientTraits): void {
     if (!this.#relayedSockets.has(relay) || this.#isClosed) return
     this.#beginRecord()
-    writeClone(this.#writer, recordKinds.relayedClient, { relay, gatewayClient: copyOf(gatewayClient) })
+    writeClone(this.#writer, recordKinds.relayedClient, { relay, gatewayClient: copyTraits(gatewayClient) })
   }
 
   waitForSpace(acceptor: RelayAcceptor): void {

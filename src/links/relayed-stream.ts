@@ -40,7 +40,7 @@ export interface RelayOrigin {
 }
 
 /** Returns a copy that can be sent to another thread. */
-export function copyOf({
+export function copyTraits({
   isSleeping,
   protocolVersion,
   endpointName,
