@@ -160,6 +160,8 @@ export const de: Messages = {
   failed: 'Fehlgeschlagen',
   fileName: 'Dateiname',
   fileSize: 'Dateigröße',
+  firstBytes: 'Empfangen: die ersten {shown} von {all} Bytes',
+  firstCharacters: 'Angezeigt: die ersten {shown} von {all} Zeichen.',
   firstPage: 'Erste Seite',
   firstRunText:
     'Beim ersten Start gibt der Broker Benutzername und zufälliges Passwort einmal aus. Ist es verloren, erzeugen Sie auf dem Rechner des Brokers ein neues: godwit ctl admins reset NAME',
@@ -389,6 +391,7 @@ export const de: Messages = {
   shards: 'Shards',
   sharedOnly: 'Nur geteilte',
   show: 'Anzeigen',
+  showAll: 'Alles anzeigen',
   showNewest: 'Neueste zeigen',
   shownOf: '{shown} von {all} Einstellungen',
   logIn: 'Anmelden',

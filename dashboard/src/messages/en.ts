@@ -156,6 +156,8 @@ export const en = {
   failed: 'Failed',
   fileName: 'File name',
   fileSize: 'File size',
+  firstBytes: 'Received: the first {shown} of {all} bytes',
+  firstCharacters: 'Shown: the first {shown} of {all} characters.',
   firstPage: 'First page',
   firstRunText:
     'At the first start, the broker prints a user name and a random password once. If you lost the password, get a new one on the machine of the broker with: godwit ctl admins reset NAME',
@@ -385,6 +387,7 @@ export const en = {
   shards: 'Shards',
   sharedOnly: 'Shared only',
   show: 'Show',
+  showAll: 'Show all',
   showNewest: 'Show the newest',
   shownOf: '{shown} of {all} settings',
   logIn: 'Log in',

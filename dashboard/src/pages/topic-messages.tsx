@@ -3,12 +3,13 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { Checkbox, Select } from '../parts/fields.tsx'
-import { bestForm, bytesOf, payloadText, PayloadView } from '../parts/payload.tsx'
+import { bytesOf, PayloadView } from '../parts/payload.tsx'
 import { Plot } from '../parts/plot.tsx'
 import { CopyButton, Name, Time } from '../parts/values.tsx'
 import { formatNumber, formatTime, visible } from '../state/format.ts'
 import type { LiveMessage } from '../state/live-topics.ts'
 import { t } from '../state/messages.ts'
+import { bestForm, copyText, formatPayload } from '../state/payload-text.ts'
 import { compareLines, numbersIn } from '../state/payload-values.ts'
 
 interface MessagesProps {
@@ -41,7 +42,7 @@ export function MessageList({ messages, selected }: MessagesProps): JSX.Element 
               {t('showNewest')}
             </button>
           )}
-          <PayloadView base64={shown.payload_base64} />
+          <PayloadView base64={shown.payload_base64} size={shown.size} />
           <Checkbox label={t('compareWithPrevious')} isChecked={isCompared} onChange={setCompared} />
           {isCompared && <Comparison before={before} after={shown} />}
         </>
@@ -83,9 +84,9 @@ const marks = { same: ' ', added: '+', removed: '-' } as const
 
 function Comparison({ before, after }: ComparisonProps): JSX.Element {
   if (before === undefined) return <p class="empty">{t('noPrevious')}</p>
+  const old = bytesOf(before.payload_base64)
   const now = bytesOf(after.payload_base64)
-  const form = bestForm(now)
-  const lines = compareLines(payloadText(bytesOf(before.payload_base64), form), payloadText(now, form))
+  const lines = compareLines(...comparableTexts(old, now))
   return (
     <pre tabIndex={0} role="region" aria-label={t('changesSince', { time: formatTime(before.ts) })}>
       {lines.map(({ change, text }, index) => (
@@ -96,6 +97,21 @@ function Comparison({ before, after }: ComparisonProps): JSX.Element {
       ))}
     </pre>
   )
+}
+
+/** JSON is compared by its lines. Texts that differ in white space only are compared as they were published. */
+function comparableTexts(old: Uint8Array, now: Uint8Array): [string, string] {
+  const form = bestForm(now)
+  const texts: [string, string] = [formatPayload(old, form), formatPayload(now, form)]
+  const isSame = texts[0] === texts[1]
+  return isSame && copyText(old, 'hex') !== copyText(now, 'hex')
+    ? [formatPayload(old, plainForm(old)), formatPayload(now, plainForm(now))]
+    : texts
+}
+
+/** Without a layout: bytes that are not UTF-8 differ where their texts do not. */
+function plainForm(bytes: Uint8Array): 'hex' | 'text' {
+  return bestForm(bytes) === 'hex' ? 'hex' : 'text'
 }
 
 /** Of a path of `numbersIn`. */

@@ -4,11 +4,12 @@ import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { Checkbox, qosOptions, Select, TextArea, TextField } from '../parts/fields.tsx'
 import { Page } from '../parts/page.tsx'
-import { bestForm, payloadText } from '../parts/payload.tsx'
+import { PayloadText } from '../parts/payload.tsx'
 import { Name, Time } from '../parts/values.tsx'
 import { formatNumber, visible } from '../state/format.ts'
 import { type ConnectSettings, type LoggedMessage, MqttConnection } from '../state/mqtt-connection.ts'
 import { t } from '../state/messages.ts'
+import { bestForm, formatPayload } from '../state/payload-text.ts'
 
 /** However many messages come, the page is drawn so often. */
 const drawMs = 250
@@ -226,7 +227,7 @@ function Message({ message, isSent }: { readonly message: LoggedMessage; readonl
       <Time ms={ts} /> <Name text={topic} /> QoS {qos}
       {isRetained && ` ${t('isRetained')}`} · {formatNumber(payload.length)} B
       {isSent && qos > 0 && ` · ${visible(outcome)}`}
-      <pre>{payloadText(payload, bestForm(payload))}</pre>
+      <PayloadText text={formatPayload(payload, bestForm(payload))} />
     </article>
   )
 }

@@ -2,52 +2,32 @@
 
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import { formatBytes, visible } from '../state/format.ts'
+import { saveFile } from '../state/export.ts'
+import { formatBytes, formatNumber } from '../state/format.ts'
 import { t } from '../state/messages.ts'
+import { bestForm, copyText, formatPayload, type PayloadForm } from '../state/payload-text.ts'
 import { Select } from './fields.tsx'
 import { CopyButton } from './values.tsx'
 
-export type PayloadForm = 'json' | 'text' | 'hex'
-
-/** Characters that are shown. */
+/** Characters that are shown before `Show all`: more of them delay the page. */
 const maxShown = 20_000
 
-export function bytesOf(base64: string): Uint8Array {
+export function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(atob(base64), (letter) => letter.codePointAt(0) ?? 0)
 }
 
-/** The form in which the payload can be read best. */
-export function bestForm(bytes: Uint8Array): PayloadForm {
-  try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-    return /^\s*[{[]/.test(text) && isJson(text) ? 'json' : 'text'
-  } catch {
-    return 'hex'
-  }
+interface PayloadProps {
+  readonly base64: string
+  /** Bytes of the whole payload, where the broker sends only its beginning. */
+  readonly size?: number
 }
 
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
-}
-
-export function payloadText(bytes: Uint8Array, form: PayloadForm): string {
-  if (form === 'hex')
-    return [...bytes.subarray(0, maxShown / 3)].map((byte) => byte.toString(16).padStart(2, '0')).join(' ')
-  const text = new TextDecoder().decode(bytes)
-  const laidOut = form === 'json' && isJson(text) ? JSON.stringify(JSON.parse(text), undefined, 2) : text
-  return laidOut.slice(0, maxShown).split('\n').map(visible).join('\n')
-}
-
-export function PayloadView({ base64 }: { readonly base64: string }): JSX.Element {
+export function PayloadView({ base64, size }: PayloadProps): JSX.Element {
   const bytes = bytesOf(base64)
   const [chosen, setChosen] = useState<PayloadForm>()
   const form = chosen ?? bestForm(bytes)
-  const text = payloadText(bytes, form)
+  const isTruncated = size !== undefined && size > bytes.byteLength
+  const download = (): void => saveFile('payload.bin', 'application/octet-stream', new Blob([bytes]))
   return (
     <div>
       <div class="toolbar">
@@ -61,12 +41,43 @@ export function PayloadView({ base64 }: { readonly base64: string }): JSX.Elemen
           ]}
           onChange={setChosen}
         />
-        <CopyButton text={text} what={t('payload')} />
-        <span>{formatBytes(bytes.byteLength)}</span>
+        <CopyButton text={copyText(bytes, form)} what={t('payload')} />
+        <button type="button" class="small" aria-label={`${t('download')} ${t('payload')}`} onClick={download}>
+          {t('download')}
+        </button>
+        <span>{formatBytes(size ?? bytes.byteLength)}</span>
+        {isTruncated && (
+          <span>{t('firstBytes', { shown: formatNumber(bytes.byteLength), all: formatNumber(size) })}</span>
+        )}
       </div>
-      <pre tabIndex={0} role="region" aria-label={t('payload')}>
-        {text}
-      </pre>
+      <PayloadText text={formatPayload(bytes, form)} isRegion={true} />
     </div>
+  )
+}
+
+interface TextProps {
+  /** As `formatPayload` returns it. */
+  readonly text: string
+  readonly isRegion?: boolean
+}
+
+/** A long text is cut, says so, and has a button that shows all of it. */
+export function PayloadText({ text, isRegion = false }: TextProps): JSX.Element {
+  /** The text of which the user wants all characters: the next message is cut again. */
+  const [opened, setOpened] = useState<string>()
+  const isCut = text.length > maxShown && opened !== text
+  const region = isRegion ? { tabIndex: 0, role: 'region' as const, 'aria-label': t('payload') } : {}
+  return (
+    <>
+      <pre {...region}>{isCut ? text.slice(0, maxShown) : text}</pre>
+      {isCut && (
+        <p>
+          {t('firstCharacters', { shown: formatNumber(maxShown), all: formatNumber(text.length) })}{' '}
+          <button type="button" class="small" onClick={() => setOpened(text)}>
+            {t('showAll')}
+          </button>
+        </p>
+      )}
+    </>
   )
 }

@@ -5,7 +5,8 @@ import { useRef, useState } from 'preact/hooks'
 import { formatNumber, visible } from '../state/format.ts'
 import { type LiveMessage, messagesBelow, type TopicNode } from '../state/live-topics.ts'
 import { t } from '../state/messages.ts'
-import { bytesOf, payloadText } from './payload.tsx'
+import { formatPayload } from '../state/payload-text.ts'
+import { bytesOf } from './payload.tsx'
 
 interface TreeProps {
   readonly root: TopicNode
@@ -102,7 +103,7 @@ function valueOf(message: LiveMessage): string {
   let value = values.get(message)
   if (value === undefined) {
     const bytes = bytesOf(message.payload_base64.slice(0, maxBase64))
-    value = payloadText(bytes, isText(bytes) ? 'text' : 'hex').slice(0, maxValue)
+    value = formatPayload(bytes, isText(bytes) ? 'text' : 'hex').slice(0, maxValue)
     values.set(message, value)
   }
   return value

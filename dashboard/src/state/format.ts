@@ -2,13 +2,7 @@
 
 import { brokerOffsetMinutes, language, timeZone } from './preferences.ts'
 
-/** Letters that one cannot see or that turn the direction of what follows. */
-const hiddenLetters = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
-
-/** A name from outside, in which nothing is hidden. */
-export function visible(text: string): string {
-  return text.replaceAll(hiddenLetters, (letter) => `\\u${(letter.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`)
-}
+export { visible } from './visible.ts'
 
 /** Making a formatter takes the browser longer than a hundred uses of it: a table has one for each of its cells otherwise. */
 const numberFormats = new Map<string, Intl.NumberFormat>()
