@@ -75,6 +75,41 @@ describe('Backup and Restore', () => {
     for (const filename of shown) await broker.request(`/api/v5/data/files/${filename}`, { method: 'DELETE' })
   })
 
+  test('a restore waits for its preview, also if the options change meanwhile, and is not refused by it', async (t) => {
+    const broker = await emptyBroker()
+    await broker.request('/api/v5/data/export', { method: 'POST', body: {} })
+    const [{ filename }] = (await broker.request('/api/v5/data/files')).json.data as [{ readonly filename: string }]
+    deleteAfter(t, broker, [`/api/v5/data/files/${filename}`])
+    const { page } = await openAt(t, broker, '#/backup')
+    // Previews reach the broker when the test lets them, so that a restore could overtake them.
+    let onPreview: ((release: () => void) => void) | undefined
+    const previewed = (): Promise<() => void> => new Promise((resolve) => (onPreview = resolve))
+    await page.route('**/api/v5/data/import**', async (route) => {
+      const { dry_run: isPreview } = route.request().postDataJSON() as { readonly dry_run?: boolean }
+      if (isPreview === true) await new Promise<void>((release) => onPreview?.(release))
+      await route.continue()
+    })
+    const first = previewed()
+    await page.getByRole('button', { name: `Restore ${filename}`, exact: true }).click()
+    const releaseFirst = await first
+    const dialog = page.getByRole('alertdialog', { name: 'Restore backup', exact: true })
+    const restore = dialog.getByRole('button', { name: 'Restore', exact: true })
+    assert.equal(await restore.isDisabled(), true)
+    await dialog.getByRole('status').waitFor()
+    releaseFirst()
+    await dialog.getByRole('region', { name: 'What will change', exact: true }).waitFor()
+    assert.equal(await restore.isEnabled(), true)
+    const second = previewed()
+    await dialog.getByRole('checkbox', { name: 'Allow a security profile mismatch', exact: true }).check()
+    const releaseSecond = await second
+    assert.equal(await restore.isDisabled(), true, 'the preview of other options is no preview of these')
+    releaseSecond()
+    await dialog.getByRole('button', { name: 'Restore', exact: true, disabled: false }).click()
+    await dialog.getByRole('region', { name: 'Restored', exact: true }).waitFor()
+    assert.equal(await dialog.getByRole('alert').count(), 0)
+    await dialog.getByRole('button', { name: 'Close', exact: true }).click()
+  })
+
   test('a refused upload shows the message of the broker', async (t) => {
     const { page } = await openAt(t, await emptyBroker(), '#/backup')
     const file = { name: 'nothing.tar.gz', mimeType: 'application/gzip', buffer: Buffer.from('no archive') }

@@ -19,6 +19,7 @@ interface RestoreProps {
   readonly onDone: () => void
 }
 
+type Verified = Extract<Awaited<ReturnType<typeof api.verify_backup>>, { reply: unknown }>['reply']['data']
 type Imported = Extract<Awaited<ReturnType<typeof api.import_backup>>, { reply: unknown }>['reply']['data']
 
 export function RestoreDialog({ file, onClose, onDone }: RestoreProps): JSX.Element {
@@ -33,9 +34,8 @@ export function RestoreDialog({ file, onClose, onDone }: RestoreProps): JSX.Elem
   const restore = async (): Promise<void> => {
     setBusy(true)
     setFailure(undefined)
-    const result = await api.import_backup({
-      body: { filename, node, allow_security_profile_mismatch: allowsMismatch },
-    })
+    const body = { filename, node, allow_security_profile_mismatch: allowsMismatch }
+    const result = await whenFree(() => api.import_backup({ body }))
     setBusy(false)
     if ('failure' in result) {
       setFailure(result.failure)
@@ -45,9 +45,10 @@ export function RestoreDialog({ file, onClose, onDone }: RestoreProps): JSX.Elem
     showDone(`${t('restore')} ${filename}`)
     onDone()
   }
+  const preview = usePreview({ filename, node, allowsMismatch })
   return (
     <Dialog title={t('restoreBackup')} role="alertdialog" onClose={onClose}>
-      <Preview filename={filename} node={node} allowsMismatch={allowsMismatch} />
+      <Preview filename={filename} node={node} preview={preview} />
       <p>{t('nothingDeleted')}</p>
       <Checkbox label={t('allowMismatch')} isChecked={allowsMismatch} onChange={setAllowsMismatch} />
       {failure !== undefined && (
@@ -56,12 +57,17 @@ export function RestoreDialog({ file, onClose, onDone }: RestoreProps): JSX.Elem
         </p>
       )}
       {outcome !== undefined && <Changes title={t('restored')} outcome={outcome} />}
-      {isBusy && <Progress />}
+      {(isBusy || !preview.isDone) && <Progress />}
       <div class="dialog-buttons">
         <button type="button" ref={cancel} onClick={onClose}>
           {outcome === undefined ? t('cancel') : t('close')}
         </button>
-        <button type="button" class="danger" disabled={isBusy || outcome !== undefined} onClick={() => void restore()}>
+        <button
+          type="button"
+          class="danger"
+          disabled={isBusy || !preview.isDone || outcome !== undefined}
+          onClick={() => void restore()}
+        >
           {t('restore')}
         </button>
       </div>
@@ -69,15 +75,10 @@ export function RestoreDialog({ file, onClose, onDone }: RestoreProps): JSX.Elem
   )
 }
 
-interface PreviewProps {
-  readonly filename: string
-  readonly node: string
-  readonly allowsMismatch: boolean
-}
-
 /** Pause before a retry, while the broker works on another archive. */
 const busyPauseMs = 250
-const maxBusyPauses = 40
+/** 10 minutes: an abandoned preview of a large archive is completed first. The dialog can be closed meanwhile. */
+const maxBusyPauses = 2_400
 
 /** The broker works on one archive at a time, and completes what this page does not wait for any more. */
 async function whenFree<Reply>(send: () => Promise<Result<Reply>>): Promise<Result<Reply>> {
@@ -89,33 +90,67 @@ async function whenFree<Reply>(send: () => Promise<Result<Reply>>): Promise<Resu
   }
 }
 
-/** Content of the file (`verify`), and the changes that a restore would make (dry run). */
-function Preview({ filename, node, allowsMismatch }: PreviewProps): JSX.Element {
+interface PreviewOptions {
+  readonly filename: string
+  readonly node: string
+  readonly allowsMismatch: boolean
+}
+
+interface RestorePreview {
+  readonly verified: Verified | undefined
+  readonly changes: Imported | undefined
+  readonly failure: Failure | undefined
+  /** The broker works on one archive at a time: until the preview is complete, it would refuse the restore. */
+  readonly isDone: boolean
+}
+
+/** Requests the content of the file (`verify`), and then the changes that a restore would make (dry run). */
+function usePreview({ filename, node, allowsMismatch }: PreviewOptions): RestorePreview {
   const verified = useQuery(`verify ${filename}`, (options) =>
     whenFree(() => api.verify_backup({ body: { filename } }, options)),
   )
-  const nodes = useQuery('nodes', (options) => api.list_nodes({}, options))
   const isWhole = verified.reply !== undefined
-  const preview = useQuery(
-    `preview ${filename} ${allowsMismatch} ${isWhole}`,
-    async (options): Promise<Result<Imported | undefined>> => {
-      const body = { filename, node, dry_run: true, allow_security_profile_mismatch: allowsMismatch }
-      // One after the other: the broker works on one archive at a time.
-      if (!isWhole) return { reply: undefined }
-      const result = await whenFree(() => api.import_backup({ body }, options))
-      return 'failure' in result ? result : { reply: result.reply.data }
-    },
-  )
+  const request = `preview ${filename} ${allowsMismatch} ${isWhole}`
+  const found = useQuery(request, async (options): Promise<Result<PreviewReply>> => {
+    if (!isWhole) return { reply: { request } }
+    const body = { filename, node, dry_run: true, allow_security_profile_mismatch: allowsMismatch }
+    const result = await whenFree(() => api.import_backup({ body }, options))
+    // A refusal is part of the preview, so that it goes when another request has its reply.
+    return {
+      reply: 'failure' in result ? { request, failure: result.failure } : { request, changes: result.reply.data },
+    }
+  })
+  // The reply to an earlier request is kept until the next one arrives: it says nothing about this one.
+  const current = found.reply?.request === request ? found.reply : undefined
+  const failure = verified.failure ?? current?.failure
+  const isDone = failure !== undefined || (isWhole && current !== undefined)
+  return { verified: verified.reply?.data, changes: current?.changes, failure, isDone }
+}
+
+interface PreviewReply {
+  readonly request: string
+  readonly changes?: Imported
+  readonly failure?: Failure
+}
+
+interface PreviewProps {
+  readonly filename: string
+  readonly node: string
+  readonly preview: RestorePreview
+}
+
+function Preview({ filename, node, preview }: PreviewProps): JSX.Element {
+  const nodes = useQuery('nodes', (options) => api.list_nodes({}, options))
   const profile = nodes.reply?.data.find((one) => one.node === node)?.security_profile
-  const failure = verified.failure ?? preview.failure
+  const { verified, changes, failure } = preview
   return (
     <>
       <Facts
         facts={[
           [t('fileName'), <Name key="file" text={filename} />],
-          [t('profileOfFile'), verified.reply?.data.security_profile ?? '…'],
+          [t('profileOfFile'), verified?.security_profile ?? '…'],
           [t('profileOfNode'), profile ?? '…'],
-          [t('version'), verified.reply === undefined ? '…' : <Name text={verified.reply.data.version} />],
+          [t('version'), verified === undefined ? '…' : <Name text={verified.version} />],
         ]}
       />
       {failure !== undefined && failure.kind === 'refused' && (
@@ -123,7 +158,7 @@ function Preview({ filename, node, allowsMismatch }: PreviewProps): JSX.Element 
           {visible(textOf(failure))}
         </p>
       )}
-      {preview.reply !== undefined && <Changes title={t('willChange')} outcome={preview.reply} />}
+      {changes !== undefined && <Changes title={t('willChange')} outcome={changes} />}
     </>
   )
 }
