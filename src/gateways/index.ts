@@ -16,7 +16,7 @@ export {
   type PeerAddress,
   type SecurePeer,
 } from './gateway.ts'
-export { ownerOfName } from './shard-place.ts'
+export { ownerOfName, type ShardPlace } from './shard-place.ts'
 export { AddressLimits, isLoopback, createAddressTable, freeAddressTable } from './address-limits.ts'
 export { CoapGateway } from './coap/coap-gateway.ts'
 export type { CoapSettings } from './coap/settings.ts'

@@ -20,7 +20,6 @@ import {
   MqttSnGateway,
   newGatewayCounters,
   ObjectDefinitions,
-  ownerOfName,
   type PeerAddress,
   PredefinedTopics,
   StompGateway,
@@ -41,6 +40,7 @@ import { type DatagramLimits, datagramLimitsOf } from './datagram-limits.ts'
 import { type DtlsSocket, openDtls } from './dtls-socket.ts'
 import { GatewayConnection, gatewayLinkOptions } from './gateway-connection.ts'
 import { connectGatewayStream } from './gateway-stream.ts'
+import { prefixOf, readValues, type StoredValue } from './stored-names.ts'
 
 const maxCachedTopics = 1_024
 /** Interval of retries for a socket that could not be opened. */
@@ -62,8 +62,8 @@ export interface GatewayManagerDependencies {
   accept(stream: ByteStream, listener: ShardListener): void
   /** Limit of all connections of the node, which also counts gateway clients. */
   readonly connections: ConnectionLimit
-  /** Stores a value of a gateway by name; undefined deletes it. */
-  storeValue(name: string, value: string | undefined): void
+  /** Stores values of gateways, all or none of them. */
+  storeValues(values: readonly StoredValue[]): void
   /** Calls `done` when all stored values are durable. Not called if the disk fails. */
   whenDurable(done: () => void): void
   readStoredValues(prefix: string): AsyncIterable<{ readonly name: string; readonly value: string }>
@@ -176,7 +176,7 @@ export class GatewayManager {
       openMqtt: (peer, callbacks, client) => this.#openMqtt(assignment, callbacks, { limits, peer, client }),
       wakeAt: (timeMs) => timer.setFor(timeMs, () => this.#dependencies.nowMs()),
       addresses: new AddressLimits(assignment.addresses, this.#dependencies.own),
-      storeValue: (name, value) => this.#dependencies.storeValue(`${prefixOf(assignment)}${name}`, value),
+      storeValue: (name, value) => this.#dependencies.storeValues([{ name: `${prefixOf(assignment)}${name}`, value }]),
       whenDurable: (done) => this.#dependencies.whenDurable(() => this.#guarded(done)),
       counters: newGatewayCounters(),
     }
@@ -196,16 +196,11 @@ export class GatewayManager {
     await this.#openSocket(gateway)
   }
 
-  async #restore({ assignment, protocol, dependencies }: RunningGateway): Promise<void> {
-    const prefix = prefixOf(assignment)
-    const stored = new Map<string, string>()
-    for await (const { name, value } of this.#dependencies.readStoredValues(prefix)) {
-      const own = name.slice(prefix.length)
-      // A part of the name determines the owner shard: see `shard-place.ts`.
-      const [owned = ''] = own.split('\0')
-      if (ownerOfName(owned, dependencies.place) === dependencies.place.own) stored.set(own, value)
-    }
-    if (stored.size > 0) this.#guarded(() => protocol.restore?.(stored))
+  async #restore({ assignment, protocol, dependencies: { place } }: RunningGateway): Promise<void> {
+    const read: GatewayManagerDependencies['readStoredValues'] = (prefix) => this.#dependencies.readStoredValues(prefix)
+    const { own, moves } = await readValues(assignment, { place, plan: this.#plan, read })
+    if (moves.length > 0) this.#dependencies.storeValues(moves)
+    if (own.size > 0) this.#guarded(() => protocol.restore?.(own))
   }
 
   async #openSocket(gateway: RunningGateway): Promise<void> {
@@ -352,11 +347,6 @@ export class GatewayManager {
       this.#dependencies.fail(error)
     }
   }
-}
-
-/** Part of the names of stored values. The prefix of one listener is never a prefix of another's. */
-function prefixOf({ type, listener }: GatewayAssignment): string {
-  return `gateway/${type}/${listener.name}/`
 }
 
 function sendTo(socket: RunningGateway['socket'], bytes: Buffer, peer: PeerAddress): void {

@@ -4,12 +4,12 @@ import type { Store } from '../../storage/index.ts'
 import type { PendingCommands } from '../runtime/pending-commands.ts'
 import type { GatewayManagerDependencies } from './gateway-manager.ts'
 
-type StoredFacts = Pick<GatewayManagerDependencies, 'storeValue' | 'whenDurable' | 'readStoredValues'>
+type StoredFacts = Pick<GatewayManagerDependencies, 'storeValues' | 'whenDurable' | 'readStoredValues'>
 
 export function storedFacts(shard: () => { readonly commands: PendingCommands }, store: Store): StoredFacts {
   return {
     // If the disk fails, the value is written when the disk works again.
-    storeValue: (name, value) => void shard().commands.run({ name: 'keep-facts', facts: [{ name, value }] }),
+    storeValues: (facts) => void shard().commands.run({ name: 'keep-facts', facts }),
     whenDurable: (done) =>
       void shard()
         .commands.run({ name: 'keep-facts', facts: [] })

@@ -16,8 +16,13 @@ import type { Survives } from './share-restart.ts'
 
 const post = 2
 
+/** Also a DTLS listener of the same name, as on the pages of the documentation: the state of their devices is separate. */
 const bindOf = (gateway: string, port: number): string =>
-  `gateway.${gateway}.listeners.udp.default.bind="127.0.0.1:${port}"`
+  [
+    `gateway.${gateway}.listeners.udp.default.bind="127.0.0.1:${port}"`,
+    `gateway.${gateway}.listeners.dtls.default.bind="127.0.0.1:0"`,
+    `gateway.${gateway}.listeners.dtls.default.dtls_options.psk=["meter:7369787465656e2d627974652d6b6579"]`,
+  ].join('\n')
 
 /** With `clientId`, the session is persistent, so that it gets all messages although the broker restarts. */
 export async function listener(t: Scope, { port }: BrokerWithApi, filter: string, clientId?: string) {
