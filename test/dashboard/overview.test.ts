@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { connectAsync } from 'mqtt'
 import type { Request } from 'playwright-core'
+import { eventually } from '../e2e/eventually.ts'
 import { emptyBroker } from './brokers.ts'
 import { assertQuiet, openAt, openNewTab, openPage, logIn } from './browser.ts'
 import { allRoutes } from './routes.ts'
@@ -19,6 +20,53 @@ describe('the overview', () => {
     await page.getByRole('group', { name: 'Subscriptions' }).getByText('1', { exact: true }).waitFor()
     assert.match((await page.getByRole('table', { name: 'Nodes' }).textContent()) ?? '', /Running/)
     assertQuiet(opened)
+  })
+
+  test('a plot covers the selected time span, and shows the value at the pointer in the selected time zone', async (t) => {
+    const { page, context } = await openAt(t, await emptyBroker(), '#/overview?span=86400', { isNew: true })
+    const devTools = await context.newCDPSession(page)
+    await devTools.send('Emulation.setTimezoneOverride', { timezoneId: 'Asia/Tokyo' })
+    const plot = page.getByRole('img', { name: 'Connections', exact: true })
+    const figure = page.getByRole('figure').filter({ has: plot })
+    // The page gets points of the last ten minutes.
+    const startMs = Date.now() - 600_000
+    const nothing = { sessions: 0, topics: 0, subscriptions: 0, retained: 0, received: 0, sent: 0, dropped: 0 }
+    const data = Array.from({ length: 11 }, (_, index) => {
+      const time_stamp = startMs + index * 60_000
+      return { ...nothing, time_stamp, connections: 7, received_bytes: 0, sent_bytes: 0 }
+    })
+    await page.route('**/api/v5/monitor?**', (route) => route.fulfill({ json: { code: 0, data } }))
+    await page.reload()
+    await plot.locator('canvas').waitFor()
+    const drawnColumns = (): Promise<number[]> =>
+      plot.locator('canvas').evaluate((canvas: HTMLCanvasElement) => {
+        const { width, height } = canvas
+        // The line of seven connections; grid and texts are grey.
+        const pixels = canvas.getContext('2d')?.getImageData(0, 0, width, height).data ?? []
+        const isColored = (at: number): boolean =>
+          (pixels[at + 3] ?? 0) > 128 && Math.abs((pixels[at] ?? 0) - (pixels[at + 2] ?? 0)) > 60
+        return Array.from({ length: width }, (_, x) => x)
+          .filter((x) => Array.from({ length: height }, (_, y) => isColored(4 * (y * width + x))).includes(true))
+          .map((x) => x / width)
+      })
+    await eventually(async () => assert.ok((await drawnColumns()).length > 0))
+    assert.ok(Math.min(...(await drawnColumns())) > 0.9, 'ten minutes are a small part of 24 hours')
+
+    const { x, y, width, height } = (await plot.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 }
+    const point = async (): Promise<string> => {
+      await page.mouse.move(x + width / 2, y + height / 2)
+      await page.mouse.move(x + width - 4, y + height / 2)
+      return (await figure.getByText(/ · Connections 7$/).textContent()) ?? ''
+    }
+    // The last minute is not over yet.
+    const lastMs = data.at(-2)?.time_stamp ?? 0
+    const format = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium', timeZone: 'Asia/Tokyo' })
+    assert.ok((await point()).includes(`${format.format(lastMs)} · Connections 7`))
+    await page.getByRole('button', { name: 'Account' }).click()
+    await page.getByRole('combobox', { name: 'Time zone' }).selectOption('UTC')
+    await page.keyboard.press('Escape')
+    const inUtc = new Date(lastMs).toISOString().slice(11, 19)
+    await eventually(async () => assert.ok((await point()).includes(`${inUtc} · Connections 7`)))
   })
 
   test('the first tab stop skips the navigation', async (t) => {

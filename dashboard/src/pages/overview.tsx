@@ -104,6 +104,7 @@ function History(): JSX.Element {
       <Plot
         title={t('messagesPerSecond')}
         times={plots.times}
+        spanSeconds={latest}
         lines={[
           { title: t('messagesIn'), color: '--accent', values: plots.received },
           { title: t('messagesOut'), color: '--second', values: plots.sent },
@@ -113,6 +114,7 @@ function History(): JSX.Element {
       <Plot
         title={t('connections')}
         times={plots.times}
+        spanSeconds={latest}
         lines={[{ title: t('connections'), color: '--accent', values: plots.connections }]}
       />
     </section>
@@ -123,17 +125,34 @@ type Point = Extract<Awaited<ReturnType<typeof api.get_monitor>>, { reply: unkno
 
 const msPerSecond = 1_000
 
+/** Steps without a value before the line is interrupted: the broker was not running. */
+const maxMissingSteps = 2
+
 /** Counts of a step as rates. The last minute is not over yet: its rate would be too low. */
 function plotsOf(points: readonly Point[], stepSeconds: number) {
-  const whole = stepSeconds === coarseStepSeconds ? points.slice(0, -1) : points
-  const rates = (key: 'received' | 'sent' | 'dropped'): number[] => whole.map((point) => point[key] / stepSeconds)
+  const whole = withGaps(stepSeconds === coarseStepSeconds ? points.slice(0, -1) : points, stepSeconds * msPerSecond)
+  const rates = (key: 'received' | 'sent' | 'dropped'): (number | null)[] =>
+    whole.map(({ point }) => (point === undefined ? null : point[key] / stepSeconds))
   return {
-    times: whole.map((point) => point.time_stamp / msPerSecond),
+    times: whole.map(({ ms }) => ms / msPerSecond),
     received: rates('received'),
     sent: rates('sent'),
     dropped: rates('dropped'),
-    connections: whole.map(({ connections }) => connections),
+    connections: whole.map(({ point }) => point?.connections ?? null),
   }
+}
+
+/** Where values are missing, an entry without a point interrupts the line. */
+function withGaps(
+  points: readonly Point[],
+  stepMs: number,
+): readonly { readonly ms: number; readonly point?: Point }[] {
+  return points.flatMap((point, index) => {
+    const ms = point.time_stamp
+    const before = points[index - 1]?.time_stamp ?? ms
+    const isGap = ms - before > (maxMissingSteps + 1) * stepMs
+    return isGap ? [{ ms: before + stepMs }, { ms, point }] : [{ ms, point }]
+  })
 }
 
 function Nodes(): JSX.Element {

@@ -46,6 +46,28 @@ export function formatTime(ms: number): string {
   return kept(timeFormats, `${locale} ${inBrowser}`, create).format(ms + offsetMs)
 }
 
+/** Returns a date whose local fields are those of the selected time zone, for libraries that read the local fields only. */
+export function toZonedDate(ms: number): Date {
+  if (timeZone.value === 'browser') return new Date(ms)
+  const offsetMinutes = timeZone.value === 'broker' ? brokerOffsetMinutes.value : 0
+  const date = new Date(ms)
+  return new Date(ms + (offsetMinutes + date.getTimezoneOffset()) * 60_000)
+}
+
+/** Returns day and time of a mark of an axis, in the selected language and time zone. Marks within a minute have seconds. */
+export function formatAxisTime(ms: number, incrementSeconds: number): { readonly day: string; readonly time: string } {
+  const locale = localeOf(language.value)
+  const hasSeconds = incrementSeconds < 60
+  const date = toZonedDate(ms)
+  const dayFormat = kept(timeFormats, `${locale} day`, () => new Intl.DateTimeFormat(locale, { dateStyle: 'medium' }))
+  const timeFormat = kept(
+    timeFormats,
+    `${locale} time ${hasSeconds}`,
+    () => new Intl.DateTimeFormat(locale, { timeStyle: hasSeconds ? 'medium' : 'short' }),
+  )
+  return { day: dayFormat.format(date), time: timeFormat.format(date) }
+}
+
 /** `YYYY-MM-DD HH:mm:ss` of the broker's clock; NaN if it is not such a text. */
 export function msOfLocal(text: string): number {
   return Date.parse(`${text.replace(' ', 'T')}Z`) - brokerOffsetMinutes.value * 60_000
