@@ -62,8 +62,9 @@ if (major < neededMajor) {
   if (isStart && hasReducer) v8.setFlagsFromString('--gc-memory-reducer-start-delay-ms=2147483647')
   const program = isBuiltNewest() ? import('../dist/cli/main.js') : import('../src/cli/main.ts')
   program.catch(function (error) {
+    // Not only the exit code: a part that runs would keep a process alive that follows no signal.
     console.error(error)
-    process.exitCode = 1
+    process.exit(1)
   })
 }
 

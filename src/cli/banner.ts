@@ -12,25 +12,50 @@ export interface BannerFacts {
   readonly name: string
   readonly dataDirectory: string
   readonly listeners: readonly ListenerAddress[]
-  readonly management: RunningNode['management']
+  readonly management: Pick<RunningNode['management'], 'address' | 'dashboardAddress'>
   accessTo(listener: ListenerAddress): TrialAccess
 }
 
-/** Lines for the console, with the last line end. */
-export function banner(facts: BannerFacts): string {
-  const { version, profile, configFile, name, dataDirectory, listeners } = facts
+/** A part of the banner that could not be made: nothing depends on it. */
+export type OnBannerProblem = (part: string, error: unknown) => void
+
+/**
+ * Lines for the console, with the last line end. Each part is made on its own: the banner is only shown, so a mistake in one part
+ * is reported and changes neither the other parts nor the node.
+ */
+export function banner(facts: BannerFacts, onProblem: OnBannerProblem): string {
+  const { version, profile, configFile, name, dataDirectory, listeners, management } = facts
+  const make = (part: string, linesOf: () => readonly string[]): readonly string[] => {
+    try {
+      return linesOf()
+    } catch (error) {
+      onProblem(part, error)
+      return []
+    }
+  }
   const lines = [
     `Godwit ${version}, node ${name}, profile ${profile}`,
     `  data directory  ${dataDirectory}`,
-    `  configuration   ${configFile ?? 'built-in defaults'}`,
-    ...(isDefaults(configFile)
-      ? ['                  to change settings, write a file of your own with godwit init']
-      : []),
-    ...listeners.flatMap((listener) => listenerLines(listener, facts.accessTo(listener))),
-    ...managementLines(facts.management),
+    ...make('configuration', () => configurationLines(configFile)),
+    ...listeners.flatMap((listener) => [
+      ...make(`address of ${listener.kind} ${listener.name}`, () => [listenerLine(listener)]),
+      ...make(`command for ${listener.kind} ${listener.name}`, () => trialLines(listener, facts.accessTo(listener))),
+    ]),
+    ...make('management', () => managementLines(management)),
+    ...(listeners.some((listener) => listener.isLoopback) ? networkLines : []),
   ]
-  if (listeners.some((listener) => listener.isLoopback)) lines.push(...networkLines)
   return `${lines.join('\n')}\n`
+}
+
+/** The password that this start has created. */
+export function passwordLine({ username, password }: NonNullable<RunningNode['management']['newPassword']>): string {
+  return `  log in as       ${username} with ${password} (shown this once)\n`
+}
+
+function configurationLines(configFile: string | undefined): readonly string[] {
+  const line = `  configuration   ${configFile ?? 'built-in defaults'}`
+  const hint = '                  to change settings, write a file of your own with godwit init'
+  return isDefaults(configFile) ? [line, hint] : [line]
 }
 
 /** Returns whether the configuration is that of the package or built in: an upgrade replaces it. */
@@ -42,13 +67,11 @@ function originOf({ host, port }: { readonly host: string; readonly port: number
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-function managementLines({ address, dashboardAddress, newPassword }: RunningNode['management']): string[] {
+function managementLines({ address, dashboardAddress }: BannerFacts['management']): readonly string[] {
   if (address === undefined) return []
   const lines = [`  management API  ${originOf(address)}/api/v4`]
   if (dashboardAddress !== undefined) lines.push(`  dashboard       ${originOf(dashboardAddress)}/dashboard/`)
-  if (newPassword === undefined) return lines
-  const { username, password } = newPassword
-  return [...lines, `  log in as       ${username} with ${password} (shown this once)`]
+  return lines
 }
 
 const networkLines = [
@@ -57,13 +80,13 @@ const networkLines = [
   '  are then accepted only with auth.allow_anonymous = true.',
 ]
 
-function listenerLines(listener: ListenerAddress, access: TrialAccess): string[] {
-  const { kind, name } = listener
+function listenerLine(listener: ListenerAddress): string {
+  return `  listening       ${urlOf(listener)} (${listener.kind}, ${listener.name})`
+}
+
+function trialLines(listener: ListenerAddress, access: TrialAccess): readonly string[] {
   const trial = trialCommand(listener, access)
-  return [
-    `  listening       ${urlOf(listener)} (${kind}, ${name})`,
-    ...(trial === undefined ? [] : [`  try it          ${trial}`]),
-  ]
+  return trial === undefined ? [] : [`  try it          ${trial}`]
 }
 
 const schemes = { tcp: 'mqtt', ssl: 'mqtts', ws: 'ws', wss: 'wss', quic: 'mqtt-quic' } as const

@@ -22,3 +22,7 @@ process.exitCode = await runProgram(
   },
   new Terminal(process.stdout, process.stderr, process.stdin, wantsColors(process.stdout, process.env)),
 )
+
+// A broker has closed everything here. A reader of its output that does not read must not keep the process from ending.
+const outputFlushMs = 1_000
+if (process.argv[2] === 'start') setTimeout(() => process.exit(), outputFlushMs).unref()

@@ -27,17 +27,22 @@ export function serviceManager(environment: NotifyEnvironment, onProblem: (probl
   let watchdog: NodeJS.Timeout | undefined
   let hasFailed = false
   const notify = (...assignments: readonly string[]): void => {
-    // WATCHDOG_PID is ours: the child is told who it speaks for, as NotifyAccess=all in the unit allows.
-    const child = spawn('systemd-notify', [`--pid=${process.pid}`, ...assignments], { stdio: 'ignore' })
     const fail = (why: string): void => {
       if (!hasFailed) onProblem(`systemd-notify ${assignments.join(' ')}: ${why}`)
       hasFailed = true
     }
-    child.on('error', (error) => fail(error.message))
-    child.on('exit', (code) => {
-      if (code !== null && code !== 0) fail(`exit code ${code}; the unit needs NotifyAccess=all`)
-    })
-    child.unref()
+    try {
+      // WATCHDOG_PID is ours: the child is told who it speaks for, as NotifyAccess=all in the unit allows.
+      const child = spawn('systemd-notify', [`--pid=${process.pid}`, ...assignments], { stdio: 'ignore' })
+      child.on('error', (error) => fail(error.message))
+      child.on('exit', (code) => {
+        if (code !== null && code !== 0) fail(`exit code ${code}; the unit needs NotifyAccess=all`)
+      })
+      child.unref()
+    } catch (error) {
+      // Without memory for a process `spawn` throws. That must not end the broker; systemd restarts it if notifications stay away.
+      fail((error as Error).message)
+    }
   }
   return {
     noteServing: () => {

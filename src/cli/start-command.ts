@@ -13,7 +13,7 @@ import {
 import { startIdleGc, trafficIn } from '../shard/index.ts'
 import { readCounters } from '../telemetry/index.ts'
 import { join } from 'node:path'
-import { banner } from './banner.ts'
+import { banner, passwordLine } from './banner.ts'
 import type { TrialAccess } from './trial-command.ts'
 import { type ServiceManager, serviceManager } from './service-manager.ts'
 import { exitCodes, type Terminal } from './terminal/terminal.ts'
@@ -53,6 +53,7 @@ export async function startCommand(options: StartOptions, program: Program, term
   }
   sizeThreadPool(configured.config)
   const signals = new Signals()
+  exitOnInternalErrors(signals, terminal)
   const service = serviceManager(program.environment ?? {}, (problem) => terminal.fail(problem))
   // The main thread handles no messages, but its garbage collection uses all processors and slows down the shards.
   startIdleGc({
@@ -66,7 +67,7 @@ export async function startCommand(options: StartOptions, program: Program, term
   while (result.end === 'restart') {
     const changed = configure(options, program)
     const next = 'problems' in changed ? previous : changed
-    terminal.print('restarting\n')
+    terminal.show('restarting\n')
     const shortage = threadShortage(next.config)
     if (shortage !== undefined) terminal.fail(shortage)
     result = await runNode(next, context)
@@ -93,7 +94,7 @@ type NodeResult =
 
 /** Starts the node and runs it until it stops. Resolves when the node has stopped. */
 async function runNode(configured: Loaded, context: StartContext): Promise<NodeResult> {
-  const { options, program, terminal, signals, service } = context
+  const { options, program, signals, service } = context
   const problemOfRestart = (): string | undefined => {
     const read = configure(options, program)
     return 'problems' in read ? read.problems.join('; ') : undefined
@@ -101,9 +102,23 @@ async function runNode(configured: Loaded, context: StartContext): Promise<NodeR
   const started = await startNode({ ...configured, sources: configured, ...program, problemOfRestart })
   if ('problem' in started) return { end: 'problem', problem: started.problem }
   const { node } = started
-  const { config, file } = configured
-  if (signals.node === undefined) exitOnInternalErrors(signals)
+  // Signals, requests and the service manager come first: nothing that is only shown may keep them from working.
   signals.node = node
+  signals.onReload = () => void reload(node)
+  const ended = runUntilStopped(node, context)
+  service.noteServing()
+  showStart(node, configured, context)
+  const result = await ended
+  signals.onReload = () => {}
+  return result
+}
+
+/** Shows and logs the start. An error in a text is logged and changes nothing. */
+function showStart(node: RunningNode, { config, file }: Loaded, { program, terminal }: StartContext): void {
+  const { management, log, name, dataDirectory, listeners } = node
+  const onProblem = (part: string, error: unknown): void => {
+    log.error('start text not shown', { part, error: error instanceof Error ? error.stack : String(error) })
+  }
   const isShipped = file !== undefined && file === join(program.installation.root, 'etc', 'godwit.conf')
   const configFile = isShipped && !program.installation.isCheckout ? `${file} (defaults of the package)` : file
   const { version } = program
@@ -112,19 +127,30 @@ async function runNode(configured: Loaded, context: StartContext): Promise<NodeR
     allowsAnonymous: config.auth.allowAnonymous ?? (profile === 'legacy' || isLoopback),
     deniesByDefault: config.auth.acl.noMatch === 'deny',
   })
-  terminal.print(banner({ ...node, version, profile, configFile, accessTo }))
-  node.log.info('node started', {
+  const facts = { version, profile, configFile, name, dataDirectory, listeners, management, accessTo }
+  const problem = terminal.show(banner(facts, onProblem))
+  if (problem !== undefined) onProblem('banner', problem)
+  showFirstPassword(node, terminal)
+  log.info('node started', {
     version,
-    node: node.name,
+    node: name,
     profile,
     configuration: file ?? 'built-in defaults',
-    listeners: node.listeners.map(({ kind, host, port }) => `${kind} ${host}:${port}`).join(', '),
+    listeners: listeners.map(({ kind, host, port }) => `${kind} ${host}:${port}`).join(', '),
   })
-  signals.onReload = () => void reload(node)
-  service.noteServing()
-  const result = await runUntilStopped(node, context)
-  signals.onReload = () => {}
-  return result
+}
+
+/** It is shown once, so it depends on no other text. If stdout and stderr are closed, the log names the remedy. */
+function showFirstPassword({ management: { newPassword }, log }: RunningNode, terminal: Terminal): void {
+  if (newPassword === undefined) return
+  const { username } = newPassword
+  const onLost = (): void => log.warn('first password not shown', { username, remedy: 'godwit ctl admins reset' })
+  try {
+    terminal.printImportant(passwordLine(newPassword), onLost)
+  } catch {
+    // Logged, with the remedy; the node serves.
+    onLost()
+  }
 }
 
 /** Threads of the pool for everything except synced writes: a synced write of LevelDB blocks one thread of the pool for each shard. */
@@ -160,7 +186,7 @@ async function runUntilStopped(node: RunningNode, { signals, terminal, service }
   }))
   const result = await Promise.race([stopped, broken, shutdownRequested])
   if (result.end === 'stopped') service.noteStopping()
-  if (result.end !== 'problem') terminal.print('stopping: disconnecting clients and closing the store\n')
+  if (result.end !== 'problem') terminal.show('stopping: disconnecting clients and closing the store\n')
   node.log.info('node stopping', { why: result.end === 'problem' ? result.problem : result.end })
   await node.stop()
   return result
@@ -221,14 +247,26 @@ class Signals {
   }
 }
 
-/** Internal error on the main thread: its state may be invalid, so the process reports it and exits. */
-function exitOnInternalErrors(signals: Signals): void {
+/** Maximum time for the log to be written when an internal error ends the process. */
+const logCloseMs = 2_000
+
+/**
+ * Internal error on the main thread, from the start of the process on: its state may be invalid, so the process reports it and exits.
+ * Without this, a node whose main thread has lost its way would serve clients but follow no signal.
+ */
+function exitOnInternalErrors(signals: Signals, terminal: Terminal): void {
   const end = (error: unknown): void => {
+    const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
     const log = signals.node?.log
-    const stack = error instanceof Error ? error.stack : String(error)
+    if (log === undefined) terminal.fail(`internal error: ${stack}`)
     log?.error('node failed', { stack })
-    void Promise.resolve(log?.close()).finally(() => process.exit(exitCodes.failed))
+    setTimeout(exitFailed, logCloseMs)
+    Promise.resolve(log?.close()).then(exitFailed, exitFailed)
   }
   process.on('uncaughtException', end)
   process.on('unhandledRejection', end)
+}
+
+function exitFailed(): never {
+  process.exit(exitCodes.failed)
 }

@@ -2,6 +2,7 @@
 
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { BlockList, isIP } from 'node:net'
 import type { ListenerAddress } from '../node/index.ts'
 
 export interface TrialAccess {
@@ -19,6 +20,7 @@ export function trialCommand(
   const { kind, host, port, proxyProtocol } = listener
   if (proxyProtocol !== undefined) return undefined
   const reached = isAnyAddress(host) ? 'localhost' : host
+  const path = 'webSocket' in listener ? shellWord(listener.webSocket.path) : ''
   const login = allowsAnonymous ? '' : ' -u NAME -P PASSWORD'
   // Rules allow a filter only if one of them contains it, and none contains all topics.
   const topic = deniesByDefault ? 'TOPIC' : "'#'"
@@ -32,12 +34,12 @@ export function trialCommand(
       return `mosquitto_sub -h ${name} -p ${port} --cafile ${authority}${clientWords(listener.tls)}${login} -t ${topic} -v`
     }
     case 'ws':
-      return `npx mqtt sub -l ws -h ${reached} -p ${port} --path ${listener.webSocket.path}${login} -t ${topic} -v`
+      return `npx mqtt sub -l ws -h ${reached} -p ${port} --path ${path}${login} -t ${topic} -v`
     case 'wss': {
       const file = listener.tls.certificate?.certFile
       const { name, authority } = file === undefined ? unknownCertificate(reached) : shownBy(file, reached)
       const tls = ` --ca ${authority}${clientWords(listener.tls)}`
-      return `npx mqtt sub -l wss -h ${name} -p ${port} --path ${listener.webSocket.path}${tls}${login} -t ${topic} -v`
+      return `npx mqtt sub -l wss -h ${name} -p ${port} --path ${path}${tls}${login} -t ${topic} -v`
     }
     case 'quic':
       return undefined
@@ -46,7 +48,22 @@ export function trialCommand(
   }
 }
 
-const isAnyAddress = (host: string): boolean => host === '0.0.0.0' || host === '::'
+const anyAddresses = new BlockList()
+anyAddresses.addAddress('0.0.0.0', 'ipv4')
+anyAddresses.addAddress('::', 'ipv6')
+
+/** Returns whether the host means all addresses, in any notation: `0.0.0.0`, `::`, `0:0::0`, `::ffff:0.0.0.0`. */
+function isAnyAddress(host: string): boolean {
+  const [address = ''] = host.split('%')
+  const version = isIP(address)
+  return version !== 0 && anyAddresses.check(address, version === 4 ? 'ipv4' : 'ipv6')
+}
+
+const plainWord = /^[\w@%+=:,./-]+$/
+
+/** A path of a configuration may contain characters that are special in a shell. */
+const shellWord = (text: string): string =>
+  plainWord.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 
 type TlsWords = Extract<ListenerAddress, { kind: 'ssl' }>['tls']
 
@@ -67,14 +84,21 @@ const unknownCertificate = (reached: string): Reached => ({ name: reached, autho
 function shownBy(certFile: string, reached: string): Reached {
   const certificate = certificateIn(certFile)
   if (certificate === undefined) return unknownCertificate(reached)
-  const authority = certificate.issuer === certificate.subject ? certFile : 'CA.pem'
-  if (certificate.checkIP(reached) !== undefined || certificate.checkHost(reached) !== undefined)
-    return { name: reached, authority }
-  if (isLoopback(reached) && certificate.checkHost('localhost') !== undefined) return { name: 'localhost', authority }
-  return { name: firstNameOf(certificate) ?? reached, authority }
+  const authority = certificate.issuer === certificate.subject ? shellWord(certFile) : 'CA.pem'
+  const candidates = isLoopback(reached) ? [reached, ...loopbackNames] : [reached]
+  const name = candidates.find((one) => isValidFor(certificate, one)) ?? firstNameOf(certificate) ?? reached
+  return { name, authority }
 }
 
-const isLoopback = (host: string): boolean => host.startsWith('127.') || host === '::1'
+const loopbackNames = ['localhost', '127.0.0.1', '::1'] as const
+
+const isLoopback = (host: string): boolean => host === 'localhost' || host.startsWith('127.') || host === '::1'
+
+/** `checkIP` throws for anything that is not an address. */
+function isValidFor(certificate: X509Certificate, host: string): boolean {
+  const [address = ''] = host.split('%')
+  return (isIP(address) === 0 ? certificate.checkHost(address) : certificate.checkIP(address)) !== undefined
+}
 
 /** The broker has read it before it listened; it may be gone since. */
 function certificateIn(file: string): X509Certificate | undefined {
@@ -86,6 +110,6 @@ function certificateIn(file: string): X509Certificate | undefined {
 }
 
 function firstNameOf({ subjectAltName = '', subject }: X509Certificate): string | undefined {
-  const [, alternative] = /DNS:([\w.-]+)/.exec(subjectAltName) ?? []
+  const [, alternative] = /(?:^|, )DNS:([\w.-]+)(?:,|$)/.exec(subjectAltName) ?? []
   return alternative ?? /^CN=([\w.-]+)$/m.exec(subject)?.[1]
 }

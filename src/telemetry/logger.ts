@@ -27,6 +27,8 @@ export interface LoggerOptions extends LogTargets {
 export interface Console {
   /** A terminal gets lines formatted for reading, other outputs get JSON. */
   readonly isTTY?: boolean
+  /** Bytes that its reader has not taken yet. */
+  readonly writableLength?: number
   write(line: string): unknown
 }
 
@@ -75,7 +77,21 @@ async function openTargets(targets: LogTargets, console: Console): Promise<OpenT
   return { usesConsole: targets.to.includes('console'), file }
 }
 
+/** More is not kept in memory for a console whose reader does not read. */
+const maxConsoleBytes = 1_048_576
+let unwrittenLines = 0
+
 function writeToConsole(console: Console, line: string): void {
+  if ((console.writableLength ?? 0) > maxConsoleBytes) {
+    unwrittenLines += 1
+    return
+  }
+  if (unwrittenLines > 0) {
+    const lines = unwrittenLines
+    unwrittenLines = 0
+    const log = createJsonLog('error', (text) => console.write(text))
+    log.error('log lines not written to the console', { lines })
+  }
   console.write(console.isTTY === true ? terminalLine(line) : line)
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { banner } from '../../src/cli/banner.ts'
+import { banner, passwordLine } from '../../src/cli/banner.ts'
 import type { ListenerAddress } from '../../src/node/index.ts'
 
 const facts = {
@@ -10,8 +10,10 @@ const facts = {
   name: 'godwit@here',
   dataDirectory: '/data',
   accessTo: () => ({ allowsAnonymous: true, deniesByDefault: false }),
-  management: { address: { host: '127.0.0.1', port: 8_081 }, newPassword: undefined },
+  management: { address: { host: '127.0.0.1', port: 8_081 } },
 }
+
+const noProblem = (part: string, error: unknown): never => assert.fail(`${part}: ${String(error)}`)
 
 const address = (host: string, isLoopback: boolean): ListenerAddress => ({
   kind: 'tcp',
@@ -32,7 +34,7 @@ const address = (host: string, isLoopback: boolean): ListenerAddress => ({
 })
 
 test('the banner names the version, the listeners and the configuration, and the setting for access from other machines', () => {
-  const text = banner({ ...facts, listeners: [address('127.0.0.1', true)] })
+  const text = banner({ ...facts, listeners: [address('127.0.0.1', true)] }, noProblem)
   assert.match(text, /^Godwit 1\.2\.3, node godwit@here, profile hardened\n/)
   assert.match(text, / \/data\n/)
   assert.match(text, /built-in defaults/)
@@ -42,21 +44,40 @@ test('the banner names the version, the listeners and the configuration, and the
 })
 
 test('the banner has no setting for access from other machines if a listener already accepts them', () => {
-  const text = banner({ ...facts, listeners: [address('0.0.0.0', false)] })
+  const text = banner({ ...facts, listeners: [address('0.0.0.0', false)] }, noProblem)
   assert.doesNotMatch(text, /default_listener_address/)
   assert.match(text, /mosquitto_sub -h localhost/)
 })
 
 test('an IPv6 address before a port is in brackets', () => {
-  assert.match(banner({ ...facts, listeners: [address('::1', true)] }), /mqtt:\/\/\[::1\]:1883/)
+  assert.match(banner({ ...facts, listeners: [address('::1', true)] }, noProblem), /mqtt:\/\/\[::1\]:1883/)
 })
 
-test('the banner has the URL of the API, and the first password only if the broker generated one', () => {
-  const listeners = [address('127.0.0.1', true)]
-  const text = banner({ ...facts, listeners })
+test('the banner has the URL of the API, and the line of the first password is one of its own', () => {
+  const text = banner({ ...facts, listeners: [address('127.0.0.1', true)] }, noProblem)
   assert.match(text, /http:\/\/127\.0\.0\.1:8081\/api\/v4/)
   assert.doesNotMatch(text, /log in/)
-  const newPassword = { username: 'admin', password: 'made-at-random' }
-  const first = banner({ ...facts, listeners, management: { ...facts.management, newPassword } })
-  assert.match(first, /log in as +admin with made-at-random/)
+  const first = passwordLine({ username: 'admin', password: 'made-at-random' })
+  assert.match(first, /^ +log in as +admin with made-at-random .*\n$/)
+})
+
+test('a part of the banner that cannot be made is reported, and all others are shown', () => {
+  const problems: string[] = []
+  const broken = { ...address('127.0.0.1', true), name: 'broken' }
+  const text = banner(
+    {
+      ...facts,
+      listeners: [broken, address('127.0.0.2', true)],
+      accessTo: ({ name }) => {
+        if (name === 'broken') throw new Error('a mistake in a text')
+        return facts.accessTo()
+      },
+    },
+    (part, error) => problems.push(`${part}: ${(error as Error).message}`),
+  )
+  assert.deepEqual(problems, ['command for tcp broken: a mistake in a text'])
+  assert.match(text, /mqtt:\/\/127\.0\.0\.1:1883 \(tcp, broken\)/)
+  assert.match(text, /mosquitto_sub -h 127\.0\.0\.2/)
+  assert.match(text, /management API/)
+  assert.match(text, /default_listener_address/)
 })

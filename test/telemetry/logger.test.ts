@@ -245,3 +245,16 @@ test('after the file is closed, lines are written to the console', async (t) => 
   log.error('late')
   assert.equal(JSON.parse(console.lines[0]).event, 'late')
 })
+
+test('a console whose reader does not read gets no further lines, and the number of missing lines when it reads again', async () => {
+  const console = Object.assign(new MemoryConsole(), { writableLength: 0 })
+  const log = await createLogger(onConsole, console)
+  console.writableLength = 2 ** 20 + 1
+  for (const number of [1, 2, 3]) log.error('not written', { number })
+  assert.deepEqual(console.lines, [])
+  console.writableLength = 0
+  log.error('written')
+  const [missing, written] = console.lines.map((line) => JSON.parse(line))
+  assert.deepEqual([missing?.event, missing?.lines], ['log lines not written to the console', 3])
+  assert.equal(written?.event, 'written')
+})

@@ -6,7 +6,8 @@ import type { ReadStream } from 'node:tty'
 export const exitCodes = { done: 0, failed: 1, wrongUsage: 2 } as const
 
 export interface TextOutput {
-  write(text: string): unknown
+  /** `onWritten` is called with an error if the text was not written. */
+  write(text: string, onWritten?: (error?: Error | null) => void): unknown
   /** Whether the output is a terminal. */
   readonly isTTY?: boolean
   /** Width of the terminal. */
@@ -41,6 +42,26 @@ export class Terminal {
 
   print(text: string): void {
     this.output.write(text)
+  }
+
+  /** Writes a text on which nothing may depend. Returns the error if it could not be written. */
+  show(text: string): unknown {
+    try {
+      this.print(text)
+      return undefined
+    } catch (error) {
+      return error
+    }
+  }
+
+  /** Writes on stdout, or on stderr if its reader has gone. Calls `onLost` if the text could not be written to either. */
+  printImportant(text: string, onLost: () => void): void {
+    this.output.write(text, (outputError) => {
+      if (outputError === undefined || outputError === null) return
+      this.errors.write(text, (error) => {
+        if (error !== undefined && error !== null) onLost()
+      })
+    })
   }
 
   /** Writes one line for each problem. Returns the exit code of a failure. */
