@@ -9,10 +9,14 @@ export interface ClientInfoOverride {
 
 const none: ReadonlyMap<string, string> = new Map()
 
-/** Replaces `${ConnInfo.clientid}`, and `${Packet.headers.login}` if the first packet has headers. */
+const placeholder = /\$\{(?:ConnInfo\.)?clientid\}|\$\{Packet\.headers\.([\w-]+)\}/g
+
+/**
+ * Replaces `${ConnInfo.clientid}`, and `${Packet.headers.login}` if the first packet has headers. In one pass: a value that looks like a
+ * placeholder is not replaced.
+ */
 export function fillTemplate(template: string, clientId: string, headers = none): string {
-  return template
-    .replaceAll('${ConnInfo.clientid}', clientId)
-    .replaceAll('${clientid}', clientId)
-    .replaceAll(/\$\{Packet\.headers\.([\w-]+)\}/g, (_, name: string) => headers.get(name) ?? '')
+  return template.replaceAll(placeholder, (_, name?: string) =>
+    name === undefined ? clientId : (headers.get(name) ?? ''),
+  )
 }

@@ -18,12 +18,12 @@ const rules: readonly RewriteRule[] = [
 ]
 const who = { clientId: 'c', username: 'u' }
 
-function published(topic: string, by: { clientId: string; username: string | undefined } = who): string {
+function published(topic: string, by: { clientId: string; username: string | undefined } = who): string | undefined {
   return rewriteTopic({ rules, matchRegex }, topic as TopicName, by)
 }
 
-function subscribed(filter: string): string {
-  return rewriteFilter({ rules, matchRegex }, filter as TopicFilter, who)
+function subscribed(filter: string, by = who): string | undefined {
+  return rewriteFilter({ rules, matchRegex }, filter as TopicFilter, by)
 }
 
 test('the first rule whose filter matches decides', () => {
@@ -35,6 +35,32 @@ test('the first rule whose filter matches decides', () => {
   assert.equal(published('own/a', { clientId: 'c', username: undefined }), 'own/a')
   assert.equal(published('own/a', { clientId: '+', username: 'u' }), 'own/a', 'that would not be a topic name')
   assert.equal(published('else'), 'else')
+})
+
+test('a name of a client that is more than a part of a level is not inserted, and groups lead to no topic of the broker', () => {
+  for (const value of ['+', '#', 'alice/cmd', '$SYS', 'a\u0001', ''])
+    for (const by of [
+      { clientId: value, username: 'u' },
+      { clientId: 'c', username: value },
+    ]) {
+      assert.equal(published('own/a', by), 'own/a', value)
+      assert.equal(subscribed('own/a', by), 'own/a', value)
+    }
+  assert.equal(published('own/a', { clientId: 'a$&b', username: '$1x'.slice(1) }), 'of/1x/a$&b/a')
+  const free = [{ action: 'all', source_topic: 'x/#', re: '^x/(.+)$', dest_topic: '$1' }] as const
+  for (const text of [
+    '$ns/other/t',
+    '$SYS/x',
+    '$event/x',
+    '$delayed/1/t',
+    '$share/g/t',
+    '$queue/t',
+    '$exclusive/t',
+    '$any/t',
+  ]) {
+    assert.equal(rewriteTopic({ rules: free, matchRegex }, `x/${text}` as TopicName, who), undefined, text)
+    assert.equal(rewriteFilter({ rules: free, matchRegex }, `x/${text}` as TopicFilter, who), undefined, text)
+  }
 })
 
 test('the filter of a shared subscription is replaced after $share, and exclusive filters are not', () => {

@@ -9,6 +9,7 @@ import {
   type AuthenticationResult,
   type CoreSettings,
   type Input,
+  type MatchRegex,
 } from '../../src/core/index.ts'
 import type {
   ConnectionOrigin,
@@ -54,6 +55,8 @@ export interface HostTraits {
   maxDropEvents?: number
   /** Runs rules on shard `own`; default: no rules. */
   ruleHook?: (own: number) => RuleHook
+  /** Matches expressions of `rewrite`; default: those of JavaScript. */
+  matchRegex?: MatchRegex
   /** Called for each `authorize` request before its response, so that `permissions` can decide. Returns the delay. */
   mayDo?: (request: MayDoRequest) => number
   /** Listener and origin of connections that are opened from now on. */

@@ -151,6 +151,7 @@ export class ShardHost {
       memory: this.memory,
       maxDropEvents: around.traits.maxDropEvents,
       ruleHook: around.traits.ruleHook?.(shard.own),
+      matchRegex: around.traits.matchRegex ?? ((pattern, text) => new RegExp(pattern).exec(text) ?? undefined),
     })
     this.disk.attach({
       committed: (batch) => this.committed(batch),

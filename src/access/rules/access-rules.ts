@@ -131,6 +131,7 @@ export class AccessRules implements Permissions {
     if (publisher.clientId === '' || this.allowsEverything) return true
     const { namespace, name: clientId } = splitNamespacedName(publisher.clientId)
     const client = { namespace, clientId, username: publisher.username, peerAddress: '' }
+    if (isForeignNamespace(client, topic.name)) return false
     const configured = this.#configured.listsForOffline(client, isBridgeClient(clientId))
     const clientRules = this.#createClientRules(client, configured)
     const decision = this.#ruleFor(clientRules, 'publish', namespacedTopic(namespace, topic.name))
@@ -267,7 +268,7 @@ export class AccessRules implements Permissions {
  * Topics of namespaces are not for clients without one, even if namespaces were disabled since; events of the broker
  * about all clients are not for clients of a namespace.
  */
-function isForeignNamespace({ namespace, clientId }: Identity, topic: string): boolean {
+function isForeignNamespace({ namespace, clientId }: Pick<Identity, 'namespace' | 'clientId'>, topic: string): boolean {
   if (namespace !== undefined) return topic.startsWith('$SYS/')
   return topic.startsWith(namespacesRoot) && !isBridgeClient(clientId)
 }

@@ -1,5 +1,6 @@
 // The client of a request, as rules see it.
 
+import { asTopicPart } from '../../protocol/index.ts'
 import { isInRange, parseAddress, type AclSubject, type Address } from '../../config/index.ts'
 
 /** The facts about a client that access rules compare. */
@@ -11,7 +12,7 @@ export interface RuleClient {
   readonly peerAddress: string
 }
 
-/** The values of a client that rules insert for placeholders. */
+/** The values of a client that rules insert for placeholders: see `asTopicPart`. */
 export interface Principal {
   /** Undefined if the client ID must not be inserted into a rule. */
   readonly clientId: string | undefined
@@ -19,15 +20,7 @@ export interface Principal {
 }
 
 export function principalOf({ clientId, username }: Pick<RuleClient, 'clientId' | 'username'>): Principal {
-  return { clientId: placeholderValue(clientId), username: placeholderValue(username) }
-}
-
-/**
- * Returns the value that rules insert; undefined if it is empty, contains a wildcard, `/` or NUL, or begins with `$`. A
- * client chooses its names, and could otherwise change which topics a rule matches.
- */
-function placeholderValue(value: string | undefined): string | undefined {
-  return value === undefined || value === '' || /[+#/\0]/.test(value) || value.startsWith('$') ? undefined : value
+  return { clientId: asTopicPart(clientId), username: asTopicPart(username) }
 }
 
 /** Returns the parsed address; undefined if unknown. */

@@ -25,7 +25,7 @@ export const rewrite = setting(
   [],
   {
     description:
-      'Rules that replace topics of clients: {action = publish | subscribe | all, source_topic, re, dest_topic}. The first rule whose filter source_topic matches decides: if the regular expression re matches, the topic becomes dest_topic, with $1 for groups, ${clientid} and ${username}. Access rules are applied to the topic that the client sent.',
+      'Rules that replace topics of clients: {action = publish | subscribe | all, source_topic, re, dest_topic}. The first rule whose filter source_topic matches decides: if the regular expression re matches, the topic becomes dest_topic, with $1 for groups, ${clientid} and ${username}. Access rules are applied to the topic that the client sent. A result that is a topic of the broker or of a namespace is refused.',
     appliesOn: 'at-once',
   },
 )
@@ -49,7 +49,7 @@ export const autoSubscribe = section('Subscriptions that the broker makes for ea
     [],
     {
       description:
-        'Subscriptions that are made for each client when it connects. Each has {topic, qos, rh, rap, nl}: rh is Retain Handling, rap Retain As Published, nl No Local. ${clientid}, ${username}, ${host} and ${port} in topic are replaced by the values of the client; if a value is not known, the subscription is not made. Access rules are not applied.',
+        'Subscriptions that are made for each client when it connects. Each has {topic, qos, rh, rap, nl}: rh is Retain Handling, rap Retain As Published, nl No Local. ${clientid}, ${username}, ${host} and ${port} in topic are replaced by the values of the client; if a value is not known, or cannot be a part of one level, the subscription is not made. Access rules are not applied.',
       appliesOn: 'at-once',
     },
   ),

@@ -1,7 +1,7 @@
 // Publications of the API, in the name of a client or of no client. They take the path of a client's PUBLISH, without
 // the checks that concern a connection: permissions, packet identifiers, the client's own quotas.
 
-import { countLevels, parseTopicName, type Topic } from '../../protocol/index.ts'
+import { countLevels, filterPrefixes, parseTopicName, type Topic } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Parts, PermitParts } from '../state/parts.ts'
@@ -13,6 +13,7 @@ import { isBrokerTopic } from '../retained/retained-messages.ts'
 import { routeMessage, routeToPeers } from '../publish/route-message.ts'
 import { runMatchedRules } from '../publish/run-rules.ts'
 import type { Command, RequestId } from '../model/inputs.ts'
+import { isEventTopic } from '../messages/reserved-roots.ts'
 import { isSourceTopic } from '../messages/source-topics.ts'
 import { Message, never } from '../messages/message.ts'
 import type { CommandFailure, DeliveryCounts } from '../model/outputs.ts'
@@ -87,7 +88,8 @@ function messageFor(
  */
 function topicFor(state: Parts<'settings' | 'topics'>, text: string): Topic | undefined {
   const name = parseTopicName(text)
-  if (name === undefined || isSourceTopic(name)) return undefined
+  if (name === undefined || isSourceTopic(name) || isEventTopic(name)) return undefined
+  if (filterPrefixes.some((prefix) => name.startsWith(prefix))) return undefined
   if (!isBrokerTopic(name) && countLevels(name) > state.settings.maxTopicLevels) return undefined
   return state.topics.named(name)
 }

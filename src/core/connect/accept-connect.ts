@@ -7,9 +7,9 @@ import {
   type ConnectPacket,
   type Packet,
   type ReasonCode,
-  type TopicTable,
+  Topic,
 } from '../../protocol/index.ts'
-import { plainIdentity, type Permission } from '../messages/identity.ts'
+import { type Identity, plainIdentity, type Permission } from '../messages/identity.ts'
 import { isSourceTopic } from '../messages/source-topics.ts'
 import type { BrokerState, NamespaceState } from '../state/broker-state.ts'
 import type { Parts, RefusalParts } from '../state/parts.ts'
@@ -18,8 +18,11 @@ import type { Connection } from '../model/connection.ts'
 import { authorizePublish } from '../publish/authorize-publish.ts'
 import { isBrokerTopic } from '../retained/retained-messages.ts'
 import { isReservedTopic } from '../publish/reserved-topics.ts'
+import { isEventTopic } from '../messages/reserved-roots.ts'
+import { delayProblem } from '../publish/delay-message.ts'
+import { resolvePublication, storedWillTopic } from '../publish/resolve-publication.ts'
 import type { AuthenticationResult } from '../model/inputs.ts'
-import { mountedTopic, mountpointFor } from '../namespaces/mountpoint.ts'
+import { mountpointFor } from '../namespaces/mountpoint.ts'
 import { namespaceTopics, splitNamespacedName } from '../namespaces/namespaced-names.ts'
 import { resolveNamespace } from '../model/resolve-namespace.ts'
 import { refuseConnect } from './close-connection.ts'
@@ -113,28 +116,44 @@ function openAccepted(
   const { clientId } = accepted
   const refusal =
     refuseForeignNamespace(state.namespaces, connection, accepted, granted) ??
-    mount(state.topics, connection, accepted, granted) ??
+    mount(connection, accepted, granted) ??
     refuseOtherIdentity(state, connection, { clientId, identity: granted.identity })
   if (refusal !== undefined) {
     refuseConnection(state, connection, clientId, refusal)
     return false
   }
   const awaiting = connection.mountpoint === '' ? withoutBridgeNotification(accepted) : accepted
-  const permission = authorizeWill(state, connection, awaiting.connect, granted)
-  if (permission === 'unknown' && awaiting.isWillDecided !== true) {
-    requestWillAuthorization(state, connection, awaiting, granted)
-    return false
-  }
-  if (permission !== 'allow') {
-    refuseConnection(state, connection, clientId, {
-      reason: reasonCodes.notAuthorized,
-      text: 'its will is not allowed',
-    })
-    return false
-  }
+  if (!canHaveWill(state, connection, awaiting, granted)) return false
   if (waitForTakeover(state, connection, awaiting, granted)) return false
   openConnection(state, connection, awaiting, granted)
   return stateOf(connection).state === 'open'
+}
+
+/** Returns false if the client is refused for its will, or if it waits for the authorization of its will. */
+function canHaveWill(
+  state: RefusalParts & Parts<'access' | 'matchRegex' | 'namespaces' | 'sessions' | 'settings' | 'topics'>,
+  connection: Connection,
+  awaiting: AwaitingAuthentication & { readonly isWillDecided?: boolean },
+  granted: GrantedAccess,
+): boolean {
+  const { connect, clientId } = awaiting
+  const { will } = connect
+  if (will === undefined) return true
+  const { identity } = granted
+  const topic = resolveWill(state, connection, will, identity)
+  if (!(topic instanceof Topic)) {
+    refuseConnection(state, connection, clientId, topic)
+    return false
+  }
+  const permission = authorizeWill(state.access, connection, connect, { identity, topic })
+  if (permission === 'unknown' && awaiting.isWillDecided !== true) {
+    requestWillAuthorization(state, connection, awaiting, { granted, topic: topic.name })
+    return false
+  }
+  if (permission === 'allow') return true
+  const text = 'its will is not allowed'
+  refuseConnection(state, connection, clientId, { reason: reasonCodes.notAuthorized, text })
+  return false
 }
 
 /** Refuses a client whose authenticated identity names another namespace than the one found at CONNECT. */
@@ -155,9 +174,8 @@ function refuseForeignNamespace(
  * topics.
  */
 function mount(
-  topics: TopicTable,
   connection: Connection,
-  { clientId, connect }: AwaitingAuthentication,
+  { clientId }: AwaitingAuthentication,
   { identity }: GrantedAccess,
 ): Refusal | undefined {
   const pattern = connection.listener.mountpoint ?? ''
@@ -173,39 +191,52 @@ function mount(
   }
   connection.mountpoint = mountpoint
   connection.namespace = namespace
-  if (connect.will === undefined) return undefined
-  const topic = mountedTopic(topics, mountpoint, topics.named(connect.will.topic))
-  return topic === undefined
-    ? { reason: reasonCodes.topicNameInvalid, text: 'the topic of the will is too long' }
-    : undefined
+  return undefined
 }
 
+/** Returns the topic of the will that access rules see, or why there cannot be such a will. */
+function resolveWill(
+  state: Parts<'matchRegex' | 'namespaces' | 'nowMs' | 'sessions' | 'settings' | 'topics'>,
+  { mountpoint, listener }: Connection,
+  will: NonNullable<ConnectPacket['will']>,
+  { clientId, isSuperuser, username }: Identity,
+): Topic | Refusal {
+  const client = { clientId, username, mountpoint, isBridge: listener.isBridge === true }
+  const topic = state.topics.named(will.topic)
+  const resolved = resolvePublication(state, topic, client)
+  const reason = reasonCodes.topicNameInvalid
+  if (resolved === 'too-long' || storedWillTopic(state, topic, mountpoint) === undefined)
+    return { reason, text: 'the topic of the will is too long' }
+  if (resolved === 'invalid-delay') return { reason, text: `the will has an ${delayProblem}` }
+  const name = resolved === 'reserved' ? undefined : resolved.target.name
+  const isBrokers = name === undefined || isBrokerTopic(name) || isSourceTopic(name) || isEventTopic(name)
+  if (resolved === 'reserved' || isBrokers || (!isSuperuser && isReservedTopic(state, name, clientId)))
+    return { reason: reasonCodes.notAuthorized, text: 'its will is not allowed: the topic is reserved' }
+  return resolved.clientTopic
+}
+
+/** A will needs the permission to publish to its topic. */
 function authorizeWill(
-  state: Parts<'access' | 'namespaces' | 'sessions' | 'topics'>,
+  access: AccessState,
   connection: Connection,
   { will }: ConnectPacket,
-  { identity }: GrantedAccess,
+  { identity, topic }: { readonly identity: Identity; readonly topic: Topic },
 ): Permission {
-  if (will === undefined) return 'allow'
-  // A will needs the permission to publish to its topic.
-  const whole = connection.mountpoint + will.topic
-  if (isBrokerTopic(whole) || isSourceTopic(whole)) return 'deny'
-  if (!identity.isSuperuser && isReservedTopic(state, whole, identity.clientId)) return 'deny'
-  if (state.access.permissions.allowsEverything) return 'allow'
-  return authorizePublish(state.access, connection, identity, state.topics.named(will.topic), will)
+  if (will === undefined || access.permissions.allowsEverything) return 'allow'
+  return authorizePublish(access, connection, identity, topic, will)
 }
 
 function requestWillAuthorization(
   state: Parts<'outputs' | 'requests'>,
   connection: Connection,
   awaiting: AwaitingAuthentication,
-  granted: GrantedAccess,
+  { granted, topic }: { readonly granted: GrantedAccess; readonly topic: string },
 ): void {
   const { will } = awaiting.connect
   if (will === undefined) return
   const requestId = state.requests.add({ for: 'permission', connection })
   moveTo(connection, { ...awaiting, requestId, granted })
-  const { topic, qos, retain } = will
+  const { qos, retain } = will
   const { identity } = granted
   state.outputs.requests.push({
     kind: 'authorize',

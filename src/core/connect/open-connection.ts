@@ -28,7 +28,7 @@ import { maxStoredOf, markFull } from '../queues/persistent-queue.ts'
 import { setIdentity } from '../sessions/set-identity.ts'
 import { announceSpace } from '../peers/full-session-notice.ts'
 import { Message, never, recordPublisherRights, copyProperties } from '../messages/message.ts'
-import { mountedTopic } from '../namespaces/mountpoint.ts'
+import { storedWillTopic } from '../publish/resolve-publication.ts'
 import { splitNamespacedName } from '../namespaces/namespaced-names.ts'
 import { AckLatency } from '../state/sessions/ack-latency.ts'
 import { newBridgeSession, neverExpires, Session } from '../state/sessions/session.ts'
@@ -276,7 +276,7 @@ function keepAliveSeconds(settings: CoreSettings, connection: Connection, connec
 }
 
 function storeWill(
-  state: WillRecordParts & Parts<'settings' | 'topics'>,
+  state: WillRecordParts & Parts<'matchRegex' | 'settings' | 'topics'>,
   connection: Connection,
   session: Session,
   connect: ConnectPacket,
@@ -286,7 +286,10 @@ function storeWill(
   if (will === undefined) return
   const { willDelayIntervalSeconds, ...properties } = copyProperties(will.properties) ?? {}
   const topic = state.topics.named(will.topic)
-  const message = new Message(mountedTopic(state.topics, connection.mountpoint, topic) ?? topic, {
+  const stored = storedWillTopic(state, topic, connection.mountpoint)
+  // Not with a topic that was checked before the client was accepted.
+  if (stored === undefined) return
+  const message = new Message(stored, {
     qos: will.qos,
     retain: will.retain,
     properties: Object.keys(properties).length === 0 ? undefined : properties,

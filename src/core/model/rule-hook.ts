@@ -19,6 +19,8 @@ export interface RulePublication {
   readonly qos: QoS
   readonly retain: boolean
   readonly properties: MessageProperties | undefined
+  /** An event of the broker (`event_message`), to a topic below `$event/` that rules cannot publish to. */
+  readonly isEvent?: boolean
 }
 
 /** Reason why an action of a rule failed. */

@@ -2,6 +2,7 @@
 // of the client, before it is rewritten.
 
 import {
+  asTopicPart,
   bareFilter,
   matchesFilter,
   parseTopicFilter,
@@ -9,6 +10,7 @@ import {
   type TopicFilter,
   type TopicName,
 } from '../../protocol/index.ts'
+import { canBeResult } from '../messages/reserved-roots.ts'
 
 /** One entry of `rewrite`. */
 export interface RewriteRule {
@@ -36,19 +38,31 @@ export interface Rewriting {
   readonly matchRegex: MatchRegex
 }
 
-/** Returns the rewritten topic of a publication. If the result is not a valid topic name, the topic stays unchanged. */
-export function rewriteTopic(rewriting: Rewriting, topic: TopicName, who: Who): TopicName {
-  const text = rewrite(rewriting, 'publish', topic, who)
-  return text === undefined ? topic : (parseTopicName(text) ?? topic)
+/**
+ * Returns the rewritten topic of a publication. If the result is not a valid topic name, the topic stays unchanged. Undefined if clients
+ * must not publish to the result: see `canBeResult`.
+ */
+export function rewriteTopic(rewriting: Rewriting, topic: TopicName, who: Who): TopicName | undefined {
+  const found = rewrite(rewriting, 'publish', topic, who)
+  const name = found === undefined ? undefined : parseTopicName(found.text)
+  if (found === undefined || name === undefined) return topic
+  return canBeResult(name, found.template) ? name : undefined
 }
 
 /** Does the same for a filter; the prefix of a shared filter stays. Exclusive filters are not rewritten. */
-export function rewriteFilter(rewriting: Rewriting, filter: TopicFilter, who: Who): TopicFilter {
+export function rewriteFilter(rewriting: Rewriting, filter: TopicFilter, who: Who): TopicFilter | undefined {
   if (filter.startsWith('$exclusive/')) return filter
   const bare = bareFilter(filter)
-  const text = rewrite(rewriting, 'subscribe', bare, who)
+  const found = rewrite(rewriting, 'subscribe', bare, who)
+  if (found === undefined) return filter
+  if (!canBeResult(found.text, found.template)) return undefined
   const prefix = filter.slice(0, filter.length - bare.length)
-  return text === undefined ? filter : (parseTopicFilter(prefix + text) ?? filter)
+  return parseTopicFilter(prefix + found.text) ?? filter
+}
+
+interface Rewritten {
+  readonly text: string
+  readonly template: string
 }
 
 function rewrite(
@@ -56,21 +70,23 @@ function rewrite(
   action: 'publish' | 'subscribe',
   text: string,
   who: Who,
-): string | undefined {
+): Rewritten | undefined {
   const rule = rules.find(
     (one) => (one.action === action || one.action === 'all') && matchesFilter(one.source_topic, text),
   )
   const groups = rule === undefined ? undefined : matchRegex(rule.re, text)
-  return rule === undefined || groups === undefined ? undefined : filled(rule.dest_topic, groups, who)
+  const filled = rule === undefined || groups === undefined ? undefined : fill(rule.dest_topic, groups, who)
+  return rule === undefined || filled === undefined ? undefined : { text: filled, template: rule.dest_topic }
 }
 
-/** Undefined if a placeholder has no value. */
-function filled(template: string, groups: readonly (string | undefined)[], who: Who): string | undefined {
+/** Undefined if a group has no value, or if a name of the client must not be inserted. In one pass: inserted values are not searched again. */
+function fill(template: string, groups: readonly (string | undefined)[], who: Who): string | undefined {
   let isComplete = true
-  const text = template.replaceAll(/\$(?:(\d)|\{(clientid|username)\})/g, (whole, group?: string, name?: string) => {
-    const value = group === undefined ? (name === 'clientid' ? who.clientId : who.username) : groups[Number(group)]
+  const text = template.replaceAll(/\$(?:(\d)|\{(clientid|username)\})/g, (_, group?: string, name?: string) => {
+    const value =
+      group === undefined ? asTopicPart(name === 'clientid' ? who.clientId : who.username) : groups[Number(group)]
     if (value === undefined) isComplete = false
-    return value ?? whole
+    return value ?? ''
   })
   return isComplete ? text : undefined
 }

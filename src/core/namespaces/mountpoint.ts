@@ -6,6 +6,7 @@
 
 import {
   bareFilter,
+  fillTopicTemplate,
   parseTopicFilter,
   parseTopicName,
   type Topic,
@@ -13,25 +14,15 @@ import {
   type TopicTable,
 } from '../../protocol/index.ts'
 
-const placeholders = /\$\{(clientid|username)\}/g
-
 /**
- * Returns the mount point of one client. Undefined if a placeholder has no value, or if its value contains `+`, `#` or
- * `/`, which would give access to other clients' topics, or makes the topic start with `$`, which would give access to
- * topics of the broker.
+ * Returns the mount point of one client. Undefined if a placeholder has no value, or one that would give access to other topics: see
+ * `fillTopicTemplate`.
  */
 export function mountpointFor(
   pattern: string,
   client: { readonly clientId: string; readonly username: string | undefined },
 ): string | undefined {
-  let isValid = true
-  const filled = pattern.replace(placeholders, (_, name: string) => {
-    const value = name === 'clientid' ? client.clientId : (client.username ?? '')
-    if (value === '' || /[+#/\0]/.test(value)) isValid = false
-    return value
-  })
-  const isReserved = filled.startsWith('$') && pattern.startsWith('${')
-  return isValid && !isReserved ? filled : undefined
+  return fillTopicTemplate(pattern, { clientid: client.clientId, username: client.username })
 }
 
 /** Undefined if the result exceeds the length of a topic. */

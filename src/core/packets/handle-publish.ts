@@ -16,7 +16,7 @@ import type { Connection } from '../model/connection.ts'
 import { acknowledgeDuplicate, acknowledgePublish, recordIncoming } from '../publish/acknowledge-publish.ts'
 import { expireUnreleased } from '../publish/expire-unreleased.ts'
 import { authorizePublish, recordAuthorization } from '../publish/authorize-publish.ts'
-import { type Delay, delayMessage, isDelayedLimitReached, readDelay } from '../publish/delay-message.ts'
+import { type Delay, delayMessage, delayProblem, isDelayedLimitReached, readDelay } from '../publish/delay-message.ts'
 import { canForwardToAllPeers, publishPermitFor, type PublishPermit } from '../peers/peer-backpressure.ts'
 import { matchesFullSession, matchesFullPeerSession, needsStorage } from '../publish/deliver-locally.ts'
 import { pauseReading, readPauseReasons, type ReadPauseReason } from '../outgoing/read-pause-reasons.ts'
@@ -25,9 +25,9 @@ import { routeMessage } from '../publish/route-message.ts'
 import { isBlockedByActions } from '../publish/run-rules.ts'
 import { exceedsRetainedPayload } from '../retained/retained-messages.ts'
 import { isReservedTopic } from '../publish/reserved-topics.ts'
+import { isRewrittenWhenDue, rewritePublication } from '../publish/resolve-publication.ts'
 import { messageFromPublish, recordPublisherRights, withoutFrame, type Message } from '../messages/message.ts'
 import type { MessageDroppedTrigger } from '../model/rule-trigger.ts'
-import { type RewriteRule, rewriteTopic } from '../model/topic-rewrites.ts'
 import { mountedTopic } from '../namespaces/mountpoint.ts'
 import { splitNamespacedName } from '../namespaces/namespaced-names.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
@@ -60,8 +60,12 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
   }
   if (state.rules.triggers.wanted.authorization)
     recordAuthorization(state, connection, session, { action: 'publish', topic: topic.name, isAllowed: !isDenied })
-  const { topicRewrites: rules } = state.settings
-  const renamed = rules === undefined ? topic : rewritten(state, connection, open, { rules, topic })
+  let renamed: Topic | undefined = topic
+  if (state.settings.topicRewrites !== undefined && connection.listener.isBridge !== true) {
+    renamed = rewritten(state, open.session, topic)
+    if (renamed === undefined) isDenied = true
+    if (renamed === undefined || (delay !== undefined && isRewrittenWhenDue(open.session.identity))) renamed = topic
+  }
   const target = connection.hasPlainPublishes ? renamed : prepare(state, connection, packet, renamed)
   if (target === undefined) return
   if (
@@ -99,15 +103,14 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
 
 /** Returns the rewritten topic of the message. Topics of bridges are not rewritten. */
 function rewritten(
-  { matchRegex, topics }: Parts<'matchRegex' | 'topics'>,
-  { listener }: Connection,
-  { session: { clientId, identity } }: Open,
-  { rules, topic }: { readonly rules: readonly RewriteRule[]; readonly topic: Topic },
-): Topic {
-  if (listener.isBridge === true) return topic
-  const who = { clientId: splitNamespacedName(clientId).name, username: identity.username }
-  const name = rewriteTopic({ rules, matchRegex }, topic.name, who)
-  return name === topic.name ? topic : topics.named(name)
+  state: Parts<'matchRegex' | 'settings' | 'topics'>,
+  { clientId, identity }: Session,
+  topic: Topic,
+): Topic | undefined {
+  return rewritePublication(state, topic, {
+    clientId: splitNamespacedName(clientId).name,
+    username: identity.username,
+  })
 }
 
 /** Handles an accepted message. Returns the number of receivers. */
@@ -145,11 +148,7 @@ function delayRefusal(
   state: Parts<'settings' | 'shard' | 'wills'>,
   delay: Delay | undefined,
 ): readonly [reason: ReasonCode, text: string] {
-  if (delay === undefined)
-    return [
-      reasonCodes.topicNameInvalid,
-      'invalid delayed topic: use $delayed/SECONDS/TOPIC with a delay up to 4294967 s or a time since 1970',
-    ]
+  if (delay === undefined) return [reasonCodes.topicNameInvalid, delayProblem]
   if (!isDelayedLimitReached(state)) return [reasonCodes.quotaExceeded, 'the store failed: no message can be delayed']
   return [reasonCodes.quotaExceeded, 'the limit of delayed messages is reached: see delayed.max_delayed_messages']
 }

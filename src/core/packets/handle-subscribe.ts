@@ -53,9 +53,11 @@ export function handleSubscribe(state: BrokerState, connection: Connection, open
   // [MQTT-3.8.4-4] [MQTT5-3.8.4-5] Filters are handled one after the other, as in separate packets. So a filter may be refused because
   // an earlier one has reached a limit.
   const outcomes = packet.subscriptions.map((request, place) => {
+    const renamed = rewritten(state, connection, session, request.filter)
+    if (renamed === undefined) return failureFor(connection, request, reasonCodes.notAuthorized)
     const filter = exceedsFilterLimits(state.settings, request.filter)
       ? undefined
-      : mountedFilter(connection.mountpoint, rewritten(state, connection, session, request.filter))
+      : mountedFilter(connection.mountpoint, renamed)
     if (filter === undefined) return failureFor(connection, request, reasonCodes.topicFilterInvalid)
     if (connection.sendLimits !== undefined && !takeSubscription(state, connection.sendLimits))
       return failureFor(connection, request, reasonCodes.quotaExceeded)
@@ -99,13 +101,13 @@ function takeSubscription({ counts, nowMs }: Parts<'counts' | 'nowMs'>, { subscr
   return true
 }
 
-/** Returns the rewritten filter. */
+/** Returns the rewritten filter. Undefined: clients must not subscribe to the result. */
 function rewritten(
   { settings: { topicRewrites: rules }, matchRegex }: Parts<'matchRegex' | 'settings'>,
   { listener }: Connection,
   { clientId, identity }: Session,
   filter: TopicFilter,
-): TopicFilter {
+): TopicFilter | undefined {
   if (rules === undefined || listener.isBridge === true) return filter
   const who = { clientId: splitNamespacedName(clientId).name, username: identity.username }
   return rewriteFilter({ rules, matchRegex }, filter, who)
@@ -242,7 +244,8 @@ export function handleUnsubscribe(
 ): void {
   if (!canSendResponse(state, connection, { type: 'unsuback', count: packet.filters.length })) return
   const found = packet.filters.map((filter) => {
-    const mounted = mountedFilter(connection.mountpoint, rewritten(state, connection, session, filter))
+    const renamed = rewritten(state, connection, session, filter)
+    const mounted = renamed === undefined ? undefined : mountedFilter(connection.mountpoint, renamed)
     return mounted !== undefined && unsubscribe(state, session, mounted, packet.properties)
   })
   const codes = found.map((existed) => (existed ? reasonCodes.success : reasonCodes.noSubscriptionExisted))

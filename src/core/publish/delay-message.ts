@@ -22,6 +22,10 @@ const maxDelaySeconds = 4_294_967
 const msPerSecond = 1_000
 const form = /^(\d{1,12})\/(.+)$/s
 
+/** For the client and the log. */
+export const delayProblem =
+  'invalid delayed topic: use $delayed/SECONDS/TOPIC with a delay up to 4294967 s or a time since 1970'
+
 /** Topic and time of a delayed message. */
 export interface Delay {
   readonly topic: TopicName

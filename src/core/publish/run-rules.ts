@@ -1,9 +1,10 @@
 // Runs rules after their message was delivered, in the same turn. So the changes of their actions are in the batch for which the
 // acknowledgement of the message waits.
 
-import { countLevels, parseTopicName, type Topic } from '../../protocol/index.ts'
+import { countLevels, filterPrefixes, parseTopicName, type Topic } from '../../protocol/index.ts'
 import type { RuleActionFailure, RuleActions, RulePublication } from '../model/rule-hook.ts'
 import { copyPublisherRights, Message, never, withTopic } from '../messages/message.ts'
+import { isEventTopic } from '../messages/reserved-roots.ts'
 import { isSourceTopic } from '../messages/source-topics.ts'
 import { enqueueForSession } from '../queues/enqueue-for-session.ts'
 import { maxStoredOf } from '../queues/persistent-queue.ts'
@@ -47,8 +48,7 @@ function actionsIn(state: BrokerState, route: Route): RuleActions {
 function publishForRule(state: BrokerState, publication: RulePublication, route: Route): RuleActionFailure | undefined {
   const message = messageOf(state, publication)
   const { maxPacketBytes, maxTopicLevels } = state.settings
-  if (message === undefined || isBrokerTopic(message.topic.name) || isSourceTopic(message.topic.name))
-    return 'invalid-topic'
+  if (message === undefined || isForBrokerOnly(message.topic.name, publication.isEvent === true)) return 'invalid-topic'
   if (countLevels(message.topic.name) > maxTopicLevels) return 'invalid-topic'
   if (message.topic.bytes.length + publication.payload.length > maxPacketBytes) return 'too-large'
   if (message.topic.isDelayed && state.settings.delaysMessages) return delayForRule(state, message)
@@ -57,9 +57,21 @@ function publishForRule(state: BrokerState, publication: RulePublication, route:
   return failure
 }
 
+/** Events are published as results of rules are. */
+function isForBrokerOnly(topic: string, isEvent: boolean): boolean {
+  if (topic.charCodeAt(0) !== 36) return false
+  const canPublish = isEvent ? topic.startsWith('$event/') : !isEventTopic(topic)
+  return (
+    isBrokerTopic(topic) ||
+    isSourceTopic(topic) ||
+    !canPublish ||
+    filterPrefixes.some((prefix) => topic.startsWith(prefix))
+  )
+}
+
 function delayForRule(state: WillParts & Parts<'shard' | 'storage'>, message: Message): RuleActionFailure | undefined {
   const delay = readDelay(message.topic.name, state.nowMs)
-  if (delay === undefined || isBrokerTopic(delay.topic)) return 'invalid-topic'
+  if (delay === undefined || isForBrokerOnly(delay.topic, false)) return 'invalid-topic'
   if (!state.storage.isHealthy) return 'storage-failing'
   if (isDelayedLimitReached(state)) return 'receiver-full'
   const inner = withTopic(message, state.topics.named(delay.topic))

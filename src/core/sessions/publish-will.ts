@@ -7,21 +7,25 @@
 // the will comes before anything that the client publishes then. If the shard fails meanwhile, the will is published at the
 // next start.
 
-import { parseTopicName } from '../../protocol/index.ts'
+import { parseTopicName, type Topic, type TopicTable } from '../../protocol/index.ts'
+import { isBridgeClient } from '../messages/bridge-client-id.ts'
+import { isEventTopic } from '../messages/reserved-roots.ts'
 import { isSourceTopic } from '../messages/source-topics.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Parts, RedeliverParts, WillParts } from '../state/parts.ts'
 import type { SessionWill } from '../state/sessions/session-will.ts'
 import type { DueWill } from '../state/will-state.ts'
 import { fromStored, Message, copyPublisherRights, withTopic } from '../messages/message.ts'
-import { topicBelow } from '../namespaces/mountpoint.ts'
+import { mountedTopic, topicBelow } from '../namespaces/mountpoint.ts'
+import { splitNamespacedName } from '../namespaces/namespaced-names.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { StoredMessage } from '../../records/index.ts'
 import { clientIdIn, delayedPublisher, isDelayedName } from '../namespaces/internal-session-names.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { forwardToPeers } from '../publish/forward-to-peers.ts'
 import { isBrokerTopic } from '../retained/retained-messages.ts'
-import { delayMessage, isDelayedLimitReached, readDelay, takeDelayed } from '../publish/delay-message.ts'
+import { delayMessage, isDelayedLimitReached, takeDelayed } from '../publish/delay-message.ts'
+import { resolvePublication, type ResolvedTopic, rewritePublication } from '../publish/resolve-publication.ts'
 import { routeMessage } from '../publish/route-message.ts'
 import { isReservedTopic } from '../publish/reserved-topics.ts'
 import { releaseWill } from '../outgoing/will-bytes.ts'
@@ -125,12 +129,14 @@ function publishLoaded(state: BrokerState, { name, session }: DueWill, message: 
 
 /** Deliveries on this shard were stored together with the fact that it was published. */
 function forwardWillAgain(
-  state: RedeliverParts & Parts<'namespaces' | 'wills'>,
+  state: RedeliverParts & Parts<'namespaces' | 'topics' | 'wills'>,
   peerTable: PeerTable,
   name: string,
   message: Message,
 ): void {
-  if (!isStillAllowed(state, message, undefined)) return state.counts.countDrop(undefined, message, 'not-allowed')
+  const clientTopic = topicBelow(state.topics, message.publisherMountpoint, message.topic)
+  if (!isStillAllowed(state, message, undefined, { clientTopic, target: message.topic }))
+    return state.counts.countDrop(undefined, message, 'not-allowed')
   const plan = state.router.planFor(message.topic)
   const onceKey = onceKeyOf(name, message)
   forwardToPeers(state, peerTable, { message, plan }, { publisher: undefined, packetId: 0, isAgain: false, onceKey })
@@ -143,22 +149,64 @@ function publishWillMessage(state: BrokerState, name: string, message: Message, 
   if (isDelayed && message.expiresAtMs <= state.nowMs) return state.counts.countDrop(undefined, message, 'expired')
   // The client may have reconnected with another identity since it sent the message.
   const owner = isDelayed ? undefined : session
-  if (!isStillAllowed(state, message, owner)) return state.counts.countDrop(undefined, message, 'not-allowed')
-  const timed = isDelayed ? message : withExpiryFrom(message, state.nowMs)
-  if (timed.topic.isDelayed && state.settings.delaysMessages) return delayWill(state, timed)
+  const resolved = isDelayed ? resolveDelayed(state, message) : resolveWill(state, message)
+  if (resolved === undefined || !isStillAllowed(state, message, owner, resolved))
+    return state.counts.countDrop(undefined, message, 'not-allowed')
+  const { target, delay } = resolved
+  const renamed = target === message.topic ? message : withOtherTopic(message, target)
+  const timed = isDelayed ? renamed : withExpiryFrom(renamed, state.nowMs)
+  if (delay !== undefined) return delayWill(state, timed, delay.dueAtMs)
   // [MQTT5-3.8.3-3] The will is the client's own message: with No Local it is not queued for the client.
   routeMessage(state, timed, session, 0, onceKeyOf(name, timed))
   storeUntilCommitted(state, name, timed)
 }
 
+/** Resolves the topic of a will, which is stored before it is rewritten: see `storedWillTopic`. */
+function resolveWill(
+  state: Parts<'matchRegex' | 'nowMs' | 'settings' | 'topics'>,
+  { topic, publisher, publisherUsername, publisherMountpoint: mountpoint }: Message,
+): ResolvedTopic | undefined {
+  const sent = sentTopic(state.topics, topic, mountpoint)
+  const { name: clientId } = splitNamespacedName(publisher)
+  const client = { clientId, username: publisherUsername, mountpoint, isBridge: isBridgeClient(publisher) }
+  const resolved = sent === undefined ? undefined : resolvePublication(state, sent, client)
+  return typeof resolved === 'string' ? undefined : resolved
+}
+
+/** Returns the topic as the client sent it. */
+function sentTopic(topics: TopicTable, topic: Topic, mountpoint: string): Topic | undefined {
+  const [delay = ''] = /^\$delayed\/\d+\//.exec(topic.name) ?? []
+  const rest = topic.name.slice(delay.length)
+  if (mountpoint === '' || !rest.startsWith(mountpoint)) return topicBelow(topics, mountpoint, topic)
+  const name = parseTopicName(delay + rest.slice(mountpoint.length))
+  return name === undefined ? undefined : topics.named(name)
+}
+
+/** Resolves the topic of a message that was delayed. Messages of bridges, rules and the API are not rewritten. */
+function resolveDelayed(
+  state: Parts<'matchRegex' | 'settings' | 'topics'>,
+  { topic, publisher, publisherUsername, publisherMountpoint: mountpoint, isByOwnRight }: Message,
+): ResolvedTopic | undefined {
+  const clientTopic = topicBelow(state.topics, mountpoint, topic)
+  if (isByOwnRight || publisher === '' || isBridgeClient(publisher))
+    return { clientTopic, target: topic, delay: undefined }
+  const client = { clientId: splitNamespacedName(publisher).name, username: publisherUsername }
+  const renamed = rewritePublication(state, clientTopic, client)
+  if (renamed === undefined) return undefined
+  const target = renamed === clientTopic ? topic : mountedTopic(state.topics, mountpoint, renamed)
+  return target === undefined ? undefined : { clientTopic, target, delay: undefined }
+}
+
+function withOtherTopic(message: Message, topic: Topic): Message {
+  const copy = withTopic(message, topic)
+  copyPublisherRights(copy, message)
+  return copy
+}
+
 /** A will to `$delayed/...`. Its permission is checked again when it is due. */
-function delayWill(state: WillParts & Parts<'counts' | 'shard'>, message: Message): void {
-  const delay = readDelay(message.topic.name, state.nowMs)
-  if (delay === undefined) return state.counts.countDrop(undefined, message, 'not-allowed')
+function delayWill(state: WillParts & Parts<'counts' | 'shard'>, message: Message, dueAtMs: number): void {
   if (isDelayedLimitReached(state)) return state.counts.countDrop(undefined, message, 'storage-full')
-  const inner = withTopic(message, state.topics.named(delay.topic))
-  copyPublisherRights(inner, message)
-  delayMessage(state, inner, delay.dueAtMs)
+  delayMessage(state, message, dueAtMs)
 }
 
 /**
@@ -169,18 +217,18 @@ function isStillAllowed(
   state: Parts<'access' | 'namespaces' | 'sessions' | 'topics'>,
   message: Message,
   session: Session | undefined,
+  { clientTopic, target }: Pick<ResolvedTopic, 'clientTopic' | 'target'>,
 ): boolean {
   const { permissions } = state.access
-  const { name } = message.topic
-  if (isBrokerTopic(name) || isSourceTopic(name)) return false
+  const { name } = target
+  if (isBrokerTopic(name) || isSourceTopic(name) || isEventTopic(name)) return false
   if (session?.identity.isSuperuser !== true && isReservedTopic(state, name, message.publisher)) return false
   if (permissions.allowsEverything || session?.identity.isSuperuser === true) return true
-  const topic = topicBelow(state.topics, session?.mountpoint ?? message.publisherMountpoint, message.topic)
   if (session === undefined || session.restored?.identityIsFromDisk === true) {
     if (message.isByOwnRight) return true
-    return permissions.canRetain({ clientId: message.publisher, username: message.publisherUsername }, topic)
+    return permissions.canRetain({ clientId: message.publisher, username: message.publisherUsername }, clientTopic)
   }
-  const permission = permissions.canPublish(session.identity, topic, message)
+  const permission = permissions.canPublish(session.identity, clientTopic, message)
   return permission === 'allow' || permission === 'unknown'
 }
 

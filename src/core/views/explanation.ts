@@ -1,6 +1,7 @@
 // Explains the permissions of a client and the receivers of a message. Read only.
 
 import {
+  filterPrefixes,
   hasWildcard,
   parseTopicName,
   splitExclusiveFilter,
@@ -15,6 +16,7 @@ import type { StorageState } from '../state/storage-state.ts'
 import type { CoreSettings } from '../model/settings.ts'
 import type { Parts } from '../state/parts.ts'
 import { effectiveQoS } from '../queues/enqueue-for-session.ts'
+import { isEventTopic } from '../messages/reserved-roots.ts'
 import { isBrokerTopic } from '../retained/retained-messages.ts'
 import { canReceive } from '../state/sessions/can-receive.ts'
 import type { Session } from '../state/sessions/session.ts'
@@ -164,6 +166,9 @@ function outcomeFor(
 /** Returns an obstacle to a publication other than permissions, as text; undefined: none. */
 export function obstacleToPublish(storage: StorageState, topic: string): string | undefined {
   if (isBrokerTopic(topic)) return "$SYS and the topics below it are the broker's own"
+  if (isEventTopic(topic)) return "topics below $event/, $events/ and $bridge/ are the broker's own"
+  if (filterPrefixes.some((prefix) => topic.startsWith(prefix)))
+    return 'no subscription matches a topic that begins like this'
   return storage.isHealthy ? undefined : 'the disk fails: messages that must be stored are refused'
 }
 

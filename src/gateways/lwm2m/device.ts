@@ -4,6 +4,7 @@ import {
   type ConnackPacket,
   type Packet,
   type PacketId,
+  fillTopicTemplate,
   parseTopicFilter,
   parseTopicName,
   type PublishPacket,
@@ -310,9 +311,11 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     this.#gateway.schedule(this)
   }
 
+  /** Returns '', which is no topic, if the endpoint name would lead to other topics than those of this device. */
   #mounted(topic: string): string {
     const { endpointName } = this.#registration
-    return `${this.#gateway.settings.mountpoint.replaceAll('${endpoint_name}', endpointName)}${topic}`
+    const prefix = fillTopicTemplate(this.#gateway.settings.mountpoint, { endpoint_name: endpointName })
+    return prefix === undefined ? '' : `${prefix}${topic}`
   }
 
   #document(msgType: string): Readonly<Record<string, unknown>> {

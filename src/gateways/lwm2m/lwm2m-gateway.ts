@@ -6,7 +6,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { Deadlines } from '../../core/index.ts'
-import { reasonCodes, TopicTable } from '../../protocol/index.ts'
+import { asTopicPart, reasonCodes, TopicTable } from '../../protocol/index.ts'
 import { BlockTransfers } from '../coap/block-transfers.ts'
 import { Exchanges } from '../coap/exchanges.ts'
 import {
@@ -232,7 +232,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
     const objects = this.#objectsIn(exchange)
     if (objects === 'responded') return
     const isBadName = endpointName === '' || Buffer.byteLength(endpointName) > maxEndpointNameBytes
-    if (isBadName || /[#+\0]/.test(endpointName) || lifetimeSeconds === undefined || objects === undefined)
+    if (isBadName || asTopicPart(endpointName) === undefined || lifetimeSeconds === undefined || objects === undefined)
       return this.#refuse(exchange, code(4, 0))
     const known = this.#byEndpoint.get(endpointName)
     const isFull = this.#all.size >= this.settings.maxClients || !this.dependencies.hasSpace()

@@ -11,6 +11,9 @@ export type TopicFilter = string & { readonly made: 'topic-filter' }
 
 const maxTopicBytes = 65_535
 const sharePrefix = '$share/'
+/** Not in the standard: `$queue/filter` is the shared subscription of one group of this name. EMQX has it as well. */
+const queuePrefix = '$queue/'
+const queueGroup = '$queue'
 /** Not in the standard: prefix of a subscription that one session has at a time. The filter after it is not shared. */
 const exclusivePrefix = '$exclusive/'
 
@@ -22,10 +25,12 @@ export function parseTopicName(text: string): TopicName | undefined {
 /**
  * Returns undefined if `text` is not a topic filter: `+` is the whole level [MQTT-4.7.1-3], `#` the whole last level
  * [MQTT-4.7.1-2]. A shared filter needs a group without wildcards and a filter [MQTT5-4.8.2-1, -2]. Clients of 3.1 and
- * 3.1.1 may use shared subscriptions as well.
+ * 3.1.1 may use shared subscriptions as well. `$queue/filter` becomes `$share/$queue/filter`, so that both are one subscription.
  */
 export function parseTopicFilter(text: string): TopicFilter | undefined {
   if (!isTopicText(text)) return undefined
+  if (text.startsWith(queuePrefix))
+    return parseTopicFilter(`${sharePrefix}${queueGroup}/${text.slice(queuePrefix.length)}`)
   if (text.startsWith(exclusivePrefix)) return isExclusiveFilter(text) ? (text as TopicFilter) : undefined
   if (!text.startsWith(sharePrefix)) return areWildcardsValid(text) ? (text as TopicFilter) : undefined
   const groupEnd = text.indexOf('/', sharePrefix.length)
@@ -33,13 +38,25 @@ export function parseTopicFilter(text: string): TopicFilter | undefined {
   const filter = groupEnd === -1 ? '' : text.slice(groupEnd + 1)
   const isShared = group !== '' && !hasWildcard(group) && filter !== '' && areWildcardsValid(filter)
   // The filter of a shared subscription cannot be shared itself.
-  return isShared && !filter.startsWith(sharePrefix) ? (text as TopicFilter) : undefined
+  return isShared && !beginsLikeFilter(filter) ? (text as TopicFilter) : undefined
+}
+
+/** Prefixes of filters, after which another filter follows. No subscription matches topics that begin so. */
+export const filterPrefixes: readonly string[] = [sharePrefix, queuePrefix, exclusivePrefix]
+
+function beginsLikeFilter(text: string): boolean {
+  return filterPrefixes.some((prefix) => text.startsWith(prefix))
+}
+
+/** Returns a filter as clients and the API write it: `$queue/filter` for the group of that name. */
+export function writeFilter(filter: TopicFilter): string {
+  const start = `${sharePrefix}${queueGroup}/`
+  return filter.startsWith(start) ? `${queuePrefix}${filter.slice(start.length)}` : filter
 }
 
 function isExclusiveFilter(text: string): boolean {
   const filter = text.slice(exclusivePrefix.length)
-  const hasOwnPrefix = filter.startsWith(sharePrefix) || filter.startsWith(exclusivePrefix)
-  return filter !== '' && !hasOwnPrefix && areWildcardsValid(filter)
+  return filter !== '' && !beginsLikeFilter(filter) && areWildcardsValid(filter)
 }
 
 /** Returns the group and the filter of a shared subscription; undefined if the filter is not shared. */

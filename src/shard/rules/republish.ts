@@ -2,7 +2,13 @@
 
 import type { RepublishArguments } from '../../config/index.ts'
 import type { RulePublication } from '../../core/index.ts'
-import type { MessageProperties, QoS, UserProperties } from '../../protocol/index.ts'
+import {
+  asTopicPart,
+  hasFixedRoot,
+  type MessageProperties,
+  type QoS,
+  type UserProperties,
+} from '../../protocol/index.ts'
 import {
   compileTemplate,
   RuleError,
@@ -25,12 +31,33 @@ export function compileRepublish(args: RepublishArguments): MakePublication {
   const payload = args.payload === '' ? undefined : compileTemplate(args.payload)
   const properties = compileProperties(args)
   return (output, original) => ({
-    topic: textFrom(topic.render(output), 'the topic'),
+    topic: topicFrom(topic, args.topic, output),
     payload: payload === undefined ? Buffer.from(valueAsJson(output)) : bytesFrom(payload.render(output)),
     qos: qosFrom(simpleValue(qos, output), original.qos),
     retain: flagFrom(simpleValue(retain, output), original.retain),
     properties: properties(output),
   })
+}
+
+/** Columns whose values clients choose when they connect. */
+const namesOfClients: ReadonlySet<string> = new Set(['${clientid}', '${username}'])
+
+/**
+ * Returns the topic. Throws RuleError if the client ID or user name of a client would change its levels, or if a value would make it
+ * a topic of the broker.
+ */
+function topicFrom(template: CompiledTemplate, written: string, output: RuleMap): string {
+  const placeholders = template.parts.filter((part) => typeof part !== 'string')
+  if (placeholders.some(({ text }) => namesOfClients.has(text))) {
+    for (const [index, value] of template.values(output).entries()) {
+      const name = placeholders[index]?.text ?? ''
+      if (namesOfClients.has(name) && asTopicPart(typeof value === 'string' ? value : undefined) === undefined)
+        throw new RuleError(`republish: ${name} is not a part of a topic: it is empty or contains +, #, / or $`)
+    }
+  }
+  const topic = textFrom(template.render(output), 'the topic')
+  if (!hasFixedRoot(written, topic)) throw new RuleError('republish: a value makes the topic one of the broker ($)')
+  return topic
 }
 
 /** A template that is one placeholder returns its value unchanged; others return text. */

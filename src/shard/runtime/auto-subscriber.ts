@@ -8,7 +8,7 @@ import {
   type CommandResult,
   splitNamespacedName,
 } from '../../core/index.ts'
-import { parseTopicFilter } from '../../protocol/index.ts'
+import { fillTopicTemplate, parseTopicFilter, type TopicValues } from '../../protocol/index.ts'
 import type { Log } from '../../telemetry/index.ts'
 import type { AutoSubscription } from '../messages/messages.ts'
 
@@ -41,11 +41,12 @@ export class AutoSubscriber {
   #subscribe(clientId: string): void {
     const client = this.#dependencies.client(clientId)
     if (client === undefined) return
+    const values = valuesOf(client)
     for (const { topic, qos, options } of this.#subscriptions) {
-      const text = filled(topic, client)
-      if (text === undefined) continue
-      const filter = parseTopicFilter(text)
-      if (filter === undefined) this.#noteFailure(clientId, text, 'invalid-topic')
+      const text = fillTopicTemplate(topic, values)
+      const filter = text === undefined ? undefined : parseTopicFilter(text)
+      if (text === undefined) this.#recordUnusable(clientId, topic, values)
+      else if (filter === undefined) this.#noteFailure(clientId, text, 'invalid-topic')
       else void this.#run({ name: 'subscribe', clientId, filter, qos, options })
     }
   }
@@ -56,24 +57,21 @@ export class AutoSubscriber {
     if (!result.done && result.why !== 'no-such-client') this.#noteFailure(command.clientId, command.filter, result.why)
   }
 
+  /** A value that is not known is usual. One that the client chose so that it cannot be inserted is reported. */
+  #recordUnusable(clientId: string, topic: string, values: TopicValues): void {
+    const isUnknown = Object.entries(values).some(
+      ([name, value]) => (value ?? '') === '' && topic.includes(`\${${name}}`),
+    )
+    if (!isUnknown) this.#noteFailure(clientId, topic, 'unusable-placeholder')
+  }
+
   #noteFailure(clientId: string, filter: string, why: string): void {
     this.#dependencies.log.warn('auto-subscribe failed', { client: splitNamespacedName(clientId).name, filter, why })
   }
 }
 
-/** Undefined if a placeholder has no value for the client. */
-function filled(template: string, { clientId, username, address, port }: ClientView): string | undefined {
-  const values: Readonly<Record<string, string | undefined>> = {
-    clientid: splitNamespacedName(clientId).name,
-    username,
-    host: address,
-    port: port === 0 ? undefined : String(port),
-  }
-  let isComplete = true
-  const text = template.replaceAll(/\$\{(clientid|username|host|port)\}/g, (whole, name: string) => {
-    const value = values[name]
-    if (value === undefined || value === '') isComplete = false
-    return value ?? whole
-  })
-  return isComplete ? text : undefined
+/** Values for placeholders. */
+function valuesOf({ clientId, username, address, port }: ClientView): TopicValues {
+  const host = address.replaceAll('/', '')
+  return { clientid: splitNamespacedName(clientId).name, username, host, port: port === 0 ? undefined : String(port) }
 }

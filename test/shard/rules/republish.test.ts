@@ -94,3 +94,16 @@ test('user_properties are an object of templates, or one placeholder for a map o
   assert.equal(pairsOf('${missing}'), undefined)
   assert.throws(() => pairsOf('${a}'), /user_properties is neither a map nor a list/)
 })
+
+test('the topic does not follow a client ID or user name to other levels, nor any value to a topic of the broker', () => {
+  for (const value of ['+', '#', 'alice/cmd', '$ns', '', 'a\u0001', undefined])
+    for (const name of ['clientid', 'username'])
+      assert.throws(
+        () => publicationOf({ [name]: value }, { topic: `devices/\${${name}}/state` }),
+        /is not a part of a topic/,
+      )
+  assert.equal(publicationOf({ clientid: 'a$&b' }, { topic: 'devices/${clientid}/state' }).topic, 'devices/a$&b/state')
+  for (const topic of ['${payload.to}', '${payload.to}/x', '$delayed/1/${payload.to}'])
+    assert.throws(() => publicationOf({ payload: { to: '$ns/other' } }, { topic }), /one of the broker/)
+  assert.equal(publicationOf({ payload: { to: 'a/b' } }, { topic: '$delayed/1/${payload.to}' }).topic, '$delayed/1/a/b')
+})

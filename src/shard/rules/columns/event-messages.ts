@@ -114,7 +114,7 @@ export class EventMessages {
     const json = jsonOf(message.payload((name) => event.column(name), trigger))
     if (json === undefined) return
     const payload = Buffer.from(json)
-    actions.publish({ topic: message.topic, payload, qos: 0, retain: false, properties: undefined })
+    actions.publish({ topic: message.topic, payload, qos: 0, retain: false, properties: undefined, isEvent: true })
   }
 }
 

@@ -1,0 +1,28 @@
+// First levels of topics that are the broker's own, and what a change of a topic must not lead to.
+
+import { delayedTopicPrefix, filterPrefixes, hasFixedRoot } from '../../protocol/index.ts'
+import { namespacesRoot } from '../namespaces/namespaced-names.ts'
+import { bridgeMarksRoot } from './bridge-client-id.ts'
+
+/**
+ * Topics of messages that only the broker publishes: events (`event_message`, and names of events in rules), and the state of bridges. A
+ * receiver must be able to rely on the broker as the origin of these messages.
+ */
+const eventRoots = ['$event/', '$events/', bridgeMarksRoot]
+
+/** Topics that cannot be the result of a change, because they would lead out of the topics of the client or mean something else. */
+const rootsNotAsResult = [...eventRoots, ...filterPrefixes, namespacesRoot, delayedTopicPrefix]
+
+/** Returns whether the topic is one of `$event/`, `$events/` and `$bridge/`, which only the broker uses. */
+export function isEventTopic(topic: string): boolean {
+  return eventRoots.some((root) => topic.startsWith(root))
+}
+
+/**
+ * Returns whether a topic or filter may be the result of a rewrite rule. `template` is the rule's `dest_topic`. The access rules have seen the
+ * client's topic only, so the result must not be in another namespace, and must begin with `$` only if the template does.
+ */
+export function canBeResult(text: string, template: string): boolean {
+  if (!text.startsWith('$')) return true
+  return hasFixedRoot(template, text) && !rootsNotAsResult.some((root) => text.startsWith(root))
+}
