@@ -54,7 +54,6 @@ test('a token of the issuer is accepted like names and passwords; any other toke
   const broker = await configuredBroker(settings)
   const good = { iss: 'ours', sub: 'ann', exp: nowSeconds() + 600 }
   assert.deepEqual(await requestWith(broker, `Bearer ${tokenOf(good)}`), [200, 0])
-  assert.deepEqual(await requestWith(broker, `Bearer ${tokenOf({ ...good, exp: String(good.exp) })}`), [200, 0])
   assert.deepEqual(await requestWith(broker, `Basic ${Buffer.from(administrator).toString('base64')}`), [200, 0])
   assert.deepEqual(await requestWith(broker, `Bearer ${tokenOf({ ...good, exp: nowSeconds() - 60 })}`), [401, 116])
   const otherKey = generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey
@@ -66,6 +65,7 @@ test('a token of the issuer is accepted like names and passwords; any other toke
     'of another key': tokenOf(good, withKey(otherKey)),
     'ended and of another key': tokenOf({ ...good, exp: 1 }, withKey(otherKey)),
     'without an end': tokenOf({ iss: 'ours' }),
+    'with an end that is a text': tokenOf({ ...good, exp: String(good.exp) }),
     'not begun': tokenOf({ ...good, nbf: nowSeconds() + 60 }),
     'of another issuer': tokenOf({ ...good, iss: 'theirs' }),
     'of another algorithm': tokenOf(good, withKey(privateKey), { alg: 'PS256' }),

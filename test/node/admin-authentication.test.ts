@@ -39,7 +39,9 @@ test('the role of a token is its claim `role`; a token with an invalid role is r
   }
   const now = Math.floor(Date.now() / 1_000)
   assert.deepEqual(await roleOf({ nbf: now + 600 }), { reason: 'the token is not yet valid (claim nbf)' })
-  assert.deepEqual(await roleOf({ exp: undefined }), { reason: 'the claim exp is missing' })
+  assert.deepEqual(await roleOf({ exp: undefined }), {
+    reason: 'the claim exp of the token is missing or does not fit',
+  })
   assert.equal(await roleOf({ exp: now - 600 }), 'ended')
   const unknownKey = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' })
   const forged = await signToken({ exp: now + 60 }, String(unknownKey))

@@ -1,6 +1,6 @@
 // Rules of a bridge: which messages are forwarded, with which topics.
 
-import { hasWildcard, parseTopicFilter, type QoS, type RetainHandling } from '../../protocol/index.ts'
+import { filterPrefixes, hasWildcard, parseTopicFilter, type QoS, type RetainHandling } from '../../protocol/index.ts'
 import type { Mapping } from './topic-mapping.ts'
 
 /** Messages published here that match `localFilter` are sent to the remote broker. */
@@ -52,7 +52,7 @@ export function problemOfSubscription(rule: SubscriptionRule): string | undefine
 function problemOf(mapping: Mapping, names: { readonly filter: string; readonly target: string }): string | undefined {
   const { filter, target } = mapping
   if (parseTopicFilter(filter) === undefined) return `${names.filter} is not a topic filter`
-  for (const special of ['$share/', '$exclusive/', '$SYS/']) {
+  for (const special of [...filterPrefixes, '$SYS/']) {
     if (filter.startsWith(special)) return `${names.filter} must not begin with ${special}`
   }
   if (hasWildcard(mapping.prefix)) return 'prefix must not contain wildcards'

@@ -1,7 +1,7 @@
 // Publications of the API, in the name of a client or of no client. They take the path of a client's PUBLISH, without
 // the checks that concern a connection: permissions, packet identifiers, the client's own quotas.
 
-import { countLevels, filterPrefixes, parseTopicName, type Topic } from '../../protocol/index.ts'
+import { countLevels, beginsLikeFilter, parseTopicName, type Topic } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Parts, PermitParts } from '../state/parts.ts'
@@ -89,7 +89,7 @@ function messageFor(
 function topicFor(state: Parts<'settings' | 'topics'>, text: string): Topic | undefined {
   const name = parseTopicName(text)
   if (name === undefined || isSourceTopic(name) || isEventTopic(name)) return undefined
-  if (filterPrefixes.some((prefix) => name.startsWith(prefix))) return undefined
+  if (beginsLikeFilter(name)) return undefined
   if (!isBrokerTopic(name) && countLevels(name) > state.settings.maxTopicLevels) return undefined
   return state.topics.named(name)
 }

@@ -1,6 +1,6 @@
 // Topics that clients cannot publish to, whatever the access rules say.
 
-import { filterPrefixes } from '../../protocol/index.ts'
+import { beginsLikeFilter } from '../../protocol/index.ts'
 import { isBridgeClient } from '../messages/bridge-client-id.ts'
 import { isEventTopic } from '../messages/reserved-roots.ts'
 import type { Parts } from '../state/parts.ts'
@@ -13,8 +13,7 @@ import { isBrokerTopic } from '../retained/retained-messages.ts'
  * namespaces belong to those namespaces. No subscription matches topics like `$share/` and `$queue/`.
  */
 export function isReservedTopic(state: Parts<'namespaces' | 'sessions'>, topic: string, publisher: string): boolean {
-  if (isBrokerTopic(topic) || isEventTopic(topic) || filterPrefixes.some((prefix) => topic.startsWith(prefix)))
-    return true
+  if (isBrokerTopic(topic) || isEventTopic(topic) || beginsLikeFilter(topic)) return true
   if (isSourceTopic(topic)) return !isSourceClient(publisher)
   // With namespaces, the permissions have decided.
   if (state.namespaces.settings !== undefined || !topic.startsWith(namespacesRoot) || isBridgeClient(publisher))

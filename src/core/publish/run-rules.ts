@@ -1,7 +1,7 @@
 // Runs rules after their message was delivered, in the same turn. So the changes of their actions are in the batch for which the
 // acknowledgement of the message waits.
 
-import { countLevels, filterPrefixes, parseTopicName, type Topic } from '../../protocol/index.ts'
+import { countLevels, beginsLikeFilter, parseTopicName, type Topic } from '../../protocol/index.ts'
 import type { RuleActionFailure, RuleActions, RulePublication } from '../model/rule-hook.ts'
 import { copyPublisherRights, Message, never, withTopic } from '../messages/message.ts'
 import { isEventTopic } from '../messages/reserved-roots.ts'
@@ -61,12 +61,7 @@ function publishForRule(state: BrokerState, publication: RulePublication, route:
 function isForBrokerOnly(topic: string, isEvent: boolean): boolean {
   if (topic.charCodeAt(0) !== 36) return false
   const canPublish = isEvent ? topic.startsWith('$event/') : !isEventTopic(topic)
-  return (
-    isBrokerTopic(topic) ||
-    isSourceTopic(topic) ||
-    !canPublish ||
-    filterPrefixes.some((prefix) => topic.startsWith(prefix))
-  )
+  return isBrokerTopic(topic) || isSourceTopic(topic) || !canPublish || beginsLikeFilter(topic)
 }
 
 function delayForRule(state: WillParts & Parts<'shard' | 'storage'>, message: Message): RuleActionFailure | undefined {

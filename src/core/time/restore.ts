@@ -1,5 +1,6 @@
 // Restores the stored state at start, before any client connects.
 
+import { deleteRecord, putRecord } from '../queues/persistent-queue.ts'
 import { parseTopicFilter, parseTopicName, splitSharedFilter, type TopicTable } from '../../protocol/index.ts'
 import {
   type ForwardedRecord,
@@ -164,7 +165,7 @@ export function restoreQueue(
 }
 
 function restoreSubscription(
-  state: Parts<'peerTable' | 'router' | 'sessions' | 'subscriptions'>,
+  state: Parts<'batches' | 'peerTable' | 'router' | 'sessions' | 'subscriptions'>,
   record: SubscriptionRecord,
 ): void {
   const session = state.sessions.get(record.clientId)
@@ -181,6 +182,11 @@ function restoreSubscription(
   if (isNew) state.subscriptions.countSubscription(session, filter, 1)
   // The queue is not read to find messages of earlier shared subscriptions: most queues have none, and are long.
   if (session.stored !== undefined && splitSharedFilter(filter) !== undefined) session.stored.canHoldShared = true
+  // A version that had no `$queue/` stored it as a filter like others.
+  if (filter !== record.filter) {
+    deleteRecord(state.batches, record)
+    putRecord(state.batches, { ...record, filter })
+  }
   state.router.subscribe(filter, session, options)
   recordHeld(state, session, filter)
   updateInterest(state.peerTable, presenceOf(session), filter, { before: undefined, after: options })

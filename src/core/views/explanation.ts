@@ -1,7 +1,7 @@
 // Explains the permissions of a client and the receivers of a message. Read only.
 
 import {
-  filterPrefixes,
+  beginsLikeFilter,
   hasWildcard,
   parseTopicName,
   splitExclusiveFilter,
@@ -167,8 +167,7 @@ function outcomeFor(
 export function obstacleToPublish(storage: StorageState, topic: string): string | undefined {
   if (isBrokerTopic(topic)) return "$SYS and the topics below it are the broker's own"
   if (isEventTopic(topic)) return "topics below $event/, $events/ and $bridge/ are the broker's own"
-  if (filterPrefixes.some((prefix) => topic.startsWith(prefix)))
-    return 'no subscription matches a topic that begins like this'
+  if (beginsLikeFilter(topic)) return 'no subscription matches a topic that begins like this'
   return storage.isHealthy ? undefined : 'the disk fails: messages that must be stored are refused'
 }
 

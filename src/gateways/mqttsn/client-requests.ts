@@ -8,6 +8,7 @@ import {
   parseTopicName,
   type QoS,
   reasonCodes,
+  beginsLikeFilter,
 } from '../../protocol/index.ts'
 import { maxUnsentBytes, type MqttConnection, publishFieldsOf } from '../gateway.ts'
 import {
@@ -211,7 +212,7 @@ export class ClientRequests {
     // [2.0, 3.8.4-3] In 2.0, SUBACK has no predefined topic alias.
     const isPredefined = version === 2 && this.#gateway.settings.predefined.idOf(text) !== undefined
     if (topicKind === topicKinds.predefined) return isPredefined ? 0 : topicId
-    if (isPredefined || topicKind === topicKinds.short || hasWildcard(text) || text.startsWith('$share/')) return 0
+    if (isPredefined || topicKind === topicKinds.short || hasWildcard(text) || beginsLikeFilter(text)) return 0
     if (hasShortNames && shortTopicId(text) !== undefined) return 0
     const id = this.#client.topicIds.register(text)
     if (id !== undefined) this.#client.topicIds.setKnown(text)

@@ -117,7 +117,7 @@ export function diagnosticsHandlers(operations: DiagnosticsOperations): Handlers
       const { clientid: clientId, action, topic, qos = 2, username, ip_address: address } = query
       const parsed = action === 'publish' ? parseTopicName(topic) : parseTopicFilter(topic)
       if (parsed === undefined) return refuse('invalidTopic', invalidTopicText(action, topic))
-      const request = { clientId, action, topic, qos: qos as QoS, username, address }
+      const request = { clientId, action, topic: parsed, qos: qos as QoS, username, address }
       const explained = await operations.explain(request)
       if (explained === undefined) return refuse('rpcError', 'the shard of this client is restarting; retry')
       return { code: 0, data: explanationOf(request, explained) }

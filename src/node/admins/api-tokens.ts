@@ -25,7 +25,7 @@ export function apiTokens({ http, places }: GodwitConfig): { tokens: Tokens | un
   return {
     tokens: {
       logIn: async (token) => {
-        const checked = await checkToken(token, key, { nowMs: Date.now(), leewayMs, allowsTextTimes: true })
+        const checked = await checkToken(token, key, { nowMs: Date.now(), leewayMs })
         if ('problem' in checked) return checked.hasEnded ? 'ended' : { reason: checked.problem }
         const { iss, sub } = checked.claims
         if (issuer !== undefined && iss !== issuer)

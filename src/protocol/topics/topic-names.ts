@@ -44,7 +44,8 @@ export function parseTopicFilter(text: string): TopicFilter | undefined {
 /** Prefixes of filters, after which another filter follows. No subscription matches topics that begin so. */
 export const filterPrefixes: readonly string[] = [sharePrefix, queuePrefix, exclusivePrefix]
 
-function beginsLikeFilter(text: string): boolean {
+/** Returns whether the text has one of `filterPrefixes`. */
+export function beginsLikeFilter(text: string): boolean {
   return filterPrefixes.some((prefix) => text.startsWith(prefix))
 }
 

@@ -1,6 +1,6 @@
 // The sources of a rule, after FROM: topic filters, events and bridges.
 
-import { matchesFilter, parseTopicFilter, type TopicFilter } from '../../protocol/index.ts'
+import { beginsLikeFilter, matchesFilter, parseTopicFilter, type TopicFilter } from '../../protocol/index.ts'
 import { quoted, RuleCompileError } from '../sql/compile-error.ts'
 import type { SourceNode } from '../sql/syntax.ts'
 import { nearestName } from '../sql/nearest-name.ts'
@@ -47,7 +47,7 @@ export function parseSource(sql: string, source: SourceNode): RuleSource {
   }
   if (text.startsWith(bridgePrefix)) return parseBridge(sql, source)
   const filter = parseTopicFilter(text)
-  if (filter === undefined || text.startsWith('$share/') || text.startsWith('$exclusive/')) {
+  if (filter === undefined || beginsLikeFilter(text)) {
     const hint = text.startsWith('$')
       ? 'a rule receives every message: use the topic filter without prefix'
       : '+ is a whole level, # is the whole last level'

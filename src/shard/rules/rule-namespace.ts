@@ -74,7 +74,8 @@ export class ColumnsWithin implements EventFields {
 
   /** Removes the namespace from a topic, or from a filter that may begin with `$share/group/`. */
   #topic(text: string): string {
-    const bare = bareFilter(text as TopicFilter)
+    const filter = text.startsWith('$queue/') ? parseTopicFilter(text) : undefined
+    const bare = bareFilter(filter ?? (text as TopicFilter))
     const prefix = namespaceTopics(this.#namespace)
     if (!bare.startsWith(prefix)) return text
     return text.slice(0, text.length - bare.length) + bare.slice(prefix.length)

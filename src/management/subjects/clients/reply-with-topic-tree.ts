@@ -8,6 +8,7 @@ import type { SubscriptionView } from '../../../core/index.ts'
 import { shardUnavailableError } from '../../lists/reply-with-list.ts'
 import { clientName } from '../../lists/client-name.ts'
 import { beginning } from '../../lists/paging.ts'
+import { writeFilter } from '../../../protocol/index.ts'
 import { TopicTree } from './topic-tree.ts'
 
 /** Maximum memory for one request: nodes and clients of the tree. */
@@ -17,7 +18,7 @@ const allRows = Number.MAX_SAFE_INTEGER
 export async function replyWithTopicTree(clients: ClientOperations): Promise<JsonText | ApiError> {
   const tree = new TopicTree()
   const refusal = await visitAll(clients, ({ filter, clientId }) => {
-    tree.add(filter, clientName(clientId).clientid)
+    tree.add(writeFilter(filter), clientName(clientId).clientid)
     return tree.size <= maxKeptBytes
   })
   return refusal ?? new JsonText('{"code":0,"data":[', splitIntoTurns(tree.writtenLevels()))

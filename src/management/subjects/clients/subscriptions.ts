@@ -2,7 +2,7 @@
 
 import type { RequestOf, subscriptionEndpoints } from '../../../contract/index.ts'
 import type { SubscriptionFilter, SubscriptionView } from '../../../core/index.ts'
-import { bareFilter } from '../../../protocol/index.ts'
+import { bareFilter, parseTopicFilter, writeFilter } from '../../../protocol/index.ts'
 import type { Handlers } from '../../http/handler.ts'
 import { replyWithList, type ListSource, shardUnavailableError } from '../../lists/reply-with-list.ts'
 import { clientName } from '../../lists/client-name.ts'
@@ -47,7 +47,9 @@ async function listSubscriptions(
   if (paging instanceof ApiError) return paging
   const clientId = commonValue(query.clientid, query.client_id, ofClient)
   const { topic, qos, share, shared: isShared, _match_topic: matching } = query
-  const filter = { clientId: clientId.value, filter: topic, qos, group: share, isShared, matching }
+  // `$queue/filter` is stored as a shared filter.
+  const stored = topic === undefined ? undefined : (parseTopicFilter(topic) ?? topic)
+  const filter = { clientId: clientId.value, filter: stored, qos, group: share, isShared, matching }
   return replyWithList(clientId.differ ? nothing : sourceOf(clients, filter), paging)
 }
 
@@ -59,7 +61,12 @@ const nothing: ListSource<never> = {
 function sourceOf(clients: ClientOperations, wanted: SubscriptionFilter): ListSource<SubscriptionView> {
   return {
     slice: (rows) => clients.listSubscriptions(wanted, rows),
-    record: ({ clientId, filter, qos }) => ({ ...clientName(clientId), topic: filter, qos, node: clients.nodeName }),
+    record: ({ clientId, filter, qos }) => ({
+      ...clientName(clientId),
+      topic: writeFilter(filter),
+      qos,
+      node: clients.nodeName,
+    }),
   }
 }
 

@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import type { gatewayClientEndpoints, RequestOf } from '../../../contract/index.ts'
 import type { ClientFilter, ClientView, SubscriptionView } from '../../../core/index.ts'
-import { parseTopicFilter, type QoS } from '../../../protocol/index.ts'
+import { parseTopicFilter, type QoS, writeFilter } from '../../../protocol/index.ts'
 import { ApiError, refuseFor, shortened } from '../../http/api-error.ts'
 import type { Handlers } from '../../http/handler.ts'
 import { shardUnavailableError } from '../../lists/reply-with-list.ts'
@@ -63,7 +63,7 @@ export function gatewayClientHandlers(
       forClient(params, async ({ clientId }) => {
         const filter = parseTopicFilter(topic)
         if (filter === undefined) return refuseFor('BAD_REQUEST', `${shortened(topic)} is not a topic filter`)
-        if (nl === 1 && topic.startsWith('$share/'))
+        if (nl === 1 && filter.startsWith('$share/'))
           return refuseFor('BAD_REQUEST', 'a shared subscription has no nl [MQTT5-3.8.3-4]')
         const options = { noLocal: nl === 1, retainAsPublished: rap === 1, retainHandling: rh as 0 | 1 | 2 }
         const failure = await publishing.subscribe(clientId, [filter], qos as QoS, options)
@@ -227,7 +227,7 @@ async function subscriptionsOf(clients: ClientOperations, clientId: string) {
     at = slice.next
   }
   return found.map(({ filter, qos, noLocal, retainAsPublished, retainHandling }) => ({
-    topic: filter,
+    topic: writeFilter(filter),
     qos,
     nl: Number(noLocal),
     rap: Number(retainAsPublished),

@@ -1,7 +1,7 @@
 // Converts a message of the API into a publication.
 
 import type { publishMessage, Static } from '../../../contract/index.ts'
-import { filterPrefixes, isUtf8, type MessageProperties, parseTopicName, type QoS } from '../../../protocol/index.ts'
+import { beginsLikeFilter, isUtf8, type MessageProperties, parseTopicName, type QoS } from '../../../protocol/index.ts'
 import { ApiError, refuse, shortened } from '../../http/api-error.ts'
 
 export interface Publication {
@@ -27,7 +27,7 @@ export function readPublication(message: PublishMessage): Publication | ApiError
   const topics = topicsOf(message)
   if (topics instanceof ApiError) return topics
   for (const topic of topics) {
-    if (parseTopicName(topic) === undefined || filterPrefixes.some((prefix) => topic.startsWith(prefix))) {
+    if (parseTopicName(topic) === undefined || beginsLikeFilter(topic)) {
       return refuse('invalidTopic', `${shortened(topic)} is not a topic name`)
     }
   }

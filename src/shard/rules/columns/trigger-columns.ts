@@ -15,7 +15,7 @@ import {
   type RuleTriggerKind,
   type SubscriptionTrigger,
 } from '../../../core/index.ts'
-import { reasonCodes, type ReasonCode } from '../../../protocol/index.ts'
+import { reasonCodes, type ReasonCode, type TopicFilter, writeFilter } from '../../../protocol/index.ts'
 import type { EventFields, EventName, RuleValue } from '../../../rules/index.ts'
 import { attributesOf, MessageColumns, type MessageColumnsContext } from './message-columns.ts'
 import { dropReasonName, reasonName } from './reason-names.ts'
@@ -207,7 +207,7 @@ const authorizationColumns: Columns<AuthorizationTrigger> = {
 const subscriptionColumns = {
   ...client,
   peerhost: ({ connection }) => connection?.peerAddress,
-  topic: ({ filter }) => filter,
+  topic: ({ filter }) => writeFilter(filter as TopicFilter),
   qos: ({ qos }) => qos,
 } satisfies Columns<SubscriptionTrigger>
 
