@@ -13,14 +13,14 @@ import { BrokerState, type BrokerOptions } from './state/broker-state.ts'
 import type { AckParts, DrainParts, Parts, RedeliverParts } from './state/parts.ts'
 import { ClientFilters } from './state/client-filters.ts'
 import type { Connection } from './model/connection.ts'
-import { endConnection, handleConnectionClosed, refuseConnect } from './connect/close-connection.ts'
+import { endConnection, handleConnectionClosed, handleInputEnded, refuseConnect } from './connect/close-connection.ts'
 import { wakeAfterWill } from './connect/takeover-wait.ts'
 import { stateOf } from './state/connection-state.ts'
 import { handleAuthorization, handlePermissionsChanged } from './packets/handle-permissions.ts'
 import { handleReauthenticationResult } from './packets/handle-auth.ts'
 import { handleCommand } from './admin/handle-command.ts'
 import { failPendingCommands } from './admin/command-results.ts'
-import { handleAuthenticationResult } from './packets/handle-connect.ts'
+import { handleAuthenticationResult, handleInputDrained } from './packets/handle-connect.ts'
 import { handlePacket, recordPartialPacket, resumeAfterStorage } from './packets/handle-packet.ts'
 import { handleCommitted } from './outgoing/handle-commit.ts'
 import { handleOldestLoaded } from './queues/drop-oldest.ts'
@@ -127,12 +127,10 @@ function handleRare(
     case 'connection-closed':
       for (const kind of connectionDeadlines) state.deadlines.cancel(kind, input.connection)
       return handleConnectionClosed(state, input.connection)
+    case 'input-ended':
+    case 'input-drained':
     case 'listener-closed':
-      return endConnection(state, input.connection, {
-        reason: reasonCodes.serverShuttingDown,
-        text: 'the listener is closed',
-        publishWill: true,
-      })
+      return handleEndOfInput(state, input)
     case 'unsent-bytes':
       return handleUnsentBytes(state, input.connection, input.bytes)
     case 'authentication-result':
@@ -180,6 +178,16 @@ function handleRare(
     default:
       input satisfies never
   }
+}
+
+function handleEndOfInput(
+  state: BrokerState,
+  { kind, connection }: Extract<Input, { kind: 'input-ended' | 'input-drained' | 'listener-closed' }>,
+): void {
+  if (kind === 'input-ended') return handleInputEnded(state, connection)
+  if (kind === 'input-drained') return handleInputDrained(state, connection, handlePacket)
+  const text = 'the listener is closed'
+  endConnection(state, connection, { reason: reasonCodes.serverShuttingDown, text, publishWill: true })
 }
 
 const connectionDeadlines = ['idle-timeout', 'close-drain', 'rate', 'deliveries-rate'] as const

@@ -246,5 +246,7 @@ export interface GatewayStreamCallbacks {
   handleBytes(chunk: Buffer): void
   /** `unsentBytes` has decreased. */
   handleWritten(): void
+  /** The client sends nothing more, but may read answers. Then the client ends the stream. */
+  handleInputEnded(): void
   handleClosed(): void
 }

@@ -197,6 +197,14 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
     writeClone(this.#writer, recordKinds.relayClosed, { relay, error: error?.message })
   }
 
+  relayPeerEnd(relay: number): void {
+    if (this.#relayedSockets.has(relay) && !this.#isClosed) this.#writeNumber(recordKinds.relayPeerEnd, relay)
+  }
+
+  relayDrained(relay: number): void {
+    if (this.#relayedSockets.has(relay) && !this.#isClosed) this.#writeNumber(recordKinds.relayDrained, relay)
+  }
+
   relayedClientChanged(relay: number, gatewayClient: GatewayClientTraits): void {
     if (!this.#relayedSockets.has(relay) || this.#isClosed) return
     this.#beginRecord()
@@ -224,6 +232,10 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
 
   relayDestroy(relay: number): void {
     this.#writeNumber(recordKinds.relayDestroy, relay)
+  }
+
+  relayDrain(relay: number): void {
+    this.#writeNumber(recordKinds.relayDrain, relay)
   }
 
   #read(kind: number): void {
@@ -268,6 +280,10 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
         return this.#streamOf(reader.uint32()).receive(reader.rest())
       case recordKinds.relaySent:
         return this.#streamOf(reader.uint32()).noteSent(reader.uint32())
+      case recordKinds.relayPeerEnd:
+        return this.#streamOf(reader.uint32()).notePeerEnd()
+      case recordKinds.relayDrained:
+        return this.#streamOf(reader.uint32()).noteDrained()
       // The socket may be closed, if the peer has not received `relayClosed` yet.
       case recordKinds.relayWrite:
         this.relayedChunks++
@@ -278,6 +294,8 @@ export class Link implements PeerSender, RelayedStreamLink, RelayAcceptorLink {
         return this.#relayedSockets.get(reader.uint32())?.end()
       case recordKinds.relayDestroy:
         return this.#relayedSockets.get(reader.uint32())?.destroy()
+      case recordKinds.relayDrain:
+        return this.#relayedSockets.get(reader.uint32())?.drain()
       default:
         throw failedAssertion(`a record of unknown kind ${kind} was received from shard ${this.peer}`)
     }

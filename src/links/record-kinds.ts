@@ -23,9 +23,14 @@ export const recordKinds = {
   relayClosed: 13,
   /** The changed properties of a gateway client, as a structured clone. */
   relayedClient: 14,
+  /** The client has ended its direction. */
+  relayPeerEnd: 15,
+  /** Response to `relayDrain`: everything that had arrived from the client was sent before. */
+  relayDrained: 16,
   /** From the shard with the session to the shard with the socket. */
   relayWrite: 20,
   relayCredit: 21,
   relayEnd: 22,
   relayDestroy: 23,
+  relayDrain: 24,
 } as const

@@ -1,7 +1,7 @@
 // A socket of this shard whose client has its session on another shard: bytes are forwarded unchanged in both directions. See
 // relayed-stream.ts for the messages.
 
-import type { ByteStream, GatewayClientTraits } from '../transports/index.ts'
+import type { ByteStream, GatewayClientTraits, PeerEndReceiver } from '../transports/index.ts'
 import { linkBufferBytes } from './link-buffer-writer.ts'
 import { relayWindowBytes, maxUnconfirmedBytes } from './relayed-stream.ts'
 
@@ -11,6 +11,8 @@ export interface RelayAcceptorLink {
   relayData(relay: number, chunk: Buffer): boolean
   relaySent(relay: number, bytes: number): void
   relayClosed(relay: number, error: Error | undefined): void
+  relayPeerEnd(relay: number): void
+  relayDrained(relay: number): void
   relayedClientChanged(relay: number, gatewayClient: GatewayClientTraits): void
   /** Calls `resume` when the link is not congested any more. */
   waitForSpace(acceptor: RelayAcceptor): void
@@ -19,7 +21,7 @@ export interface RelayAcceptorLink {
 /** Number of bytes sent to the client after which they are reported to the other shard. */
 const minReportedBytes = maxUnconfirmedBytes / 2
 
-export class RelayAcceptor {
+export class RelayAcceptor implements PeerEndReceiver {
   readonly #link: RelayAcceptorLink
   readonly #relay: number
   readonly #stream: ByteStream
@@ -45,6 +47,7 @@ export class RelayAcceptor {
     this.#sent = () => this.#noteSent()
     stream.onData = (chunk) => this.#forward(chunk)
     stream.onClose = (error) => link.relayClosed(relay, error)
+    stream.peerEndReceiver = this
     const { gatewayClient } = stream
     if (gatewayClient !== undefined)
       stream.onGatewayClientChange = () => link.relayedClientChanged(relay, gatewayClient)
@@ -75,6 +78,17 @@ export class RelayAcceptor {
 
   destroy(): void {
     this.#stream.destroy()
+  }
+
+  /** The client has ended its direction. The other shard answers what it sent before, and then ends the stream. */
+  handlePeerEnd(): void {
+    this.#link.relayPeerEnd(this.#relay)
+  }
+
+  /** Reports to the other shard when everything is sent to it that has arrived from the client by now. */
+  drain(): void {
+    if (this.#stream.whenDrained === undefined) this.#link.relayDrained(this.#relay)
+    else this.#stream.whenDrained(() => this.#link.relayDrained(this.#relay))
   }
 
   #noteSent(): void {

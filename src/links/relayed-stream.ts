@@ -7,9 +7,12 @@
 //        |----- sent n ------------------------------>|   for many writes together
 //        |<---- end or destroy -----------------------|
 //        |----- changed properties of the client ---->|   only if it uses a gateway
+//        |<---- drain --------------------------------|   asked before a takeover
+//        |----- drained ----------------------------->|   everything that had arrived was sent before
+//        |----- peer end ---------------------------->|   the client sends nothing more, but may read
 //        |----- closed: the last message ------------>|
 
-import type { ByteStream, GatewayClientTraits, StreamCredentials } from '../transports/index.ts'
+import type { ByteStream, GatewayClientTraits, PeerEndReceiver, StreamCredentials } from '../transports/index.ts'
 
 /** Maximum unread bytes of one client at the shard of its session; then reading from its socket pauses. */
 export const relayWindowBytes = 131_072
@@ -27,6 +30,7 @@ export interface RelayedStreamLink {
   relayCredit(relay: number, bytes: number): void
   relayEnd(relay: number): void
   relayDestroy(relay: number): void
+  relayDrain(relay: number): void
 }
 
 /** The origin of a relayed client. */
@@ -59,6 +63,7 @@ export class RelayedStream implements ByteStream {
   readonly gatewayClient: GatewayClientTraits | undefined
   onData: (chunk: Buffer) => void
   onClose: (error?: Error) => void
+  peerEndReceiver: PeerEndReceiver | undefined
   readonly #link: RelayedStreamLink
   readonly #relay: number
   /** Callbacks of writes that wait for a confirmation. */
@@ -69,6 +74,12 @@ export class RelayedStream implements ByteStream {
   #unread: Buffer[]
   #deliveryIsPlanned: boolean
   #uncreditedBytes: number
+  /** The client has ended its direction, which was not passed on yet. */
+  #hasUnreportedEnd: boolean
+  /** Callbacks of `whenDrained`; undefined: none. */
+  #drains: (() => void)[] | undefined
+  /** The other shard has sent everything that these callbacks wait for. */
+  #isDrained: boolean
   /** `peer-closed`: the socket has closed, but received data is unread, or reading is paused. */
   #state: 'open' | 'ending' | 'peer-closed' | 'closed'
 
@@ -87,6 +98,10 @@ export class RelayedStream implements ByteStream {
     this.#unread = []
     this.#deliveryIsPlanned = false
     this.#uncreditedBytes = 0
+    this.peerEndReceiver = undefined
+    this.#hasUnreportedEnd = false
+    this.#drains = undefined
+    this.#isDrained = false
     this.#state = 'open'
   }
 
@@ -106,7 +121,8 @@ export class RelayedStream implements ByteStream {
   resume(): void {
     if (!this.#isPaused) return
     this.#isPaused = false
-    if (this.#unread.length > 0 || this.#state === 'peer-closed') this.#planDelivery()
+    if (this.#unread.length > 0 || this.#hasUnreportedEnd || this.#isDrained || this.#state === 'peer-closed')
+      this.#planDelivery()
   }
 
   end(): void {
@@ -130,6 +146,25 @@ export class RelayedStream implements ByteStream {
   noteSent(bytes: number): void {
     this.#unsentBytes -= bytes
     if (this.#unsentBytes <= maxUnconfirmedBytes) this.#endWrites()
+  }
+
+  /** The client has ended its direction. What it sent before may be unread. */
+  notePeerEnd(): void {
+    if (this.#state !== 'open') return
+    this.#hasUnreportedEnd = true
+    if (!this.#isPaused && this.#unread.length === 0) this.#reportPeerEnd()
+  }
+
+  whenDrained(done: () => void): void {
+    if (this.#state !== 'open') return void setImmediate(done)
+    if (this.#drains === undefined) this.#link.relayDrain(this.#relay)
+    this.#drains ??= []
+    this.#drains.push(done)
+  }
+
+  noteDrained(): void {
+    this.#isDrained = true
+    if (!this.#isPaused && this.#unread.length === 0) this.#endDrains()
   }
 
   noteGatewayClient(changed: GatewayClientTraits): void {
@@ -164,6 +199,20 @@ export class RelayedStream implements ByteStream {
     this.onData(chunk)
   }
 
+  #reportPeerEnd(): void {
+    if (!this.#hasUnreportedEnd || this.#state !== 'open') return
+    this.#hasUnreportedEnd = false
+    if (this.peerEndReceiver === undefined) this.end()
+    else this.peerEndReceiver.handlePeerEnd()
+  }
+
+  #endDrains(): void {
+    const drains = this.#drains ?? []
+    this.#drains = undefined
+    this.#isDrained = false
+    for (const done of drains) done()
+  }
+
   /** Delivers unread data later, never within the call that resumes reading. */
   #planDelivery(): void {
     if (this.#deliveryIsPlanned) return
@@ -178,7 +227,10 @@ export class RelayedStream implements ByteStream {
       if (chunk === undefined) break
       this.#deliver(chunk)
     }
-    if (this.#state === 'peer-closed' && !this.#isPaused && this.#unread.length === 0) this.#close(undefined)
+    if (this.#isPaused || this.#unread.length > 0) return
+    if (this.#isDrained) this.#endDrains()
+    this.#reportPeerEnd()
+    if (this.#state === 'peer-closed') this.#close(undefined)
   }
 
   /** Ends reading. */
@@ -195,5 +247,6 @@ export class RelayedStream implements ByteStream {
     this.onData = ignore
     this.#unread = []
     this.onClose(error)
+    this.#endDrains()
   }
 }

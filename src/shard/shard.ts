@@ -30,6 +30,7 @@ import { EventLog } from './observe/event-log.ts'
 import { FirstMessage } from './observe/first-message.ts'
 import type { ShardListener, ShardSettings } from './messages/messages.ts'
 import { ClientOutput } from './io/client-output.ts'
+import { InputDrains } from './io/input-drains.ts'
 import { PacketReader } from './io/packet-reader.ts'
 import { PacketWriter } from './io/packet-writer.ts'
 import { WaitUntil } from './runtime/wait-until.ts'
@@ -59,6 +60,9 @@ export class Shard {
   readonly #connectRouting: ConnectRouting | undefined
   readonly clientOutputs = new Set<ClientOutput>()
   readonly #turn: Turn
+  readonly #inputDrains = new InputDrains({
+    noteDrained: (connection) => this.#guarded(() => this.input({ kind: 'input-drained', connection })),
+  })
   readonly #histograms: ShardHistograms
   readonly #memory: ShardMemory
   readonly eventLog: EventLog
@@ -243,6 +247,10 @@ export class Shard {
     this.#carryOut()
   }
 
+  noteInputEnded({ connection }: ClientOutput): void {
+    if (connection !== undefined) this.#guarded(() => this.input({ kind: 'input-ended', connection }))
+  }
+
   noteClosed(output: ClientOutput, error: Error | undefined): void {
     this.clientOutputs.delete(output)
     this.reader.forget(output)
@@ -289,6 +297,7 @@ export class Shard {
     for (const { connection, isPaused } of outputs.readerChanges)
       this.reader.changeReading(connection.output as ClientOutput, isPaused)
     for (const { connection, afterBatch } of outputs.closes) this.#close(connection.output as ClientOutput, afterBatch)
+    if (outputs.drains.length > 0) this.#inputDrains.start(outputs.drains)
     if (outputs.peerSends.length > 0) this.peers?.send(outputs.peerSends)
     for (const event of outputs.events) this.eventLog.record(event, this.#turn.nowMs())
     this.core.clearOutputs()
@@ -314,6 +323,7 @@ export class Shard {
     this.#turn.startNext()
     this.reader.continueBacklog()
     this.peers?.continueBacklog()
+    this.#inputDrains.continue()
     if (this.#timer.isDue || this.core.view.hasMoreWork) this.#tick()
     this.#startCommit()
     this.writer.flush()

@@ -7,6 +7,7 @@ export {
   type ConnectionRefusal,
   type Listener,
   type PeerCertificate,
+  type PeerEndReceiver,
   receiveFrom,
   type StreamCredentials,
   type StreamReceiver,

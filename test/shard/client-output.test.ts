@@ -24,6 +24,7 @@ class OutputDependencies implements ClientOutputDependencies {
     noteDirty: (output: ClientOutput): void => void this.dirty.push(output),
     noteWritten(): void {},
   }
+  noteInputEnded(): void {}
   noteClosed(): void {}
 }
 

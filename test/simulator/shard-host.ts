@@ -12,6 +12,7 @@ import {
   type Batch,
   type BrokerEvent,
   type Close,
+  type Connection,
   type CoreSettings,
   type Input,
   type Message,
@@ -38,9 +39,10 @@ interface Wanted {
   readonly requests: CoreRequest[]
   readonly closes: Close[]
   readonly readers: ReaderChange[]
+  readonly drains: Connection[]
 }
 
-const nothingWanted = (): Wanted => ({ touched: new Set(), requests: [], closes: [], readers: [] })
+const nothingWanted = (): Wanted => ({ touched: new Set(), requests: [], closes: [], readers: [], drains: [] })
 
 /** A stream that does not close by itself is destroyed after this time. */
 const closeTimeoutMs = 5_000
@@ -342,6 +344,7 @@ export class ShardHost {
     for (const event of outputs.events) if (event.event === 'message-dropped') this.freshDrops.add(event)
     wanted.requests.push(...outputs.requests)
     wanted.readers.push(...outputs.readerChanges)
+    wanted.drains.push(...outputs.drains)
     for (const close of outputs.closes) {
       const stream = close.connection.output as BrokerStream
       this.around.watch.ended(stream.watch)
@@ -352,12 +355,14 @@ export class ShardHost {
   }
 
   private endTurn(): void {
-    const { touched, requests, closes, readers } = this.wanted
+    const { touched, requests, closes, readers, drains } = this.wanted
     this.wanted = nothingWanted()
     this.flush(touched)
     for (const request of requests) this.respondTo(request)
     for (const change of readers) this.setReader(change.connection.output as BrokerStream, change.isPaused)
     for (const close of closes) this.closeAfter(close)
+    // A client of the simulator has one way to the shard of its session, so nothing has arrived elsewhere.
+    for (const connection of drains) this.handle({ kind: 'input-drained', connection })
     this.feedDisk()
     for (const link of this.dirtyLinks) link.flush()
     this.dirtyLinks.clear()

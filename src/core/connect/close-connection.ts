@@ -77,6 +77,36 @@ export function closeAfterAcks(
 }
 
 /**
+ * The client has ended its direction of the stream. Everything that it sent before is answered, then the stream ends. As after every
+ * end without DISCONNECT, the will is published. Packets that wait for a decision come first: `endAfterInput` is called again
+ * after them.
+ */
+export function handleInputEnded(state: BrokerState, connection: Connection): void {
+  const now = stateOf(connection)
+  connection.hasInputEnded = true
+  if (now.state === 'open') return endAfterInput(state, connection)
+  if (now.state === 'awaiting-connect' || now.state === 'awaiting-auth') {
+    moveTo(connection, { state: 'closing', reason: reasonCodes.unspecifiedError })
+    closeStream(state, connection)
+  }
+}
+
+/** Ends a connection whose client sends nothing more, if all of its packets were handled. */
+export function endAfterInput(state: BrokerState, connection: Connection): void {
+  const now = stateOf(connection)
+  if (!connection.hasInputEnded || now.state !== 'open' || now.parked !== undefined) return
+  detachConnection(state, connection, connectionLost)
+  closeAfterAcks(state, connection, connectionLost.reason)
+}
+
+const connectionLost: Ending = {
+  reason: reasonCodes.unspecifiedError,
+  text: 'the connection was lost',
+  publishWill: true,
+  cause: 'lost',
+}
+
+/**
  * Closes the connection although a commit takes too long to acknowledge all packets. The client sends them again when it reconnects.
  */
 export function endCloseDrain(outputs: OutputLists, connection: Connection): void {
@@ -142,12 +172,7 @@ export function handleConnectionClosed(state: BrokerState, connection: Connectio
   const now = stateOf(connection)
   dropDeferredAcks(connection)
   if (now.state === 'open') {
-    detachConnection(state, connection, {
-      reason: reasonCodes.unspecifiedError,
-      text: 'the connection was lost',
-      publishWill: true,
-      cause: 'lost',
-    })
+    detachConnection(state, connection, connectionLost)
   } else {
     cancelRequest(state, connection)
   }

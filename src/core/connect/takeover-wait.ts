@@ -1,11 +1,14 @@
-// A client reconnects while the broker has paused reading from its older connection. The packets that are still unread there
-// come first: a last message, or the DISCONNECT that cancels the will. So the new connection waits until the older one was
-// read to its end. The wait is limited, because the end may never arrive.
+// A client reconnects while packets of its older connection are unread. They come first: a last message, or the DISCONNECT that
+// cancels the will. So the new connection waits until they were handled, or the older connection has ended. The wait is limited,
+// because the end may never arrive.
 //
-//   older:  PUBLISH (paused)  . . . . . . .  PUBLISH DISCONNECT end
+//   older:  PUBLISH (unread)  . . . . . . .  PUBLISH DISCONNECT end
 //   newer:               CONNECT . . . . . . . . . . . . . . . . . CONNACK
 //
-// An older connection that is not paused is taken over at once.
+// Packets are unread for two reasons. The broker has paused reading: it has read them when the pause is over. Or, with several
+// shards, the two connections have different sockets and ways to this shard, of which the way of the newer one was shorter. So the
+// driver is asked to handle everything that has arrived on the older one (`outputs.drains`). A node of one shard reads its sockets
+// in the order in which their data arrives, so an older connection that is not paused is taken over at once.
 //
 // The will of the older connection may be on disk only. It is read and published first, and the new connection waits for that as
 // well: otherwise the will would follow messages that the client publishes now ("online", then "offline").
@@ -26,6 +29,7 @@ export function waitForTakeover(
 ): boolean {
   const { clientId, waitsUntilMs = state.nowMs + takeoverWaitMs } = awaiting
   if (!mustWaitForTakeover(state, clientId, waitsUntilMs)) return false
+  requestDrain(state, clientId)
   wait(state, connection, awaiting, { granted, waitsUntilMs })
   return true
 }
@@ -70,15 +74,46 @@ export function continueTakeoverWait(state: TakeoverParts, connection: Connectio
     return true
   }
   endTakeoverWait(state, connection)
+  // The wait is over, also for the check that follows when the connection is accepted.
+  moveTo(connection, { ...now, waitsUntilMs: state.nowMs })
   return false
 }
 
-function mustWaitForTakeover(
-  { sessions, wills, nowMs }: Parts<'nowMs' | 'sessions' | 'wills'>,
-  clientId: string,
-  untilMs: number,
-): boolean {
-  return nowMs < untilMs && (wills.loads.has(clientId) || sessions.get(clientId)?.connection?.isPaused === true)
+function mustWaitForTakeover(state: TakeoverParts, clientId: string, untilMs: number): boolean {
+  return state.nowMs < untilMs && (state.wills.loads.has(clientId) || hasUnreadInput(state, clientId))
+}
+
+function hasUnreadInput(state: TakeoverParts, clientId: string): boolean {
+  const older = state.sessions.get(clientId)?.connection
+  if (older === undefined) return false
+  return older.isPaused || (mustDrain(older) && state.waiting.drains.get(clientId) !== 'done')
+}
+
+/** Connections within the process have no socket. */
+function mustDrain({ listener }: Connection): boolean {
+  return listener.isBridge !== true
+}
+
+/** Asks the driver to handle the unread input of the older connection. A drain that has begun also serves a further connection. */
+function requestDrain(state: TakeoverParts, clientId: string): void {
+  const older = state.sessions.get(clientId)?.connection
+  if (older === undefined || !mustDrain(older) || state.waiting.drains.has(clientId)) return
+  state.waiting.drains.set(clientId, 'requested')
+  state.outputs.drains.push(older)
+}
+
+/**
+ * Everything that had arrived on the older connection is handled. Returns the connection that waits for it; undefined: none. The end of
+ * the older connection wakes it otherwise.
+ */
+export function recordDrained({ waiting }: Parts<'waiting'>, older: Connection): Connection | undefined {
+  const now = stateOf(older)
+  if (now.state !== 'open') return undefined
+  const { clientId } = now.session
+  if (!waiting.drains.has(clientId)) return undefined
+  waiting.drains.set(clientId, 'done')
+  const [first] = waiting.forTakeover.get(clientId) ?? []
+  return first
 }
 
 /** A will was read and published: the next connection of the client may proceed, unless another will must be read. */
@@ -94,8 +129,9 @@ export function endTakeoverWait(state: Parts<'deadlines' | 'nowMs' | 'waiting'>,
   const waiting = state.waiting.forTakeover.get(clientId)
   if (waiting?.delete(connection) !== true) return
   state.deadlines.cancel('takeover-wait', connection)
-  if (waiting.size === 0) state.waiting.forTakeover.delete(clientId)
-  else wakeFirstWaiting(state, clientId)
+  if (waiting.size > 0) return wakeFirstWaiting(state, clientId)
+  state.waiting.forTakeover.delete(clientId)
+  state.waiting.drains.delete(clientId)
 }
 
 /**

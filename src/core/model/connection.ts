@@ -102,6 +102,8 @@ export class Connection {
   isPaused: boolean
   /** Reasons for the pause, as bits: see `outgoing/read-pause-reasons.ts`; 0: not paused. */
   readPauseReasons: number
+  /** The client sends nothing more: the connection ends after the packets that wait were answered. */
+  hasInputEnded: boolean
   /** 0: no keep alive. */
   keepAliveMs: number
   /** Time of the last packet, or of the last part of an incomplete one. */
@@ -173,6 +175,7 @@ export class Connection {
     this.version = 4
     this.isPaused = false
     this.readPauseReasons = 0
+    this.hasInputEnded = false
     this.keepAliveMs = 0
     this.lastPacketAtMs = 0
     this.unsentBytes = 0

@@ -28,6 +28,10 @@ export type Input =
   | { readonly kind: 'protocol-fault'; readonly connection: Connection; readonly error: ProtocolError }
   /** The stream has ended, on either side. Sent exactly once for each opened connection. */
   | { readonly kind: 'connection-closed'; readonly connection: Connection }
+  /** The client has ended its direction of the stream, after everything that it sent. It may still read answers. */
+  | { readonly kind: 'input-ended'; readonly connection: Connection }
+  /** Response to `outputs.drains`: the input that had arrived is handled, or a limit was reached. */
+  | { readonly kind: 'input-drained'; readonly connection: Connection }
   /** The listener of the connection was removed: its client gets DISCONNECT 0x8B, its session remains. */
   | { readonly kind: 'listener-closed'; readonly connection: Connection }
   /** Number of bytes in the driver that the client has not read. Replaces the core's own estimate. */

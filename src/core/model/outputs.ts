@@ -22,6 +22,8 @@ export interface Outputs {
   readonly closes: Close[]
   /** Connections to pause or resume, in order. The last entry of a connection applies. */
   readonly readerChanges: ReaderChange[]
+  /** Connections whose input that has arrived anywhere must be handled before the input `input-drained`, see `takeover-wait.ts`. */
+  readonly drains: Connection[]
   readonly events: BrokerEvent[]
   /** Messages for the links to peers, in order. */
   readonly peerSends: PeerSendList

@@ -21,8 +21,8 @@ import {
   type HandlePacket,
   type Refusal,
 } from '../connect/accept-connect.ts'
-import { endConnection } from '../connect/close-connection.ts'
-import { continueTakeoverWait } from '../connect/takeover-wait.ts'
+import { endAfterInput, endConnection } from '../connect/close-connection.ts'
+import { continueTakeoverWait, recordDrained } from '../connect/takeover-wait.ts'
 import { sendAuth } from './handle-auth.ts'
 
 /** MQTT 3.1 allows client IDs of 1 to 23 characters. */
@@ -136,6 +136,12 @@ export function handleTakeoverWait(state: BrokerState, connection: Connection, h
   if (acceptAfterWait(state, connection, false)) handleParked(state, connection, now, handlePacket)
 }
 
+/** Everything that had arrived on this connection is handled, so that another one may take over its session. */
+export function handleInputDrained(state: BrokerState, older: Connection, handlePacket: HandlePacket): void {
+  const first = recordDrained(state, older)
+  if (first !== undefined) handleTakeoverWait(state, first, handlePacket)
+}
+
 function handleParked(
   state: BrokerState,
   connection: Connection,
@@ -143,6 +149,7 @@ function handleParked(
   handlePacket: HandlePacket,
 ): void {
   for (const packet of now.parked) handlePacket(state, connection, packet)
+  if (connection.hasInputEnded) endAfterInput(state, connection)
   resumeReading(state, connection, readPauseReasons.decision)
 }
 

@@ -7,7 +7,7 @@ import type { Connection } from '../model/connection.ts'
 import { pauseReading, readPauseReasons, resumeReading, type ReadPauseReason } from '../outgoing/read-pause-reasons.ts'
 import { sendPingresp } from '../outgoing/send-to-client.ts'
 import { refuseConnection } from '../connect/accept-connect.ts'
-import { endConnection } from '../connect/close-connection.ts'
+import { endAfterInput, endConnection } from '../connect/close-connection.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { stateOf, type AwaitingAuth, type AwaitingAuthentication, type Open } from '../state/connection-state.ts'
 import { handleAck } from './handle-acks.ts'
@@ -192,4 +192,5 @@ export function handleParked(state: BrokerState, connection: Connection, open: O
   const { parked } = open
   open.parked = undefined
   if (parked !== undefined) for (const packet of parked) handlePacket(state, connection, packet)
+  if (connection.hasInputEnded) endAfterInput(state, connection)
 }

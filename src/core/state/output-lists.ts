@@ -1,5 +1,6 @@
 // The outputs of the core since the driver took them last.
 
+import type { Connection } from '../model/connection.ts'
 import type { BrokerEvent, Close, CoreRequest, Outputs, ReaderChange } from '../model/outputs.ts'
 import { PeerSendList } from '../model/peer-send-list.ts'
 import { SendList } from '../model/send-list.ts'
@@ -9,6 +10,7 @@ export class OutputLists implements Outputs {
   readonly requests: CoreRequest[] = []
   readonly closes: Close[] = []
   readonly readerChanges: ReaderChange[] = []
+  readonly drains: Connection[] = []
   readonly events: BrokerEvent[] = []
   readonly peerSends = new PeerSendList()
 
@@ -17,6 +19,7 @@ export class OutputLists implements Outputs {
     empty(this.requests)
     empty(this.closes)
     empty(this.readerChanges)
+    empty(this.drains)
     empty(this.events)
     this.peerSends.clear()
   }

@@ -68,7 +68,7 @@ export type SubscribeParts = Parts<
 >
 
 /** For a connection that waits for the end of an older one. */
-export type TakeoverParts = Parts<'deadlines' | 'nowMs' | 'sessions' | 'waiting' | 'wills'>
+export type TakeoverParts = Parts<'deadlines' | 'nowMs' | 'outputs' | 'sessions' | 'waiting' | 'wills'>
 
 /** For refusing a CONNECT. */
 export type RefusalParts = Parts<'batches' | 'deadlines' | 'nowMs' | 'outputs' | 'requests' | 'rules' | 'waiting'>

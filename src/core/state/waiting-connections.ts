@@ -5,6 +5,8 @@ import type { Connection } from '../model/connection.ts'
 export class WaitingConnections {
   /** By client ID: each connection waits until an older connection with the client ID is read to its end. */
   readonly forTakeover = new Map<string, Set<Connection>>()
+  /** By client ID: the input of the older connection is being read to its end, or was. An entry of `forTakeover` exists too. */
+  readonly drains = new Map<string, 'requested' | 'done'>()
   /** Reading pauses until the store works again. */
   readonly forStorage = new Set<Connection>()
   /** Reading pauses until the next check of the node's memory. */

@@ -29,6 +29,8 @@ const versions: readonly StompVersion[] = ['1.2', '1.1', '1.0']
 const receiveMaximum = 64
 /** Minimum heart-beat interval in both directions. */
 const minHeartBeatMs = 1_000
+/** Maximum time for answers to a client that sends nothing more. */
+const maxAnswerMs = 5_000
 /** A client is lost after this number of its intervals without data. */
 const lostAfter = 2
 const idBytes = 8
@@ -62,6 +64,10 @@ export class StompClient implements GatewayStreamCallbacks {
   #pingIntervalMs = Infinity
   #nextPingMs = Infinity
   #isReadingPaused = false
+  /** Frames that the broker has not confirmed. */
+  #unsettledFrames = 0
+  /** The time at which the client ended its direction of the stream. */
+  #inputEndedAtMs: number | undefined
 
   constructor(stream: GatewayStream, dependencies: StompClientDependencies) {
     this.#stream = stream
@@ -105,6 +111,13 @@ export class StompClient implements GatewayStreamCallbacks {
     if (this.#stream.unsentBytes <= maxUnsentBytes / 2) this.#mqtt?.resume()
   }
 
+  /** What the client has sent is answered first. */
+  handleInputEnded(): void {
+    this.#inputEndedAtMs = this.#dependencies.nowMs()
+    this.#endIfAnswered()
+    this.#dependencies.schedule()
+  }
+
   handleClosed(): void {
     this.#end(reasonCodes.disconnectWithWill)
   }
@@ -129,7 +142,13 @@ export class StompClient implements GatewayStreamCallbacks {
     this.#fail('the gateway is closed')
   }
 
+  #endIfAnswered(): void {
+    if (this.#inputEndedAtMs === undefined || this.#state === 'connecting' || this.#unsettledFrames > 0) return
+    this.#end(reasonCodes.disconnectWithWill)
+  }
+
   get #lostAtMs(): number {
+    if (this.#inputEndedAtMs !== undefined) return this.#inputEndedAtMs + maxAnswerMs
     // While reading is paused, the client is not silent.
     if (this.#isReadingPaused) return Infinity
     if (this.#state !== 'connected') return this.#receivedAtMs + this.#dependencies.settings.idleTimeoutMs
@@ -141,9 +160,12 @@ export class StompClient implements GatewayStreamCallbacks {
     const { command } = frame
     if (command === 'CONNECT' || command === 'STOMP') return this.#handleConnect(frame)
     if (this.#state !== 'connected') return this.#fail(`${command.slice(0, 32)} before CONNECTED`, frame)
+    this.#unsettledFrames++
     const settled: Settled = (problem) => {
+      this.#unsettledFrames--
       if (problem === undefined) this.#sendReceipt(frame)
       else this.#fail(problem, frame)
+      this.#endIfAnswered()
     }
     const problem = this.#carryOut(frame, settled)
     if (problem !== undefined) this.#fail(problem, frame)
@@ -255,6 +277,7 @@ export class StompClient implements GatewayStreamCallbacks {
       ['heart-beat', `${sendMs},${expectMs}`],
     ])
     this.#dependencies.schedule()
+    this.#endIfAnswered()
   }
 
   // The broker's side

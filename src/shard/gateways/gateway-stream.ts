@@ -13,6 +13,7 @@ export function connectGatewayStream(
   const client = accept(gathered)
   gathered.onWritten = () => guarded(() => client.handleWritten())
   stream.onData = (chunk) => guarded(() => client.handleBytes(chunk))
+  stream.peerEndReceiver = { handlePeerEnd: () => guarded(() => client.handleInputEnded()) }
   stream.onClose = () => {
     gathered.isClosed = true
     guarded(() => client.handleClosed())

@@ -48,6 +48,8 @@ interface Writer {
 export interface ClientOutputDependencies {
   readonly reader: Reader
   readonly writer: Writer
+  /** Called when the client has ended its direction, and everything that it sent was passed to the reader. */
+  noteInputEnded(output: ClientOutput): void
   /** Called when the stream has ended. */
   noteClosed(output: ClientOutput, error: Error | undefined): void
 }
@@ -110,6 +112,8 @@ export class ClientOutput implements StreamReceiver {
     // A bound function needs less memory than a closure.
     this.#done = this.#handleWritten.bind(this)
     receiveFrom(stream, this)
+    // Streams that take an object are within this process. They have no direction that ends alone.
+    if (stream.setReceiver === undefined) stream.peerEndReceiver = this
     if (stream.onBuffered !== undefined) stream.onBuffered = () => dependencies.reader.noteGathered(this)
   }
 
@@ -320,6 +324,11 @@ export class ClientOutput implements StreamReceiver {
   /** Called by the stream for received bytes. */
   handleChunk(chunk: Buffer): void {
     this.#dependencies.reader.handleChunk(this, chunk)
+  }
+
+  /** Called by the stream when the client has ended its direction. */
+  handlePeerEnd(): void {
+    this.#dependencies.noteInputEnded(this)
   }
 
   /** Called by the stream when it has ended. */

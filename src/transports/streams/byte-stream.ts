@@ -26,6 +26,16 @@ export interface ByteStream {
    * anyway.)
    */
   onClose: (error?: Error) => void
+  /**
+   * Told once, after all data of the peer, if the peer ended only its own direction: it may still read answers. The owner then
+   * calls `end`. Undefined: the stream ends itself. Paused reading delays the call, as for `onClose`.
+   */
+  peerEndReceiver?: PeerEndReceiver | undefined
+  /**
+   * Calls `done` once, later: everything that the operating system had received from the peer when this was called was passed
+   * to `onData`, or the stream has closed, or a limit was reached (`drain-input.ts`). Absent: nothing is unread.
+   */
+  whenDrained?(done: () => void): void
   /** Sets `onData` and `onClose` to those of an object: for streams of which there are very many, most of them idle. */
   setReceiver?(receiver: StreamReceiver): void
   /**
@@ -43,6 +53,11 @@ export interface ByteStream {
   end(): void
   /** Closes now and drops unsent bytes. */
   destroy(): void
+}
+
+/** See `ByteStream.peerEndReceiver`. */
+export interface PeerEndReceiver {
+  handlePeerEnd(): void
 }
 
 /** Receives from a stream, see `receiveFrom`. */

@@ -1,7 +1,8 @@
 // A Node socket as a byte stream, with or without TLS.
 
 import type { Socket } from 'node:net'
-import type { ByteStream, ClientAddress, StreamCredentials } from './byte-stream.ts'
+import type { ByteStream, ClientAddress, PeerEndReceiver, StreamCredentials } from './byte-stream.ts'
+import { drainInput } from './drain-input.ts'
 
 /** Number of checks after which a peer must have closed a connection that the broker ended. */
 const lingerChecks = 5
@@ -21,10 +22,13 @@ export class SocketStream implements ByteStream {
   readonly credentials: StreamCredentials | undefined
   onData: (chunk: Buffer) => void
   onClose: (error?: Error) => void
+  peerEndReceiver: PeerEndReceiver | undefined
   readonly #socket: Socket
   #error: Error | undefined
   /** `gone`: the socket is closed, and the owner was not told yet. */
   #state: 'open' | 'ending' | 'gone'
+  /** The peer has ended its direction, and `peerEndReceiver` was not told yet, because reading is paused. */
+  #hasUnreportedEnd: boolean
 
   constructor(socket: Socket, client: ClientAddress, credentials: StreamCredentials | undefined) {
     this.remoteAddress = client.address
@@ -32,9 +36,11 @@ export class SocketStream implements ByteStream {
     this.credentials = credentials
     this.onData = ignore
     this.onClose = ignore
+    this.peerEndReceiver = undefined
     this.#socket = socket
     this.#error = undefined
     this.#state = 'open'
+    this.#hasUnreportedEnd = false
   }
 
   /** Creates the stream of a socket without listeners. */
@@ -42,7 +48,9 @@ export class SocketStream implements ByteStream {
     const stream = new SocketStream(socket, client, credentials)
     const streamSocket = socket as StreamSocket
     streamSocket.byteStream = stream
+    socket.allowHalfOpen = true
     socket.on('data', passData)
+    socket.on('end', passEnd)
     socket.on('error', passError)
     socket.on('close', passClose)
     return stream
@@ -59,8 +67,13 @@ export class SocketStream implements ByteStream {
   }
 
   resume(): void {
-    if (this.#state === 'open') this.#socket.resume()
-    else this.#reportIfClosed()
+    if (this.#state !== 'open') return this.#reportIfClosed()
+    this.#socket.resume()
+    if (this.#hasUnreportedEnd) setImmediate(() => this.#reportPeerEnd())
+  }
+
+  whenDrained(done: () => void): void {
+    drainInput(this.#socket, done)
   }
 
   end(): void {
@@ -83,6 +96,23 @@ export class SocketStream implements ByteStream {
 
   noteError(error: Error): void {
     this.#error = error
+  }
+
+  /** The peer has ended its direction of the connection. It may still read, so the owner answers and then ends the stream. */
+  noteEnd(): void {
+    if (this.#state !== 'open') return
+    if (this.peerEndReceiver === undefined) return void this.#socket.end()
+    this.#hasUnreportedEnd = true
+    // The owner may never resume, so the time is limited. A socket whose peer has ended needs no keep-alive to be detected.
+    if (this.#socket.isPaused()) linger(this, unreadEndChecks)
+    else this.#reportPeerEnd()
+  }
+
+  #reportPeerEnd(): void {
+    if (!this.#hasUnreportedEnd || this.#state !== 'open' || this.#socket.isPaused()) return
+    this.#hasUnreportedEnd = false
+    removeLingering(this)
+    this.peerEndReceiver?.handlePeerEnd()
   }
 
   /**
@@ -139,6 +169,11 @@ interface StreamSocket extends Socket {
 function passData(this: Socket, chunk: Buffer): void {
   const { byteStream } = this as StreamSocket
   byteStream.onData(chunk)
+}
+
+function passEnd(this: Socket): void {
+  const { byteStream } = this as StreamSocket
+  byteStream.noteEnd()
 }
 
 function passError(this: Socket, error: Error): void {

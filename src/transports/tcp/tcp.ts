@@ -28,7 +28,9 @@ function acceptHandler(options: TcpListenOptions): OnAccept {
   return (socket, client) => {
     const stream = new SocketStream(socket, client, undefined)
     socket.callbacks = stream
+    socket.allowHalfOpen = true
     socket.on('data', passData)
+    socket.on('end', passEnd)
     options.onStream(stream)
   }
 }
@@ -37,4 +39,10 @@ function passData(this: Socket, chunk: Buffer): void {
   const { callbacks } = this as AcceptedSocket
   const stream = callbacks as SocketStream
   stream.onData(chunk)
+}
+
+function passEnd(this: Socket): void {
+  const { callbacks } = this as AcceptedSocket
+  const stream = callbacks as SocketStream
+  stream.noteEnd()
 }

@@ -1,11 +1,13 @@
 // A WebSocket as a byte stream, for both directions. As for TCP, the event listeners are functions that all streams share:
 // they find the stream in a field of the WebSocket.
 
-import type { Duplex } from 'node:stream'
-import type { ByteStream, ClientAddress, StreamCredentials } from '../streams/byte-stream.ts'
+import assert from 'node:assert/strict'
+import type { Socket } from 'node:net'
+import type { ByteStream, ClientAddress, PeerEndReceiver, StreamCredentials } from '../streams/byte-stream.ts'
+import { drainInput } from '../streams/drain-input.ts'
 import { FrameMeter } from './frame-meter.ts'
 import { beginsWithConnack, maxUnauthenticatedBytes } from '../limits/unauthenticated-limits.ts'
-import type { RawData, WebSocket } from './websocket-library.ts'
+import { AcceptedWebSocket, type RawData, type WebSocket } from './websocket-library.ts'
 
 const normalClosure = 1_000
 const unsupportedData = 1_003
@@ -35,9 +37,11 @@ interface WebSocketPeer extends ClientAddress {
  * Creates the stream of an open WebSocket. Set its `onData` and `onClose` in the same turn. `socket`: the socket of the WebSocket, if
  * the client is unauthenticated; the bytes of incomplete messages are counted there.
  */
-export function streamOverWebSocket(webSocket: WebSocket, peer: WebSocketPeer, socket?: Duplex): ByteStream {
-  const stream = new WebSocketStream(webSocket, peer)
+export function streamOverWebSocket(webSocket: WebSocket, peer: WebSocketPeer, socket?: Socket): ByteStream {
+  const stream = new WebSocketStream(webSocket, peer, socket)
   if (socket !== undefined) stream.countOn(socket)
+  if (webSocket instanceof AcceptedWebSocket) webSocket.closeDelay = stream
+  if (socket !== undefined) replaceEndListener(socket, stream)
   const streamSocket = webSocket as StreamSocket
   streamSocket.byteStream = stream
   webSocket.on('message', passMessage)
@@ -55,7 +59,13 @@ class WebSocketStream implements ByteStream {
   onData: (chunk: Buffer) => void
   onClose: (error?: Error) => void
   onBuffered: () => void
+  peerEndReceiver: PeerEndReceiver | undefined
   readonly #webSocket: WebSocket
+  /** Undefined if the peer is a server that this process has dialed. */
+  readonly #socket: Socket | undefined
+  /** The peer has sent its close frame, or ended its direction without one: its data before that is answered first. */
+  #hasPeerEnded: boolean
+  #hasSocketEnded: boolean
   #error: Error | undefined
   #isEnding: boolean
   #isPaused: boolean
@@ -71,14 +81,18 @@ class WebSocketStream implements ByteStream {
   /** The stream has not sent a CONNACK yet. */
   #isUnauthenticated: boolean
 
-  constructor(webSocket: WebSocket, peer: WebSocketPeer) {
+  constructor(webSocket: WebSocket, peer: WebSocketPeer, socket: Socket | undefined) {
     this.remoteAddress = peer.address
     this.remotePort = peer.port
     this.credentials = peer.credentials
     this.onData = ignore
     this.onClose = ignore
     this.onBuffered = ignore
+    this.peerEndReceiver = undefined
     this.#webSocket = webSocket
+    this.#socket = socket
+    this.#hasPeerEnded = false
+    this.#hasSocketEnded = false
     this.#error = undefined
     this.#isEnding = false
     this.#isPaused = false
@@ -97,7 +111,7 @@ class WebSocketStream implements ByteStream {
   }
 
   /** Counts the bytes of incomplete messages on `socket`. */
-  countOn(socket: Duplex): void {
+  countOn(socket: Socket): void {
     const meter = new FrameMeter()
     this.#meter = meter
     this.#isUnauthenticated = true
@@ -112,6 +126,32 @@ class WebSocketStream implements ByteStream {
     this.#webSocket.send(buffer, frameOptions, done)
   }
 
+  whenDrained(done: () => void): void {
+    if (this.#socket === undefined) setImmediate(done)
+    else drainInput(this.#socket, done)
+  }
+
+  /**
+   * Called with the close frame of the peer. Returns true if the frame is answered later, by `end`: the owner answers the data before
+   * it first.
+   */
+  delayClose(): boolean {
+    if (this.#isEnding || this.#hasPeerEnded || this.peerEndReceiver === undefined) return false
+    this.#hasPeerEnded = true
+    setImmediate(() => this.#reportPeerEnd())
+    return true
+  }
+
+  /** The peer has closed its direction of the socket, with or without a close frame. Returns true if `end` closes this direction. */
+  delaySocketEnd(): boolean {
+    this.#hasSocketEnded = true
+    return (this.#hasPeerEnded && !this.#isEnding) || this.delayClose()
+  }
+
+  #reportPeerEnd(): void {
+    if (this.#hasPeerEnded && !this.#isEnding && !this.#isPaused) this.peerEndReceiver?.handlePeerEnd()
+  }
+
   pause(): void {
     this.#isPaused = !this.#isEnding
     if (!this.#isEnding) this.#webSocket.pause()
@@ -120,6 +160,7 @@ class WebSocketStream implements ByteStream {
   resume(): void {
     if (!this.#isEnding) this.#webSocket.resume()
     this.#continueReading()
+    if (this.#hasPeerEnded) setImmediate(() => this.#reportPeerEnd())
   }
 
   end(): void {
@@ -227,9 +268,22 @@ class WebSocketStream implements ByteStream {
     // The close frame of the peer comes after unread data.
     this.#webSocket.resume()
     this.#webSocket.close(code)
+    // The library waits for a close frame, which cannot follow the end of the socket.
+    if (this.#hasSocketEnded) this.#socket?.end()
     this.onBuffered()
     if (this.#meter !== undefined) setImmediate(() => this.#limitAfterClose())
   }
+}
+
+/** The library closes its direction when the peer closes the other one. The stream does so after it has answered. */
+function replaceEndListener(socket: Socket, stream: WebSocketStream): void {
+  const ofLibrary = socket.listeners('end').find(({ name }) => name === 'socketOnEnd') as (() => void) | undefined
+  assert(ofLibrary !== undefined, 'the WebSocket library has a listener for the end of its socket')
+  socket.allowHalfOpen = true
+  socket.off('end', ofLibrary)
+  socket.on('end', () => {
+    if (!stream.delaySocketEnd()) ofLibrary.call(socket)
+  })
 }
 
 function passMessage(this: WebSocket, bytes: RawData, isBinary: boolean): void {

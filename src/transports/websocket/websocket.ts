@@ -14,7 +14,7 @@ import { type AddressRule, AddressRules } from '../limits/address-rules.ts'
 import type { ByteStream, ReconfigurableListener, ClientAddress, StreamCredentials } from '../streams/byte-stream.ts'
 import { type AcceptorOptions, openConnectionAcceptor, type OnAccept } from '../tcp/connection-acceptor.ts'
 import type { TlsUpgrade } from '../tcp/tls-upgrade.ts'
-import { WebSocketServer } from './websocket-library.ts'
+import { AcceptedWebSocket, WebSocketServer } from './websocket-library.ts'
 import { streamOverWebSocket } from './websocket-stream.ts'
 import { checkUpgrade, pathOf, preferredSubprotocol, type UpgradeRules, webSocketVersion } from './upgrade-request.ts'
 
@@ -162,7 +162,7 @@ export class WebSocketAcceptor {
     }
     this.#webSockets.handleUpgrade(request, socket, head, (webSocket) => {
       this.#remove(socket)
-      this.#options.onStream(streamOverWebSocket(webSocket, { ...incoming, address }, socket))
+      this.#options.onStream(streamOverWebSocket(webSocket, { ...incoming, address }, incoming.socket))
     })
   }
 
@@ -223,6 +223,7 @@ export class WebSocketAcceptor {
 function webSocketSettings(maxMessageBytes: number) {
   return {
     noServer: true,
+    WebSocket: AcceptedWebSocket,
     clientTracking: false,
     perMessageDeflate: false,
     // The stream responds to pings, one at a time.

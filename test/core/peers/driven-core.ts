@@ -133,9 +133,10 @@ export class DrivenCore {
     }))
     for (const event of outputs.events)
       if (event.event === 'command-done') this.results.set(event.requestId, event.result)
-    const { requests, closes } = outputs
+    const { requests, closes, drains } = outputs
     const pending = [...requests]
     const closing = [...closes]
+    const draining = [...drains]
     this.core.clearOutputs()
     this.#startWrite()
     for (const request of pending) {
@@ -147,6 +148,8 @@ export class DrivenCore {
     }
     this.#load()
     for (const { connection } of closing) this.#dependencies.closed(connection)
+    // Clients here have one way to their shard, so nothing has arrived elsewhere.
+    for (const connection of draining) this.handle({ kind: 'input-drained', connection })
   }
 
   #startWrite(): void {
