@@ -28,6 +28,7 @@ export class HttpRequests {
   readonly #pending = new Map<HttpExchange, (result: HttpResult) => void>()
   readonly #waiting: HttpExchange[] = []
   #timer: NodeJS.Timeout | undefined
+  #isSendPlanned = false
   #isClosed = false
 
   constructor(settings: HttpRequestsSettings) {
@@ -97,6 +98,11 @@ export class HttpRequests {
       for (const exchange of this.#waiting.splice(0)) exchange.fail(String(error))
       return
     }
+    this.#sendWaiting()
+  }
+
+  /** Gives waiting requests to connections until each connection has the maximum number. */
+  #sendWaiting(): void {
     while (this.#waiting.length > 0 && !this.#isClosed) {
       const connection = this.#freeConnection()
       if (connection === undefined) return
@@ -104,7 +110,20 @@ export class HttpRequests {
     }
   }
 
-  /** Returns the next waiting request that has not failed meanwhile. */
+  /**
+   * Sends waiting requests after the library has returned: a callback of the library runs while it works on its queue, so that a request
+   * which is sent from there fails an assertion of the library.
+   */
+  #planSend(): void {
+    if (this.#isSendPlanned || this.#waiting.length === 0) return
+    this.#isSendPlanned = true
+    queueMicrotask(() => {
+      this.#isSendPlanned = false
+      this.#sendWaiting()
+    })
+  }
+
+  /** Sends the next waiting request that has not failed meanwhile. */
   #sendNext(connection: HttpConnection): void {
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift())
       if (this.#pending.has(next)) return this.#sendOn(connection, next)
@@ -125,7 +144,7 @@ export class HttpRequests {
       if (connection === undefined) return
       this.#connectionOf.delete(exchange)
       connection.requests--
-      if (!this.#isClosed) this.#sendNext(connection)
+      this.#planSend()
     },
   }
 
