@@ -5,14 +5,8 @@ import { Budget, limitError } from './budget/rule-error.ts'
 import { readKey, readPosition, type Step } from './values/access.ts'
 import { textForm, joinTexts } from './values/text-form.ts'
 import { encodeJson } from './values/json-encode.ts'
+import { type Placeholder, planEncoding, type PlannedEncoding, type TemplateEncoding } from './template-encodings.ts'
 import { RuleFloat, type RuleMap, type RuleText, type RuleValue } from './values/value.ts'
-
-/** One placeholder. Without steps, it inserts all columns. */
-export interface Placeholder {
-  /** The placeholder as written, with `${` and `}`. */
-  readonly text: string
-  readonly steps: readonly Step[]
-}
 
 export interface CompiledTemplate {
   /** Fixed texts and placeholders in order. Sinks for SQL bind the values instead of inserting texts. */
@@ -25,8 +19,8 @@ export interface CompiledTemplate {
 
 const placeholder = /\$\{([^{}]*)\}/g
 
-/** Compiles a template. A `${…}` whose content is not a path is text. */
-export function compileTemplate(text: string): CompiledTemplate {
+/** Compiles a template. A `${…}` whose content is not a path is text. `encoding`: the form of inserted values. */
+export function compileTemplate(text: string, encoding: TemplateEncoding = 'text'): CompiledTemplate {
   const parts: (string | Placeholder)[] = []
   let at = 0
   for (const found of text.matchAll(placeholder)) {
@@ -38,7 +32,8 @@ export function compileTemplate(text: string): CompiledTemplate {
   }
   if (at < text.length) parts.push(text.slice(at))
   const paths = parts.flatMap((part) => (typeof part === 'string' ? [] : [part.steps]))
-  return { parts, render: (data) => render(parts, data), values: (data) => values(paths, data) }
+  const plan = planEncoding(parts, encoding)
+  return { parts, render: (data) => render(parts, plan, data), values: (data) => values(paths, data) }
 }
 
 const stepPattern = /(?:^|\.)([^.[\]]+)|\[(-?\d+)\]/y
@@ -64,16 +59,18 @@ function valueAt(data: RuleMap, steps: readonly Step[], budget: Budget): RuleVal
   return value
 }
 
-function render(parts: readonly (string | Placeholder)[], data: RuleMap): RuleText {
+function render(parts: readonly (string | Placeholder)[], plan: PlannedEncoding | undefined, data: RuleMap): RuleText {
   const budget = new Budget()
   let length = 0
-  const texts = parts.map((part) => {
-    const text = typeof part === 'string' ? part : textForm(valueAt(data, part.steps, budget), budget)
+  const texts = parts.map((part, index) => {
+    const encode = plan?.encoders[index] ?? textForm
+    const text = typeof part === 'string' ? part : encode(valueAt(data, part.steps, budget), budget)
     length += text.length
     if (length > maxRenderedBytes)
       throw limitError('the rendered text is too large', 'maxRenderedBytes', maxRenderedBytes)
     return text
   })
+  plan?.check?.(texts)
   return joinTexts(texts, budget)
 }
 

@@ -26,7 +26,10 @@ export interface Template {
   values(data: RuleData): unknown[]
 }
 
-export type CompileTemplate = (text: string) => Template
+/** The form of inserted values: see `TemplateEncoding` of the module `rules`. */
+export type ValueEncoding = 'text' | 'json' | 'json-if-shaped' | 'path' | 'query' | 'key' | 'word' | 'topic' | 'index'
+
+export type CompileTemplate = (text: string, encoding?: ValueEncoding) => Template
 
 export type Render = (data: RuleData) => ActionEntry
 

@@ -119,7 +119,7 @@ describe('an action over HTTP', () => {
       Array.from({ length: 10 }, (_, number) => String(number)),
     )
     const [{ method, path, headers }] = service.received
-    assert.deepEqual([method, path, headers['x-topic']], ['POST', '/base/in/a', 'in/a'])
+    assert.deepEqual([method, path, headers['x-topic']], ['POST', '/base/in%2Fa', 'in/a'])
   })
 
   test('a refused message becomes a dead letter after its retries, and other messages are sent', async (t) => {

@@ -40,7 +40,10 @@ class Service {
 
   constructor() {
     this.#server = createServer((socket) => {
-      if (this.#isStopped) return void socket.resetAndDestroy()
+      if (this.#isStopped) {
+        socket.resetAndDestroy()
+        return
+      }
       this.#sockets.add(socket)
       socket.on('error', () => {}).on('close', () => this.#sockets.delete(socket))
       let count = 0
@@ -70,14 +73,18 @@ class Service {
   }
 }
 
-function requestsTo(t: TestContext, port: number, pipelining: number): HttpRequests {
+function requestsTo(
+  t: TestContext,
+  port: number,
+  { pipelining, requestTimeoutMs = 20_000 }: { readonly pipelining: number; readonly requestTimeoutMs?: number },
+): HttpRequests {
   const origin = new URL(`http://127.0.0.1:${port}`)
   const requests = new HttpRequests({
     origin,
     poolSize: 3,
     pipelining,
     connectTimeoutMs: 2_000,
-    requestTimeoutMs: 300,
+    requestTimeoutMs,
     tls: undefined,
   })
   t.after(() => requests.close())
@@ -102,7 +109,10 @@ for (const pipelining of [1, 4])
   for (const [name, fault] of Object.entries(faults))
     test(`a service ${name}, with 50 requests for 3 connections and ${pipelining} at a time on each`, async (t) => {
       const service = new Service()
-      const requests = requestsTo(t, await service.start(), pipelining)
+      const requests = requestsTo(t, await service.start(), {
+        pipelining,
+        ...(name === 'is silent' && { requestTimeoutMs: 1_000 }),
+      })
       t.after(() => service.stop())
       assert.ok((await sendMany(requests, 2)).every(isDone))
       service.fault = fault
@@ -118,7 +128,7 @@ for (const pipelining of [1, 4])
   test(`a service stops and starts under load, ${pipelining} requests at a time on a connection`, async (t) => {
     const service = new Service()
     const port = await service.start()
-    const requests = requestsTo(t, port, pipelining)
+    const requests = requestsTo(t, port, { pipelining })
     t.after(() => service.stop())
     for (let round = 0; round < 5; round++) {
       assert.ok((await sendMany(requests, 1)).every(isDone))

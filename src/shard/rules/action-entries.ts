@@ -86,8 +86,8 @@ export function deadLetterReport({ id, why, atMs, entry }: DeadLetter): DeadLett
 }
 
 /** Templates of actions over the results of rules, which are maps of the rule language. Exported for tests of sinks. */
-export const compileSinkTemplate: CompileTemplate = (text) => {
-  const template = compileTemplate(text)
+export const compileSinkTemplate: CompileTemplate = (text, encoding) => {
+  const template = compileTemplate(text, encoding)
   return {
     parts: template.parts,
     render: (data) => template.render(data as RuleMap),

@@ -25,10 +25,10 @@ export type MakePublication = (
 
 /** Compiles the templates. Rendering throws RuleError. */
 export function compileRepublish(args: RepublishArguments): MakePublication {
-  const topic = compileTemplate(args.topic)
+  const topic = compileTemplate(args.topic, 'topic')
   const qos = compileTemplate(args.qos)
   const retain = compileTemplate(args.retain)
-  const payload = args.payload === '' ? undefined : compileTemplate(args.payload)
+  const payload = args.payload === '' ? undefined : compileTemplate(args.payload, 'json-if-shaped')
   const properties = compileProperties(args)
   return (output, original) => ({
     topic: topicFrom(topic, args.topic, output),

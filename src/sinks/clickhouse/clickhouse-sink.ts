@@ -12,6 +12,7 @@ import {
 } from '../http/service-client.ts'
 import type { NamedValue, Sink, SinkContext, SinkType, ActionEntry, WriteOutcome } from '../sink.ts'
 import { sqlRenderer, type SqlStatement, StatementReader } from '../sql/sql-entry.ts'
+import { problemOfSql } from '../sql/sql-settings.ts'
 import { writeByHalves } from '../write-by-halves.ts'
 import { clickhouseLiteral } from './clickhouse-literal.ts'
 
@@ -26,13 +27,15 @@ const refusingCodes = new Set([
   6, 26, 27, 33, 38, 41, 43, 53, 62, 69, 70, 72, 117, 130, 131, 190, 321, 349, 407, 469, 691,
 ])
 
+const dialect = { escapesWithBackslash: true }
+
 export const clickhouseSinkType: SinkType<ClickhouseAction, ClickhouseConnector> = {
   problemOfConnector: problemOfBase,
-  problemOfAction: ({ parameters: { sql } }) =>
-    /^\s*insert\s+into\s/i.test(sql)
-      ? undefined
+  problemOfAction: (action, compile) =>
+    /^\s*insert\s+into\s/i.test(action.parameters.sql)
+      ? problemOfSql(action, dialect, compile)
       : 'parameters.sql: write a statement such as INSERT INTO readings (topic, value) VALUES (${topic}, ${payload.value})',
-  renderer: ({ parameters: { sql } }, compile) => sqlRenderer(sql, compile),
+  renderer: ({ parameters: { sql } }, compile) => sqlRenderer(sql, dialect, compile),
   keepsOrderOf: () => 'batch',
   open: (connector, _, context) => new ClickhouseSink(connector, context),
 }

@@ -43,9 +43,9 @@ export const elasticsearchSinkType: SinkType<ElasticAction, ElasticConnector> = 
 
   renderer({ parameters }, compile, allColumns) {
     const { action, overwrite, index, id, routing, require_alias: requiresAlias, doc } = parameters
-    const [indexTemplate, idTemplate] = [compile(index), id === undefined ? undefined : compile(id)]
+    const [indexTemplate, idTemplate] = [compile(index, 'index'), id === undefined ? undefined : compile(id)]
     const routingTemplate = routing === undefined ? undefined : compile(routing)
-    const docTemplate = doc === undefined ? undefined : compile(doc)
+    const docTemplate = doc === undefined ? undefined : compile(doc, 'json')
     const operation = action === 'create' && overwrite ? 'index' : action
     return (data) => {
       const place: Record<string, string | boolean> = { _index: textOf(indexTemplate.render(data), 'the index') }

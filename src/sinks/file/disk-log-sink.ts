@@ -41,7 +41,7 @@ export const diskLogSinkType: SinkType<DiskLogAction, DiskLogConnector> = {
       const render = csvRenderer(template, compile)
       return (data) => ({ payload: render(data), attributes: [] })
     }
-    const compiled = compile(template)
+    const compiled = compile(template, 'json-if-shaped')
     return (data) => ({ payload: bytesOfText(compiled.render(data)), attributes: [] })
   },
 

@@ -30,9 +30,10 @@ export const httpSinkType: SinkType<HttpAction, HttpConnector> = {
   problemOfAction: ({ parameters: { headers } }) => problemOfHeaders(headers, 'parameters.headers'),
 
   renderer({ parameters }, compile, allColumns) {
-    const path = compile(parameters.path)
+    const path = compile(parameters.path, 'path')
     const headers = [...parameters.headers].map(([name, value]) => ({ name, value: compile(value) }))
-    const body = parameters.body === undefined ? undefined : compile(parameters.body)
+    const body =
+      parameters.body === undefined ? undefined : compile(parameters.body, encodingOfBody(parameters.headers))
     const hasBody = parameters.method === 'post' || parameters.method === 'put'
     return (data) => {
       const text = body === undefined ? (hasBody ? allColumns(data) : '') : body.render(data)
@@ -110,13 +111,16 @@ class HttpSink implements Sink {
     return { outcome: status >= 500 || retriedStatuses.has(status) ? 'retry' : 'refused', why }
   }
 
-  /** Returns the encoded path of the request; undefined if the URL is invalid or has another host. */
+  /**
+   * Returns the encoded path of the request; undefined if the URL is invalid, has another host, or leaves the path of the connector. The
+   * renderer encodes values, but entries of earlier versions have values as they are.
+   */
   #encodePath(text: string): string | undefined {
     if (text === this.#lastPath.text) return this.#lastPath.path
     const base = this.#url.href.replace(/\/$/, '')
     const separator = text.startsWith('/') || text.startsWith('?') ? '' : '/'
     const url = URL.parse(base + separator + text)
-    if (url === null || url.host !== this.#url.host) return undefined
+    if (url === null || url.host !== this.#url.host || refersToOtherFolder(text)) return undefined
     const path = url.pathname + url.search
     this.#lastPath = { text, path }
     return path
@@ -134,12 +138,23 @@ class HttpSink implements Sink {
   }
 }
 
+/** A form has its own encoding; of other bodies, those that are JSON are recognized by their template. */
+function encodingOfBody(headers: ReadonlyMap<string, string>): 'query' | 'json-if-shaped' {
+  const { 'content-type': type = '' } = lowerCase(headers)
+  return type.startsWith('application/x-www-form-urlencoded') ? 'query' : 'json-if-shaped'
+}
+
 function lowerCase(headers: ReadonlyMap<string, string>): Record<string, string> {
   return Object.fromEntries([...headers].map(([name, value]) => [name.toLowerCase(), value]))
 }
 
+function refersToOtherFolder(path: string): boolean {
+  const [folders = ''] = path.split(/[?#]/)
+  return folders.split(/[/\\]/).some((folder) => ['.', '..'].includes(folder.replaceAll(/%2e/gi, '.')))
+}
+
 function whyInvalidPath(path: string): string {
-  const problem = 'is not a valid path or leads to another host than url of the connector'
+  const problem = 'is not a valid path, has a part . or .., or leads to another host than url of the connector'
   return `the path ${JSON.stringify(path)} ${problem}: change parameters.path`
 }
 

@@ -65,7 +65,7 @@ export const kafkaProducerSinkType: SinkType<KafkaAction, KafkaConnector> = {
   renderer({ parameters }, compile, allColumns) {
     const { message } = parameters
     const key = compile(message.key)
-    const value = message.value === undefined ? undefined : compile(message.value)
+    const value = message.value === undefined ? undefined : compile(message.value, 'json-if-shaped')
     const headersOf = headersRenderer(parameters, compile)
     const topic = isTemplate(parameters.topic, compile) ? compile(parameters.topic) : undefined
     return (data) => {

@@ -46,7 +46,7 @@ export const mongodbSinkType: SinkType<MongodbAction, MongodbConnector> = {
 
   renderer({ parameters }, compile, allColumns) {
     const collection = compile(parameters.collection)
-    const payload = parameters.payload_template === undefined ? undefined : compile(parameters.payload_template)
+    const payload = parameters.payload_template === undefined ? undefined : compile(parameters.payload_template, 'json')
     return (data) => ({
       payload: documentOf(payload === undefined ? allColumns(data) : payload.render(data)),
       attributes: [

@@ -74,8 +74,9 @@ export const mqttSinkType: SinkType<MqttAction, MqttConnector> = {
   },
 
   renderer({ parameters }, compile, allColumns) {
-    const [topic, qos, retain] = [parameters.topic, parameters.qos, parameters.retain].map((text) => compile(text))
-    const payload = parameters.payload === undefined ? undefined : compile(parameters.payload)
+    const topic = compile(parameters.topic, 'topic')
+    const [qos, retain] = [parameters.qos, parameters.retain].map((text) => compile(text))
+    const payload = parameters.payload === undefined ? undefined : compile(parameters.payload, 'json-if-shaped')
     return (data) => ({
       payload: bytesOfText(payload === undefined ? allColumns(data) : payload.render(data)),
       attributes: [

@@ -39,8 +39,8 @@ export const natsSinkType: SinkType<NatsAction, NatsConnector> = {
     subject === '' ? 'parameters.subject: write a subject, such as readings.${clientid}' : undefined,
 
   renderer({ parameters }, compile, allColumns) {
-    const subject = compile(parameters.subject)
-    const payload = parameters.payload === undefined ? undefined : compile(parameters.payload)
+    const subject = compile(parameters.subject, 'word')
+    const payload = parameters.payload === undefined ? undefined : compile(parameters.payload, 'json-if-shaped')
     return (data) => ({
       payload: bytesOfText(payload === undefined ? allColumns(data) : payload.render(data)),
       attributes: [

@@ -46,8 +46,9 @@ export const rabbitmqSinkType: SinkType<RabbitmqAction, RabbitmqConnector> = {
       : problemOfProperties(parameters),
 
   renderer({ parameters }, compile, allColumns) {
-    const key = compile(parameters.routing_key)
-    const payload = parameters.payload_template === undefined ? undefined : compile(parameters.payload_template)
+    const key = compile(parameters.routing_key, 'word')
+    const payload =
+      parameters.payload_template === undefined ? undefined : compile(parameters.payload_template, 'json-if-shaped')
     const properties = propertiesRenderer(parameters, compile)
     return (data) => ({
       payload: bytesOfText(payload === undefined ? allColumns(data) : payload.render(data)),

@@ -39,7 +39,7 @@ export const redisSinkType: SinkType<RedisAction, RedisConnector> = {
       : undefined
   },
   renderer: ({ parameters: { command_template: command } }, compile) => {
-    const templates = command.map((text) => compile(text))
+    const templates = command.map((text) => compile(text, 'json-if-shaped'))
     return (data) => {
       const words = templates.map((template) => bytesOfText(template.render(data)).toString('base64'))
       return { payload: Buffer.from(JSON.stringify(words)), attributes: [] }

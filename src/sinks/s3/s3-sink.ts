@@ -66,8 +66,8 @@ export const s3SinkType: SinkType<S3Action, S3Connector> = {
   renderer({ parameters }, compile, allColumns) {
     const { mode, bucket, key, content, container } = parameters
     if (mode === 'aggregated') return lineRenderer(container, compile, allColumns)
-    const [bucketTemplate, keyTemplate] = [compile(bucket), compile(key)]
-    const contentTemplate = content === undefined ? undefined : compile(content)
+    const [bucketTemplate, keyTemplate] = [compile(bucket), compile(key, 'key')]
+    const contentTemplate = content === undefined ? undefined : compile(content, 'json-if-shaped')
     return (data) => ({
       payload: bytesOfText(contentTemplate === undefined ? allColumns(data) : contentTemplate.render(data)),
       attributes: [

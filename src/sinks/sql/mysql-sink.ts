@@ -22,6 +22,7 @@ interface MysqlError {
 
 export const mysqlSinkType = sqlSinkType({
   defaultPort,
+  escapesWithBackslash: true,
   createPool,
   stateOf: (error) => (error as MysqlError).sqlState ?? '',
   isRefusal: (error) => rowErrorNumbers.includes((error as MysqlError).errno ?? 0),

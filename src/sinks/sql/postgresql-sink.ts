@@ -11,7 +11,7 @@ import type { SqlConnection } from './write-batch.ts'
 
 const defaultPort = 5_432
 
-export const postgresqlSinkType = sqlSinkType({ defaultPort, createPool, stateOf })
+export const postgresqlSinkType = sqlSinkType({ defaultPort, escapesWithBackslash: false, createPool, stateOf })
 
 async function createPool(connector: SqlConnector, requestTimeoutMs: number): Promise<SqlPool> {
   const library = await loadLibrary('pg', () => import('pg'))

@@ -1,6 +1,7 @@
 // The stored form of a statement and its values. Values from a template are bound, so they never become SQL.
 
-import type { CompileTemplate, RuleData, ActionEntry, Template } from '../sink.ts'
+import type { CompileTemplate, RuleData, ActionEntry } from '../sink.ts'
+import { compileSqlTemplate, type SqlDialect } from './sql-template.ts'
 
 /** A value that can be bound. */
 export type SqlValue = string | number | boolean | null | Buffer
@@ -14,9 +15,13 @@ export interface SqlStatement {
 /** In JSON, bytes are an object with this key only. */
 const bytesKey = '$base64'
 
-export function sqlRenderer(sql: string, compile: CompileTemplate): (data: RuleData) => ActionEntry {
-  const template = compile(sql)
-  const head = headOf(textsOf(template))
+export function sqlRenderer(
+  sql: string,
+  dialect: SqlDialect,
+  compile: CompileTemplate,
+): (data: RuleData) => ActionEntry {
+  const template = compileSqlTemplate(sql, dialect, compile)
+  const head = headOf(template.texts)
   return (data) => {
     const values = JSON.stringify(template.values(data).map(storedValue))
     return { payload: Buffer.from(`${head}${values}}`), attributes: [] }
@@ -48,22 +53,6 @@ export class StatementReader {
 /** Returns the common beginning of the entries of one statement. */
 function headOf(texts: readonly string[]): string {
   return `{"texts":${JSON.stringify(texts)},"values":`
-}
-
-/** Returns the texts around the placeholders. Quotes directly around a placeholder are removed, because its value is bound. */
-function textsOf({ parts }: Template): readonly string[] {
-  const texts: string[] = ['']
-  for (const part of parts) {
-    if (typeof part === 'string') texts[texts.length - 1] += part
-    else texts.push('')
-  }
-  for (let at = 0; at + 1 < texts.length; at++) {
-    const [before, after] = [texts[at], texts[at + 1]]
-    if (!before.endsWith("'") || !after.startsWith("'")) continue
-    texts[at] = before.slice(0, -1)
-    texts[at + 1] = after.slice(1)
-  }
-  return texts
 }
 
 function storedValue(value: unknown): unknown {

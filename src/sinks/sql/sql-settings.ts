@@ -1,12 +1,19 @@
 // Settings that connectors and actions of all SQL databases have in common.
 
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
-import type { NamedValue } from '../sink.ts'
+import type { CompileTemplate, NamedValue } from '../sink.ts'
+import { problemOfSqlTemplate, type SqlDialect } from './sql-template.ts'
 
 /** The same for all databases. */
 export type SqlConnector = NamedValue<ConnectorsConfig['pgsql']>
 export type SqlAction = NamedValue<ActionsConfig['pgsql']>
 
-export function problemOfSql({ parameters }: { readonly parameters: { readonly sql: string } }): string | undefined {
-  return parameters.sql.trim() === '' ? 'parameters.sql: write the SQL statement' : undefined
+export function problemOfSql(
+  { parameters: { sql } }: { readonly parameters: { readonly sql: string } },
+  dialect: SqlDialect,
+  compile: CompileTemplate,
+): string | undefined {
+  if (sql.trim() === '') return 'parameters.sql: write the SQL statement'
+  const problem = problemOfSqlTemplate(sql, dialect, compile)
+  return problem === undefined ? undefined : `parameters.sql: ${problem}`
 }

@@ -7,6 +7,7 @@ import type { Sink, SinkType, ActionEntry, WriteOutcome } from '../sink.ts'
 import { RowCombiner } from './combine-rows.ts'
 import { sqlRenderer, StatementReader } from './sql-entry.ts'
 import { problemOfSql, type SqlAction, type SqlConnector } from './sql-settings.ts'
+import type { SqlDialect } from './sql-template.ts'
 import { type SqlConnection, writeBatch } from './write-batch.ts'
 
 /** Classes of SQLSTATE for invalid data and violated constraints. */
@@ -22,7 +23,7 @@ export interface SqlPool {
   end(): Promise<unknown>
 }
 
-export interface SqlDriver {
+export interface SqlDriver extends SqlDialect {
   readonly defaultPort: number
   /** Loads the library. Rejects with a sentence if it is missing. */
   createPool(connector: SqlConnector, requestTimeoutMs: number): Promise<SqlPool>
@@ -35,8 +36,8 @@ export interface SqlDriver {
 export function sqlSinkType(driver: SqlDriver): SinkType<SqlAction, SqlConnector> {
   return {
     problemOfConnector: (connector) => problemOfServer(connector, driver.defaultPort),
-    problemOfAction: problemOfSql,
-    renderer: ({ parameters }, compile) => sqlRenderer(parameters.sql, compile),
+    problemOfAction: (action, compile) => problemOfSql(action, driver, compile),
+    renderer: ({ parameters }, compile) => sqlRenderer(parameters.sql, driver, compile),
     keepsOrderOf: () => 'batch',
     open: (connector, { resource_opts: { batch_size: batchSize } }, { requestTimeoutMs }) =>
       new SqlSink(driver, connector, { requestTimeoutMs, batchSize }),

@@ -5,6 +5,7 @@ import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import { messageOf } from '../service-responses.ts'
 import type { NamedValue, Sink, SinkContext, SinkType, ActionEntry, WriteOutcome } from '../sink.ts'
 import { sqlRenderer, StatementReader } from '../sql/sql-entry.ts'
+import { problemOfSql } from '../sql/sql-settings.ts'
 import { releaseThread, type SqliteThread, acquireThread } from './sqlite-thread.ts'
 
 type SqliteConnector = NamedValue<ConnectorsConfig['sqlite']>
@@ -14,20 +15,23 @@ type SqliteAction = NamedValue<ActionsConfig['sqlite']>
 const rowForm = /^\s*(?:INSERT|REPLACE|UPDATE|DELETE|WITH)\b/i
 const tableForm = /^\s*CREATE\s+TABLE\s+IF\s+NOT\s+EXISTS\b[^;]*;?\s*$/i
 
+const dialect = { escapesWithBackslash: false }
+
 export const sqliteSinkType: SinkType<SqliteAction, SqliteConnector> = {
   problemOfConnector({ path }) {
     if (path === undefined) return 'path: write the name of a file, such as readings.db'
     return path.endsWith('/') ? `path: ${path} is the name of a directory` : undefined
   },
 
-  problemOfAction({ parameters: { sql, create_table: createTable } }) {
+  problemOfAction(action, compile) {
+    const { sql, create_table: createTable } = action.parameters
     if (!rowForm.test(sql))
       return 'parameters.sql: write a statement that begins with INSERT, REPLACE, UPDATE, DELETE or WITH'
-    if (createTable === undefined || tableForm.test(createTable)) return undefined
+    if (createTable === undefined || tableForm.test(createTable)) return problemOfSql(action, dialect, compile)
     return 'parameters.create_table: write one statement that begins with CREATE TABLE IF NOT EXISTS'
   },
 
-  renderer: ({ parameters }, compile) => sqlRenderer(parameters.sql, compile),
+  renderer: ({ parameters }, compile) => sqlRenderer(parameters.sql, dialect, compile),
 
   keepsOrderOf: () => 'calls',
   open: (connector, action, context) => new SqliteSink(connector, action, context),
