@@ -39,6 +39,7 @@ export {
   splitSourceTopic,
 } from './messages/source-topics.ts'
 export { BrokerCore } from './broker-core.ts'
+export { changeShards, ShardChange, shardChangeKinds } from './time/change-shards.ts'
 export { PendingQueue } from './state/sessions/pending-queue.ts'
 export type { ClientFilters, FilterChange } from './state/client-filters.ts'
 export type { BrokerCounts } from './state/broker-counts.ts'

@@ -102,6 +102,7 @@ export class PublishReader implements PublishContext {
       isAwaited: (flags & publishFlags.isAwaited) !== 0,
       exactlyOnce: more?.exactlyOnce,
       isRepeat: more?.isRepeat,
+      ...(more?.remaining !== undefined && { remaining: more.remaining }),
     }
   }
 

@@ -28,7 +28,7 @@ export const plainFlags = publishFlags.isForSubscribers
 export const singleFlags = { hasExpiry: 1, hasDetails: 2 } as const
 
 /** Fields that few messages have. */
-export type PublishDetails = Pick<PeerPublish, 'groups' | 'tried' | 'exactlyOnce' | 'isRepeat'>
+export type PublishDetails = Pick<PeerPublish, 'groups' | 'tried' | 'exactlyOnce' | 'isRepeat' | 'remaining'>
 
 /** Further details of a single message, which are written as JSON. */
 export interface MessageDetails extends Partial<PublishDetails> {
@@ -63,8 +63,7 @@ export class PublishWriter {
   /** Writes a message of the core. Its bytes must not be reused before `endRun`. */
   publish(publish: PeerPublish): void {
     const { message } = publish
-    const isCommon = publish.groups === undefined && publish.isRepeat !== true && publish.exactlyOnce === undefined
-    if (isCommon && isAllFrame(message)) this.#addToRun(message, flagsOf(publish))
+    if (hasNoDetails(publish) && isAllFrame(message)) this.#addToRun(message, flagsOf(publish))
     else this.#publishSingle(publish)
   }
 
@@ -132,9 +131,8 @@ export class PublishWriter {
 
   #publishSingle(publish: PeerPublish): void {
     this.endRun()
-    const { exactlyOnce, groups, tried, isRepeat } = publish
-    const isCommon = exactlyOnce === undefined && groups === undefined && isRepeat !== true
-    const details = isCommon ? undefined : { exactlyOnce, groups, tried, isRepeat }
+    const { exactlyOnce, groups, tried, isRepeat, remaining } = publish
+    const details = hasNoDetails(publish) ? undefined : { exactlyOnce, groups, tried, isRepeat, remaining }
     this.writeMessage(recordKinds.publishSingle, publish.message, { flags: flagsOf(publish), details })
   }
 
@@ -182,6 +180,10 @@ export class PublishWriter {
     writer.at = target.writeDoubleLE(publishedAtMs, writer.at)
     return target
   }
+}
+
+function hasNoDetails({ groups, isRepeat, exactlyOnce, remaining }: PeerPublish): boolean {
+  return groups === undefined && isRepeat !== true && exactlyOnce === undefined && remaining === undefined
 }
 
 /** Returns the details as JSON; undefined if there are none. */

@@ -133,6 +133,26 @@ export interface ShardAssignment {
   to: number
 }
 
+/** The clients that shard `shard` had when the node had `of` shards. Client IDs decide it, so it names the same clients for ever. */
+export interface FormerShard {
+  readonly shard: number
+  readonly of: number
+}
+
+/** The receivers that a message still needs: it was delivered in part before `node.shards` changed. */
+export interface RemainingReceivers {
+  /** Only subscribers of these shards; undefined: of all. */
+  readonly subscribersOf: readonly FormerShard[] | undefined
+  /** The subscribers of these shards have the message, and so have the retained messages of these shards. */
+  readonly doneOn: readonly FormerShard[]
+  /** Only these shared subscriptions (`$share/group/filter`); undefined: all. */
+  readonly groups: readonly string[] | undefined
+  /** These shared subscriptions have the message. */
+  readonly doneGroups: readonly string[]
+  /** The shard that stores this has delivered the message since `node.shards` changed: only other shards may need it. */
+  readonly isDoneHere: boolean
+}
+
 /** A QoS 2 packet identifier that the client has not released: a PUBLISH with the same one is the same message [MQTT-4.3.3-2]. */
 export interface IncomingRecord {
   readonly kind: 'incoming'
@@ -143,6 +163,13 @@ export interface IncomingRecord {
    * not store them.
    */
   assignments: readonly ShardAssignment[] | undefined
+  /** Undefined: `node.shards` has not changed since the message was published. */
+  remaining?: RemainingReceivers | undefined
+  /**
+   * True: other shards had the message when the node failed, and the shard of its publisher had not. A PUBLISH with this packet
+   * identifier is accepted as a new one, for the remaining receivers.
+   */
+  isPartial?: boolean | undefined
 }
 
 /**
@@ -190,6 +217,8 @@ export interface WillRecord {
   delaySeconds: number
   /** Time of publication; undefined while the client is connected. */
   dueAtMs: number | undefined
+  /** For a will that was published: see `IncomingRecord`. */
+  remaining?: RemainingReceivers | undefined
 }
 
 /** A named value of the whole broker: the name of the node, the last persisted time, ... */

@@ -24,5 +24,6 @@ export {
   readQueueBounds,
 } from './queues/queue-reading.ts'
 export { type PartRequest, QueueReaders } from './queues/queue-readers.ts'
+export { formerShardsDone } from './payloads/payload-redistribution.ts'
 export { type StoreConnection, openStoreOwner, type StoreOwner, type StoreOwnerOptions } from './stores/store-owner.ts'
 export { type StoreNotice, type StoreRequest, StoreClient } from './stores/store-client.ts'

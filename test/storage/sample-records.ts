@@ -174,7 +174,20 @@ export function oneOfEachKind(clientId: string): StoredRecord[] {
     },
     { kind: 'outgoing', clientId, packetId: 65_535, sequence: 3, stage: 'sent' },
     { kind: 'outgoing', clientId, packetId: 1, sequence: 2, stage: 'received' },
-    { kind: 'incoming', clientId, packetId: 12, assignments: [{ filter: '$share/press/#', to: 1 }] },
+    {
+      kind: 'incoming',
+      clientId,
+      packetId: 12,
+      assignments: [{ filter: '$share/press/#', to: 1 }],
+      remaining: {
+        subscribersOf: [{ shard: 1, of: 3 }],
+        doneOn: [{ shard: 0, of: 3 }],
+        groups: undefined,
+        doneGroups: ['$share/press/#'],
+        isDoneHere: true,
+      },
+      isPartial: true,
+    },
     { kind: 'retained', message: message('retained/topic', 'kept', { retain: true, qos: 2 }) },
     { kind: 'will', clientId, message: message('wills/1', 'gone'), delaySeconds: 30, dueAtMs: 1_700_000_031_000 },
     {

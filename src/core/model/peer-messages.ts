@@ -18,6 +18,7 @@
 // the number itself is not sent. `committed upTo n`: the changes of the first n of them are durable, or need no write.
 
 import type { PacketId, QoS, ReasonCode, TopicFilter } from '../../protocol/index.ts'
+import type { RemainingReceivers } from '../../records/index.ts'
 import type { Message } from '../messages/message.ts'
 import { clientIdIn } from '../namespaces/internal-session-names.ts'
 
@@ -63,6 +64,8 @@ export interface PeerPublish {
    * until `release`.
    */
   readonly exactlyOnce: { readonly publisher: string; readonly packetId: PacketId } | undefined
+  /** Only these subscribers need the message; undefined: all. */
+  readonly remaining?: RemainingReceivers | undefined
 }
 
 /**

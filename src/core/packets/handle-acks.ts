@@ -134,12 +134,13 @@ function finish(state: DrainParts, session: Session, delivery: SessionDelivery):
 
 function handlePubrel(state: ExchangeParts, connection: Connection, session: Session, packet: AckPacket): void {
   const { packetId } = packet
-  const isKnown = session.incoming.packetIds?.delete(packetId) === true
+  const wasPartial = session.incoming.partial?.get(packetId)?.isAccepted === false
+  const isKnown = session.incoming.release(packetId)
   if (!isKnown) {
-    const what = { type: 'pubcomp', packetId, reason: reasonCodes.packetIdentifierNotFound, waits: false } as const
+    if (wasPartial) deleteRecord(state.batches, { kind: 'incoming', clientId: session.clientId, packetId })
+    const what = { type: 'pubcomp', packetId, reason: reasonCodes.packetIdentifierNotFound, waits: wasPartial } as const
     const released = releaseOnPeers(state, session, packetId)
-    if (released !== undefined)
-      return ackWhenCommitted(state, connection, { ack: what, barrier: released, waitsForBatch: false })
+    if (released !== undefined) return acknowledgeAfter(state, connection, what, released)
     // [MQTT5-4.3.3: PUBCOMP with 0x92] 3.x clients get a PUBCOMP anyway; otherwise they would repeat PUBREL forever.
     sendAck(state, connection, what)
     return

@@ -21,7 +21,7 @@ import { canForwardToAllPeers, publishPermitFor, type PublishPermit } from '../p
 import { matchesFullSession, matchesFullPeerSession, needsStorage } from '../publish/deliver-locally.ts'
 import { pauseReading, readPauseReasons, type ReadPauseReason } from '../outgoing/read-pause-reasons.ts'
 import { sendAck } from '../outgoing/send-to-client.ts'
-import { routeMessage } from '../publish/route-message.ts'
+import { routeIncoming, routeMessage } from '../publish/route-message.ts'
 import { isBlockedByActions } from '../publish/run-rules.ts'
 import { exceedsRetainedPayload } from '../retained/retained-messages.ts'
 import { isReservedTopic } from '../publish/reserved-topics.ts'
@@ -226,7 +226,9 @@ function permissionFor(
  * restart of this shard: it may still have to go to peers, and its permission is not known.
  */
 function isDuplicate(session: Session, packetId: PacketId): boolean {
-  const isIncomplete = session.incoming.forwarded?.get(packetId)?.isFromEarlierGeneration === true
+  const isIncomplete =
+    session.incoming.forwarded?.get(packetId)?.isFromEarlierGeneration === true ||
+    session.incoming.partial?.get(packetId)?.isRouted === false
   return !isIncomplete && session.incoming.packetIds?.has(packetId) === true
 }
 
@@ -454,7 +456,8 @@ function acceptExactlyOnce(
   incoming.add(packetId, state.nowMs)
   if (connection.canRefuseMessages) connection.unacknowledgedPublishes++
   const changesBefore = state.batches.openBatch.changes.length
-  const matched = refusal === reasonCodes.notAuthorized ? 1 : accept(state, message, session, packetId)
+  const route = session.incoming.partial === undefined || accept !== routeMessage ? accept : routeIncoming
+  const matched = refusal === reasonCodes.notAuthorized ? 1 : route(state, message, session, packetId)
   if (isStored) recordIncoming(state.batches, session, packetId)
   const waits = state.batches.openBatch.changes.length > changesBefore
   const reason = matched === 0 ? reasonCodes.noMatchingSubscribers : reasonCodes.success

@@ -5,7 +5,7 @@ import { type ReasonCode, reasonCodes, splitSharedFilter, type TopicFilter } fro
 import type { Batches } from '../model/batches.ts'
 import type { DeliverParts, DrainParts, EnqueueParts, ForwardParts, Parts, RedeliverParts } from '../state/parts.ts'
 import { chooseOtherShard, forwardSharedOnce, forwardShared } from '../shared/forward-shared.ts'
-import { deliverToGroup, matchesFullSession, deliverFromPeer } from '../publish/deliver-locally.ts'
+import { deliverToGroup, matchesFullSession, deliverFromPeer, deliverToRemaining } from '../publish/deliver-locally.ts'
 import { removeReceivedId, scheduleExpiry } from './expire-received-ids.ts'
 import { retainForTopic } from '../publish/route-message.ts'
 import { putRecord } from '../queues/persistent-queue.ts'
@@ -46,11 +46,12 @@ export function handleForwarded(
 /** Delivers a message that this shard has not received before. */
 function deliverNew(
   state: DeliverParts & Parts<'namespaces' | 'retained' | 'shard'>,
-  { message, hasSubscribers, isRetained, isRepeat, exactlyOnce }: PeerPublish,
+  { message, hasSubscribers, isRetained, isRepeat, exactlyOnce, remaining }: PeerPublish,
   { from, link, number }: { from: PeerNumber; link: LinkState; number: number },
 ): void {
   if (hasSubscribers && matchesFullSession(state, message)) link.acks.refuse(number, reasonCodes.quotaExceeded)
-  if (hasSubscribers) deliverFromPeer(state, message)
+  if (hasSubscribers && remaining !== undefined) deliverToRemaining(state, message, { publisher: undefined, remaining })
+  else if (hasSubscribers) deliverFromPeer(state, message)
   if (!isRetained) return
   retainForTopic(state, message, { shard: from, link, number })
   // Retained messages sent again after this one may be known duplicates (QoS 2), and still the last of one must be

@@ -18,9 +18,14 @@ import { sendInTurn, sendNext } from './send-to-peer.ts'
  */
 export function peerNameOf(ids: UniqueIds, session: Session): string {
   // A persistent session keeps its name after a restart. Other sessions do not survive the shard.
-  if (session.stored !== undefined) return `${session.createdAtMs.toString(36)} ${session.clientId}`
+  if (session.stored !== undefined) return peerNameOfSession(session)
   session.incoming.peerName ??= `${ids.nextName()} ${session.clientId}`
   return session.incoming.peerName
+}
+
+/** Returns the name of a persistent session. */
+export function peerNameOfSession({ createdAtMs, clientId }: { createdAtMs: number; clientId: string }): string {
+  return `${createdAtMs.toString(36)} ${clientId}`
 }
 
 /** Returns the client ID in `peerNameOf`; undefined for the name of one message without a session (send-to-peer.ts). */

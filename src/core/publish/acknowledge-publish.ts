@@ -2,7 +2,7 @@
 // the message.
 
 import { reasonCodes, type PacketId, type ReasonCode } from '../../protocol/index.ts'
-import type { ExchangeParts, RedeliverParts, ReleaseParts } from '../state/parts.ts'
+import type { DrainParts, ExchangeParts, Parts, ReleaseParts } from '../state/parts.ts'
 import type { Batches } from '../model/batches.ts'
 import type { Connection } from '../model/connection.ts'
 import type { Ack } from '../model/deferred-ack.ts'
@@ -13,6 +13,7 @@ import { CommitBarrier } from '../model/commit-barrier.ts'
 import { countUnacknowledged } from '../outgoing/handle-commit.ts'
 import { releaseOnPeers } from '../peers/qos2-forwarding.ts'
 import { forwardToPeers } from './forward-to-peers.ts'
+import { markPartialRouted, routeRemaining } from './route-message.ts'
 import { ackWhenCommitted } from '../outgoing/deferred-acks.ts'
 import { sendAck } from '../outgoing/send-to-client.ts'
 import { putRecord, deleteRecord } from '../queues/persistent-queue.ts'
@@ -22,7 +23,8 @@ import { putRecord, deleteRecord } from '../queues/persistent-queue.ts'
  */
 export function recordIncoming(batches: Batches, session: Session, packetId: PacketId): void {
   const assignments = session.incoming.forwarded?.get(packetId)?.assignments?.toRecords() ?? []
-  putRecord(batches, { kind: 'incoming', clientId: session.clientId, packetId, assignments })
+  const remaining = session.incoming.partial?.get(packetId)?.receivers
+  putRecord(batches, { kind: 'incoming', clientId: session.clientId, packetId, assignments, remaining })
 }
 
 /** Sends the first acknowledgement of a message that was just delivered. */
@@ -83,7 +85,7 @@ function markRefused(barrier: CommitBarrier, refusal: ReasonCode, released: Comm
 }
 
 function removeIncoming(state: ReleaseParts, session: Session, packetId: PacketId): CommitBarrier | undefined {
-  const isOpen = session.incoming.packetIds?.delete(packetId) === true
+  const isOpen = session.incoming.release(packetId)
   if (isOpen && session.stored !== undefined)
     deleteRecord(state.batches, { kind: 'incoming', clientId: session.clientId, packetId })
   return releaseOnPeers(state, session, packetId)
@@ -95,19 +97,25 @@ function removeIncoming(state: ReleaseParts, session: Session, packetId: PacketI
  * then the original may have been refused.
  */
 export function acknowledgeDuplicate(
-  state: RedeliverParts,
+  state: DrainParts & Parts<'namespaces' | 'shard'>,
   connection: Connection,
   session: Session,
   { message, packetId, isRefused }: { message: Message; packetId: PacketId; isRefused: boolean },
 ): void {
   const ack: Ack = { type: 'pubrec', packetId, waits: session.stored !== undefined }
   const known = session.incoming.forwarded?.get(packetId)
+  const partial = session.incoming.partial?.get(packetId)
   if (known?.barrier !== undefined && !known.barrier.isComplete) {
     ackWhenCommitted(state, connection, { ack, barrier: known.barrier, waitsForBatch: false })
   } else if (known?.refusal !== undefined && connection.canRefuseMessages) {
     const barrier = new CommitBarrier()
     ackWhenCommitted(state, connection, { ack, barrier, waitsForBatch: true })
     markRefused(barrier, known.refusal, removeIncoming(state, session, packetId))
+  } else if (partial?.isRouted === false && !isRefused) {
+    routeRemaining(state, message, { publisher: session, packetId, remaining: partial.receivers })
+    markPartialRouted(state, session, packetId)
+    recordIncoming(state.batches, session, packetId)
+    acknowledgePublish(state, connection, session, ack)
   } else if (state.peerTable !== undefined && known?.isFromEarlierGeneration === true && !isRefused) {
     const plan = state.router.planFor(message.topic)
     const isNewlyAssigned = known.assignments === undefined

@@ -68,10 +68,11 @@ export function delayMessage(
 /** Restores a message that was stored before this start. */
 export function restoreDelayed(
   state: Parts<'deadlines' | 'memory' | 'settings' | 'topics' | 'wills'>,
-  { clientId: name, message: stored, dueAtMs }: WillRecord,
+  { clientId: name, message: stored, dueAtMs, remaining }: WillRecord,
 ): void {
   const topic = parseTopicName(stored.topic)
   if (topic === undefined || dueAtMs === undefined) return
+  if (remaining !== undefined) state.wills.remaining.set(name, remaining)
   const message = fromStored(stored, state.topics.named(topic))
   const held = isLarge(state.settings, message) ? undefined : copyAlone(message, never)
   const will = new SessionWill({ name, message: held, delaySeconds: 0, createdAtMs: stored.publishedAtMs })

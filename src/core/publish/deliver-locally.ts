@@ -1,11 +1,13 @@
 // Delivers one message to all matching sessions of this shard.
 
+import type { RemainingReceivers } from '../../records/index.ts'
 import type { CoreSettings } from '../model/settings.ts'
 import type { DeliverParts, EnqueueParts, Parts, PermitParts } from '../state/parts.ts'
 import type { Message } from '../messages/message.ts'
 import { canReceive } from '../state/sessions/can-receive.ts'
 import type { Session } from '../state/sessions/session.ts'
 import type { DeliveryPlan, MatchedSubscriber, SharedGroup } from '../topics/index.ts'
+import { isRemainingGroup, isRemainingSubscriber } from '../peers/remaining-receivers.ts'
 import { effectiveQoS, enqueueForSession, hasQueueSpace, raisedDelivery } from '../queues/enqueue-for-session.ts'
 import { recordLive } from '../retained/retained-from-peers.ts'
 import { storePayload, releasePayload } from '../queues/persistent-queue.ts'
@@ -24,6 +26,39 @@ export function deliverLocally(state: DeliverParts, message: Message, publisher:
     if (deliverToGroup(state, group, message, undefined)) matched++
   }
   if (isShared) releasePayload(state, message.payloadId)
+  if (message.retain && state.peerTable !== undefined) recordLive(state.peerTable, message)
+  return matched
+}
+
+/**
+ * Delivers a message that was delivered in part before the number of shards changed. The groups are those without members on other shards.
+ * Returns the number of receivers.
+ */
+export function deliverRemaining(
+  state: DeliverParts,
+  message: Message,
+  { publisher, remaining }: { publisher: Session | undefined; remaining: RemainingReceivers },
+): number {
+  const plan = state.router.planFor(message.topic)
+  let matched = deliverToRemaining(state, message, { publisher, remaining })
+  for (const group of plan.groups) {
+    if (isRemainingGroup(remaining, group.sharedFilter) && deliverToGroup(state, group, message, undefined)) matched++
+  }
+  return matched
+}
+
+/** Does the same without groups. */
+export function deliverToRemaining(
+  state: EnqueueParts & Parts<'router'>,
+  message: Message,
+  { publisher, remaining }: { publisher: Session | undefined; remaining: RemainingReceivers },
+): number {
+  const plan = state.router.planFor(message.topic)
+  let matched = 0
+  for (const match of plan.localMatches) {
+    if (!isRemainingSubscriber(remaining, match.subscriber.clientId)) continue
+    if (deliver(state, match, message, publisher)) matched++
+  }
   if (message.retain && state.peerTable !== undefined) recordLive(state.peerTable, message)
   return matched
 }

@@ -4,8 +4,18 @@
 import { isBridgeClient } from '../messages/bridge-client-id.ts'
 import { releaseOnPeers } from '../peers/qos2-forwarding.ts'
 import { deleteRecord } from '../queues/persistent-queue.ts'
-import type { ExchangeParts } from '../state/parts.ts'
+import type { ExchangeParts, Parts } from '../state/parts.ts'
+import type { PartialMessage } from '../state/sessions/incoming-messages.ts'
 import type { Session } from '../state/sessions/session.ts'
+
+/** Shards keep a packet identifier of another shard for this number of timeouts: see `peer-handlers/expire-received-ids.ts`. */
+const timeoutsUntilForgotten = 3
+
+/** Returns whether a partial message is so old that its packet identifier may be that of a new message. */
+export function isForgotten({ nowMs, settings }: Parts<'nowMs' | 'settings'>, partial: PartialMessage): boolean {
+  const { awaitReleaseTimeoutMs } = settings
+  return awaitReleaseTimeoutMs > 0 && nowMs - partial.restoredAtMs > timeoutsUntilForgotten * awaitReleaseTimeoutMs
+}
 
 /**
  * Frees packet identifiers older than mqtt.await_rel_timeout, for a session that reached mqtt.max_awaiting_rel.
@@ -23,7 +33,7 @@ export function expireUnreleased(state: ExchangeParts, session: Session): void {
       oldestMs = Math.min(oldestMs, sinceMs)
       continue
     }
-    session.incoming.packetIds.delete(packetId)
+    session.incoming.release(packetId)
     if (session.stored !== undefined)
       deleteRecord(state.batches, { kind: 'incoming', clientId: session.clientId, packetId })
     releaseOnPeers(state, session, packetId)

@@ -11,6 +11,7 @@
 // shard is stored before the message is sent (`SharedAssignments`).
 
 import type { PacketId, TopicFilter } from '../../protocol/index.ts'
+import type { RemainingReceivers } from '../../records/index.ts'
 import type { UniqueIds } from '../state/unique-ids.ts'
 import type { OutputLists } from '../state/output-lists.ts'
 import type { CoreSettings } from '../model/settings.ts'
@@ -26,6 +27,7 @@ import type { DeliveryPlan, SharedGroup, CrossShardGroup } from '../topics/index
 import { CommitBarrier } from '../model/commit-barrier.ts'
 import { chooseShard } from '../peers/choose-shard.ts'
 import { effectiveQoS } from '../queues/enqueue-for-session.ts'
+import { isRemainingGroup, isRemainingRetained } from '../peers/remaining-receivers.ts'
 import { peerNameOf, recordForwarded } from '../peers/qos2-forwarding.ts'
 import { deliverToGroup } from './deliver-locally.ts'
 import { storeAndSend, sendPlainNumbered, sendInTurn, sendNumbered } from '../peers/send-to-peer.ts'
@@ -44,6 +46,8 @@ export interface ForwardOrigin {
   readonly awaitsRetained?: boolean
   /** Key by which peers recognize a duplicate. Set if this shard may publish the message again after a restart, as a new one. */
   readonly onceKey?: PeerPublish['exactlyOnce']
+  /** Set if the message was delivered in part before the number of shards changed. */
+  readonly remaining?: RemainingReceivers | undefined
 }
 
 /** The reasons for which one peer receives a message. */
@@ -75,11 +79,12 @@ export function forwardToPeers(
   { message, plan }: { message: Message; plan: DeliveryPlan<Session, Peer> },
   origin: ForwardOrigin,
 ): number {
-  const owner = message.retain ? ownerOf(message.topic.name, peerTable.shard.count) : peerTable.shard.own
+  const owner = ownerToNotify(peerTable, message, origin)
   const earlier = earlierAssignments(origin)
   if (owner === peerTable.shard.own && earlier === undefined) {
     if (!plan.hasPeers) return 0
-    if (isStoredNowhere(state.settings, plan, message, origin)) return forwardUnstored(state.outputs, plan, message)
+    if (origin.remaining === undefined && isStoredNowhere(state.settings, plan, message, origin))
+      return forwardUnstored(state.outputs, plan, message)
   }
   const wanted =
     earlier === undefined
@@ -95,11 +100,22 @@ export function forwardToPeers(
   let matched = plan.peerMatches.length + shared.length
   if (earlier === undefined) {
     for (const group of plan.crossShardGroups)
-      if (assignToMember(state, peerTable, message, { group, deliveries, origin })) matched++
+      if (needsGroup(origin, group.filter) && assignToMember(state, peerTable, message, { group, deliveries, origin }))
+        matched++
   }
   for (const delivery of wanted) sendDelivery(state, peerTable, message, { delivery, origin })
   for (const delivery of shared) sendAssigned(state, peerTable, message, { delivery, origin })
   return matched
+}
+
+/** Returns the shard that stores the retained message; this shard if none has to. */
+function ownerToNotify({ shard }: PeerTable, { retain, topic }: Message, { remaining }: ForwardOrigin): number {
+  if (!retain || (remaining !== undefined && !isRemainingRetained(remaining, topic.name))) return shard.own
+  return ownerOf(topic.name, shard.count)
+}
+
+function needsGroup({ remaining }: ForwardOrigin, filter: TopicFilter): boolean {
+  return remaining === undefined || isRemainingGroup(remaining, filter)
 }
 
 /** Returns the shards that the message went to before the restart of this shard. Undefined: the message is new. */
@@ -281,7 +297,16 @@ function sendAssigned(
 function toSend(ids: UniqueIds, message: Message, delivery: PeerDelivery, origin: ForwardOrigin): PeerPublish {
   const { isForSubscribers: hasSubscribers, isToBeRetained: isRetained, groups, isStored } = delivery
   const exactlyOnce = deduplicationKeyFor(ids, delivery, origin)
-  return { kind: 'publish', message, hasSubscribers, isRetained, groups, isAwaited: isStored, exactlyOnce }
+  const send = {
+    kind: 'publish',
+    message,
+    hasSubscribers,
+    isRetained,
+    groups,
+    isAwaited: isStored,
+    exactlyOnce,
+  } as const
+  return origin.remaining === undefined ? send : { ...send, remaining: origin.remaining }
 }
 
 /** Returns the key for duplicates if the client or this shard may send the message again after a failure. */

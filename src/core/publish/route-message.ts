@@ -2,6 +2,7 @@
 // rules.
 
 import type { PacketId } from '../../protocol/index.ts'
+import type { RemainingReceivers } from '../../records/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { DrainParts, Parts, RetainedParts } from '../state/parts.ts'
 import type { RetainedOrigin, Message } from '../messages/message.ts'
@@ -9,7 +10,9 @@ import { isSourceTopic } from '../messages/source-topics.ts'
 import { ownerOf, type ShardPlace } from '../model/peer-messages.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { forwardToPeers, type ForwardOrigin } from './forward-to-peers.ts'
-import { deliverLocally } from './deliver-locally.ts'
+import { isForgotten } from './expire-unreleased.ts'
+import { isRemainingRetained, withDoneHere } from '../peers/remaining-receivers.ts'
+import { deliverLocally, deliverRemaining } from './deliver-locally.ts'
 import { runMatchedRules, runTriggeredRules } from './run-rules.ts'
 import { setRetained } from '../retained/retained-messages.ts'
 
@@ -31,6 +34,75 @@ export function routeMessage(
   if (matched === 0 && state.rules.triggers.wanted['message-dropped'])
     state.rules.triggers.addMessageDropped(message, 'no-subscribers', state.nowMs)
   return matched
+}
+
+/** A message that was delivered in part before the number of shards changed. */
+export interface RemainingRoute extends Pick<ForwardOrigin, 'publisher' | 'packetId' | 'onceKey'> {
+  readonly remaining: RemainingReceivers
+}
+
+/**
+ * Routes the message to its remaining receivers. This shard delivers it once, and stores that with `withDoneHere`; then only peers get it
+ * again. Returns the number of receivers.
+ */
+export function routeRemaining(
+  state: DrainParts & Parts<'namespaces' | 'shard'>,
+  message: Message,
+  { publisher, packetId, onceKey, remaining }: RemainingRoute,
+): number {
+  const isAgain = remaining.isDoneHere
+  let matched = 0
+  if (!isAgain) {
+    matched += deliverRemaining(state, message, { publisher, remaining })
+    if (message.retain && isOwn(state.shard, message) && isRemainingRetained(remaining, message.topic.name))
+      retainForTopic(state, message, localOrigin(state.peerTable ?? state.retained, state.shard.own))
+  }
+  if (state.peerTable === undefined) return matched
+  const plan = state.router.planFor(message.topic)
+  const origin = { publisher, packetId, isAgain, onceKey, remaining }
+  return matched + forwardToPeers(state, state.peerTable, { message, plan }, origin)
+}
+
+/** Does the same, and runs rules: the shard of the publisher had not stored the message. */
+export function routePartial(state: BrokerState, message: Message, route: RemainingRoute): number {
+  const { rules } = state.router.planFor(message.topic)
+  const matched = routeRemaining(state, message, route)
+  if (rules === undefined) return matched
+  state.rules.matched = rules
+  runMatchedRules(state, message, routeMessage)
+  return matched + 1
+}
+
+/**
+ * Routes a new message of a session in which other shards had stored messages that its own shard had not, when the number of shards changed.
+ */
+export function routeIncoming(
+  state: BrokerState,
+  message: Message,
+  publisher: Session | undefined,
+  packetId: PacketId,
+): number {
+  const partial = publisher?.incoming.partial?.get(packetId)
+  if (publisher === undefined || partial === undefined) return routeMessage(state, message, publisher, packetId)
+  if (isForgotten(state, partial)) {
+    publisher.incoming.partial?.delete(packetId)
+    return routeMessage(state, message, publisher, packetId)
+  }
+  const matched = routePartial(state, message, { publisher, packetId, remaining: partial.receivers })
+  markPartialRouted(state, publisher, packetId)
+  return matched
+}
+
+/** Records that the message was routed to its remaining receivers. Call it before the record is written. */
+export function markPartialRouted(
+  { nowMs, shard }: Parts<'nowMs' | 'shard'>,
+  session: Session,
+  packetId: PacketId,
+): void {
+  const partial = session.incoming.partial?.get(packetId)
+  if (partial === undefined) return
+  const receivers = withDoneHere(partial.receivers, shard)
+  session.incoming.partial?.set(packetId, { receivers, isRouted: true, isAccepted: true, restoredAtMs: nowMs })
 }
 
 /** Runs rules for recorded events other than messages. */

@@ -12,21 +12,22 @@ import { isBridgeClient } from '../messages/bridge-client-id.ts'
 import { isEventTopic } from '../messages/reserved-roots.ts'
 import { isSourceTopic } from '../messages/source-topics.ts'
 import type { BrokerState } from '../state/broker-state.ts'
-import type { Parts, RedeliverParts, WillParts } from '../state/parts.ts'
+import type { DrainParts, Parts, RedeliverParts, WillParts } from '../state/parts.ts'
 import type { SessionWill } from '../state/sessions/session-will.ts'
 import type { DueWill } from '../state/will-state.ts'
 import { fromStored, Message, copyPublisherRights, withTopic } from '../messages/message.ts'
 import { mountedTopic, topicBelow } from '../namespaces/mountpoint.ts'
 import { splitNamespacedName } from '../namespaces/namespaced-names.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
-import type { StoredMessage } from '../../records/index.ts'
+import type { RemainingReceivers, StoredMessage } from '../../records/index.ts'
+import { withDoneHere } from '../peers/remaining-receivers.ts'
 import { clientIdIn, delayedPublisher, isDelayedName } from '../namespaces/internal-session-names.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { forwardToPeers } from '../publish/forward-to-peers.ts'
 import { isBrokerTopic } from '../retained/retained-messages.ts'
 import { delayMessage, isDelayedLimitReached, takeDelayed } from '../publish/delay-message.ts'
 import { resolvePublication, type ResolvedTopic, rewritePublication } from '../publish/resolve-publication.ts'
-import { routeMessage } from '../publish/route-message.ts'
+import { routeMessage, routePartial, routeRemaining } from '../publish/route-message.ts'
 import { isReservedTopic } from '../publish/reserved-topics.ts'
 import { releaseWill } from '../outgoing/will-bytes.ts'
 import { deleteWill, onceKeyOf, storeUntilCommitted } from './stored-wills.ts'
@@ -122,9 +123,11 @@ export function handleWillLoaded(state: BrokerState, will: DueWill, stored: Stor
 }
 
 function publishLoaded(state: BrokerState, { name, session }: DueWill, message: Message): void {
+  const remaining = state.wills.remaining.get(name)
   deleteWill(state, name)
-  if (message.isRepeat && state.peerTable !== undefined) forwardWillAgain(state, state.peerTable, name, message)
-  else publishWillMessage(state, name, message, session)
+  if (message.isRepeat && remaining !== undefined) publishRemaining(state, { name, remaining }, message)
+  else if (message.isRepeat && state.peerTable !== undefined) forwardWillAgain(state, state.peerTable, name, message)
+  else publishWillMessage(state, { name, session, remaining }, message)
 }
 
 /** Deliveries on this shard were stored together with the fact that it was published. */
@@ -143,8 +146,28 @@ function forwardWillAgain(
   storeUntilCommitted(state, name, message)
 }
 
-/** `session` is the session of the will, if it still exists. */
-function publishWillMessage(state: BrokerState, name: string, message: Message, session: Session | undefined): void {
+/** The will was published before the number of shards changed. */
+function publishRemaining(
+  state: DrainParts & Parts<'namespaces' | 'shard' | 'wills'>,
+  { name, remaining }: { name: string; remaining: RemainingReceivers },
+  message: Message,
+): void {
+  if (!isStillAllowed(state, message, undefined, { clientTopic: message.topic, target: message.topic }))
+    return state.counts.countDrop(undefined, message, 'not-allowed')
+  const onceKey = onceKeyOf(name, message)
+  routeRemaining(state, message, { publisher: undefined, packetId: 0, onceKey, remaining })
+  storeUntilCommitted(state, name, message, withDoneHere(remaining, state.shard))
+}
+
+interface PublishedWill {
+  readonly name: string
+  /** The session of the will, if it still exists. */
+  readonly session: Session | undefined
+  /** Set if other shards had a delayed message, and this one had not stored that, before the number of shards changed. */
+  readonly remaining: RemainingReceivers | undefined
+}
+
+function publishWillMessage(state: BrokerState, { name, session, remaining }: PublishedWill, message: Message): void {
   const isDelayed = isDelayedName(name)
   if (isDelayed && message.expiresAtMs <= state.nowMs) return state.counts.countDrop(undefined, message, 'expired')
   // The client may have reconnected with another identity since it sent the message.
@@ -157,8 +180,10 @@ function publishWillMessage(state: BrokerState, name: string, message: Message, 
   const timed = isDelayed ? renamed : withExpiryFrom(renamed, state.nowMs)
   if (delay !== undefined) return delayWill(state, timed, delay.dueAtMs)
   // [MQTT5-3.8.3-3] The will is the client's own message: with No Local it is not queued for the client.
-  routeMessage(state, timed, session, 0, onceKeyOf(name, timed))
-  storeUntilCommitted(state, name, timed)
+  const onceKey = onceKeyOf(name, timed)
+  if (remaining === undefined) routeMessage(state, timed, session, 0, onceKey)
+  else routePartial(state, timed, { publisher: session, packetId: 0, onceKey, remaining })
+  storeUntilCommitted(state, name, timed, remaining && withDoneHere(remaining, state.shard))
 }
 
 /** Resolves the topic of a will, which is stored before it is rewritten: see `storedWillTopic`. */

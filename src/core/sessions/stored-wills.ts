@@ -14,10 +14,10 @@
 
 import type { CoreSettings } from '../model/settings.ts'
 import type { Parts, ReleaseParts, WillRecordParts } from '../state/parts.ts'
-import type { PendingWill } from '../state/will-state.ts'
+import type { PendingWill, WillState } from '../state/will-state.ts'
 import { fromStored, toStored, type Message } from '../messages/message.ts'
 import { messageSize } from '../messages/message-size.ts'
-import type { WillRecord } from '../../records/index.ts'
+import type { RemainingReceivers, WillRecord } from '../../records/index.ts'
 import {
   clientIdIn,
   isDelayedName,
@@ -59,6 +59,7 @@ export function restoredWill(
   const topic = parseTopicName(stored.topic)
   if (topic === undefined) return undefined
   const createdAtMs = stored.publishedAtMs
+  if (record.remaining !== undefined) state.wills.remaining.set(clientId, record.remaining)
   const isLargeWill =
     messageSize(stored.topic, stored.payload.length, stored.properties) > state.settings.maxWillBytesInMemory
   if (isLargeWill && isInternalName(clientId)) {
@@ -71,11 +72,18 @@ export function restoredWill(
   const will = new SessionWill({ name, message, delaySeconds, createdAtMs })
   if (isLargeWill) {
     deleteRecord(state.batches, { kind: 'will', clientId })
+    moveRemaining(state.wills, clientId, name)
     recordWill(state, will, message, record.dueAtMs)
     state.wills.unwritten.push({ batch: state.batches.openBatch.number, will })
   }
   countWill(state.memory, will)
   return will
+}
+
+function moveRemaining({ remaining }: WillState, from: string, to: string): void {
+  const receivers = remaining.get(from)
+  remaining.delete(from)
+  if (receivers !== undefined) remaining.set(to, receivers)
 }
 
 /** Stores when the will is due. For a large will the session record contains this: `disconnectedAtMs` and the delay. */
@@ -90,7 +98,15 @@ function recordWill(
   dueAtMs?: number,
 ): void {
   if (!isInternalName(name)) renamePendingWill(state, name)
-  putRecord(state.batches, { kind: 'will', clientId: name, message: toStored(message), delaySeconds, dueAtMs })
+  const remaining = state.wills.remaining.get(name)
+  putRecord(state.batches, {
+    kind: 'will',
+    clientId: name,
+    message: toStored(message),
+    delaySeconds,
+    dueAtMs,
+    remaining,
+  })
 }
 
 function isLarge(settings: CoreSettings, { topic, payloadBytes, properties }: Message): boolean {
@@ -103,6 +119,7 @@ function isLarge(settings: CoreSettings, { topic, payloadBytes, properties }: Me
  */
 export function deleteWill(state: Parts<'batches' | 'memory' | 'wills'>, name: string): void {
   removePendingWill(state, name)
+  state.wills.remaining.delete(name)
   if (isInternalName(name)) state.batches.openBatch.changes.push({ change: 'delete-session', clientId: name })
   else deleteRecord(state.batches, { kind: 'will', clientId: name })
 }
@@ -112,11 +129,12 @@ export function storeUntilCommitted(
   state: ReleaseParts & Parts<'memory' | 'nowMs' | 'wills'>,
   name: string,
   message: Message,
+  remaining?: RemainingReceivers,
 ): void {
   const barrier = state.peerTable?.takeBarrier()
   if (barrier === undefined) return
   renamePendingWill(state, name)
-  const pending = { name, message }
+  const pending = { name, message, remaining }
   recordPendingWill(state, pending)
   const onceKey = onceKeyOf(name, message)
   barrier.whenComplete(() => {
@@ -175,6 +193,7 @@ function recordPendingWill(state: WillRecordParts, pending: PendingWill): void {
     message: stored,
     delaySeconds: 0,
     dueAtMs: state.nowMs,
+    remaining: pending.remaining,
   })
   removePendingWill(state, pending.name)
   state.wills.pending.set(pending.name, pending)

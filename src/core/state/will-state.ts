@@ -1,6 +1,7 @@
 // Wills and delayed messages that are stored and not published, or not durable yet on every shard that must store them.
 
 import type { QoS, TopicName } from '../../protocol/index.ts'
+import type { RemainingReceivers } from '../../records/index.ts'
 import type { Message } from '../messages/message.ts'
 import { PendingQueue } from './sessions/pending-queue.ts'
 import type { Session } from './sessions/session.ts'
@@ -31,6 +32,8 @@ export interface PendingWill {
   /** Name of its record: the client ID, or a reserved name. */
   name: string
   readonly message: Message
+  /** Set if the number of shards changed since it was published. */
+  readonly remaining: RemainingReceivers | undefined
 }
 
 export class WillState {
@@ -46,4 +49,6 @@ export class WillState {
   readonly loads = new WillLoads<Session, Message>()
   /** Pending wills by the names of their records. */
   readonly pending = new Map<string, PendingWill>()
+  /** Receivers of restored wills that were published before the number of shards changed, by the names of their records. */
+  readonly remaining = new Map<string, RemainingReceivers>()
 }

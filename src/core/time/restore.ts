@@ -194,10 +194,16 @@ function restoreSubscription(
 
 function restoreIncoming(
   state: Parts<'nowMs' | 'peerTable' | 'sessions'>,
-  { clientId, packetId, assignments }: IncomingRecord,
+  { clientId, packetId, assignments, remaining, isPartial = false }: IncomingRecord,
 ): void {
   const session = state.sessions.get(clientId)
   if (session === undefined) return
+  if (remaining !== undefined) {
+    session.incoming.partial ??= new Map()
+    const restored = { receivers: remaining, isRouted: false, isAccepted: !isPartial, restoredAtMs: state.nowMs }
+    session.incoming.partial.set(packetId, restored)
+  }
+  if (isPartial) return
   session.incoming.unreleased().add(packetId, state.nowMs)
   if (state.peerTable !== undefined) {
     session.incoming.forwarded ??= new ForwardedPacketIds()

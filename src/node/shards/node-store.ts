@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { openLevelStore, openStoreOwner, type Store, type StoreOwner, StoreClient } from '../../storage/index.ts'
 import type { AlarmName } from '../../telemetry/index.ts'
 import type { Alarms } from '../observe/alarms.ts'
+import { translateDeliveries } from './translate-deliveries.ts'
 
 export interface NodeStore {
   /** Opens, repairs and reopens the database, and lets shards open it. */
@@ -43,6 +44,7 @@ export async function openNodeStore(options: NodeStoreOptions): Promise<NodeStor
     shard: mainThreadNumber,
     client: storeClient,
   })
+  if (owner.formerShards !== undefined) await translateDeliveries(client, { from: owner.formerShards, to: shards })
   const close = async (): Promise<void> => {
     await client.close()
     await owner.close()

@@ -39,6 +39,7 @@ import {
   writeAdminValue,
 } from './admin-record-bytes.ts'
 import { asQoS, readMessage, readMessage2, writeMessage } from './message-bytes.ts'
+import { readRemaining, writeRemaining } from './remaining-receivers-bytes.ts'
 import {
   payloadIdOfKey,
   forwardedOfKey,
@@ -93,6 +94,9 @@ export function writeValue(writer: ByteWriter, record: StoredRecord): void {
       writer.varint(record.sequence)
       return writer.byte(record.stage === 'sent' ? 0 : 1)
     case 'incoming':
+      writeAssignments(writer, record.assignments ?? [])
+      writer.byte(record.isPartial === true ? 1 : 0)
+      return writeRemaining(writer, record.remaining)
     case 'forwarded':
       return writeAssignments(writer, record.assignments ?? [])
     case 'handoff':
@@ -102,7 +106,8 @@ export function writeValue(writer: ByteWriter, record: StoredRecord): void {
     case 'will':
       writer.varint(record.delaySeconds)
       writeOptionalTime(writer, record.dueAtMs)
-      return writeMessage(writer, record.message)
+      writeMessage(writer, record.message)
+      return writeRemaining(writer, record.remaining)
     case 'fact':
       return writer.text(record.value)
     case 'credential':
@@ -166,8 +171,8 @@ const readers: { readonly [kind in RecordKind]: readonly RecordReader[] } = {
   subscription: [readSubscription1],
   queued: [...messageReaders, readMessage].map(queuedReader),
   outgoing: [readOutgoing1],
-  incoming: [incomingReader(readNothing), incomingReader(readAssignments)],
-  will: messageReaders.map(willReader),
+  incoming: [incomingReader(readNothing), incomingReader(readAssignments), readIncoming3],
+  will: [...messageReaders.map(willReader), readWill4],
   payload: messageReaders.map(payloadReader),
   retained: messageReaders.map(retainedReader),
   fact: [(key, reader) => ({ kind: 'fact', name: key.toString('utf8', 1), value: reader.text() })],
@@ -198,6 +203,13 @@ function incomingReader(read: AssignmentReader): RecordReader {
     packetId: packetIdOfKey(key),
     assignments: read(reader),
   })
+}
+
+/** Version 3 added what remains after a change of the number of shards. */
+function readIncoming3(key: Buffer, reader: ByteReader, clientId: string): StoredRecord {
+  const record = incomingReader(readAssignments)(key, reader, clientId)
+  const isPartial = reader.byte() !== 0
+  return { ...record, ...(isPartial && { isPartial }), ...readRemaining(reader) }
 }
 
 function forwardedReader(read: AssignmentReader): RecordReader {
@@ -368,6 +380,12 @@ function willReader(readOne: MessageReader): RecordReader {
     const dueAtMs = readOptionalTime(reader)
     return { kind: 'will', clientId, message: readOne(reader), delaySeconds, dueAtMs }
   }
+}
+
+/** Version 4 added what remains after a change of the number of shards. */
+function readWill4(key: Buffer, reader: ByteReader, clientId: string): StoredRecord {
+  const record = willReader(readMessage)(key, reader, clientId)
+  return { ...record, ...readRemaining(reader) }
 }
 
 function payloadReader(readOne: MessageReader): RecordReader {

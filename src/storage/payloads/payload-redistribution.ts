@@ -2,6 +2,9 @@
 // its references. After a change, the sessions of one payload may belong to several shards, and none can count them. So
 // payloads from before a change belong to no shard, and no shard deletes them. Those without references are deleted
 // here, at the next start, before the database is used.
+//
+// Records of deliveries name shards by numbers, too. The node translates them (`core/time/change-shards.ts`) after it has read the former
+// number of shards here, which stays stored until all of them are translated.
 
 import { DamagedRecord, RecordTooNew } from '../encoding/byte-reader.ts'
 import type { LevelDatabase } from '../database/level-database.ts'
@@ -10,6 +13,7 @@ import { payloadIdOfKey, factKey, generationOfKey, rangeOfPayloadsUpTo, rangeOfK
 import { readPayloadId, readGeneration, readRecord, writeChecksum, writeValue } from '../encoding/record-values.ts'
 import { ReferenceCounts } from './reference-counts.ts'
 import type { Generation } from '../encoding/record-keys.ts'
+import type { StoredChange } from '../../records/index.ts'
 
 /** The number of shards at the last start, and the highest ID of payloads from before the last change. */
 interface Distribution {
@@ -21,19 +25,37 @@ const factName = 'dealing'
 /** The value of versions that did not write this record. */
 const initialDistribution: Distribution = { shards: 1, sharedPayloadsUpTo: 0 }
 
-/**
- * Called at the start: stores the number of shards and deletes shared payloads without references. Resolves with the
- * highest ID of payloads that several shards may share, 0 if there are none.
- */
-export async function redistributePayloads(database: LevelDatabase, shards: number): Promise<number> {
+const formerShardsName = 'former-shards'
+
+export interface Redistribution {
+  /** The highest ID of payloads that several shards may share, 0 if there are none. */
+  readonly sharedPayloadsUpTo: number
+  /** Number of shards that wrote the records of deliveries; undefined: the present number. 0: not known. */
+  readonly formerShards: number | undefined
+}
+
+/** Called at the start: stores the number of shards and deletes shared payloads without references. */
+export async function redistributePayloads(database: LevelDatabase, shards: number): Promise<Redistribution> {
   const last = await readDistribution(database)
+  const formerShards = (await readFormerShards(database)) ?? (last.shards === shards ? undefined : last.shards)
   const highest = last.shards === shards ? last.sharedPayloadsUpTo : await highestPayloadId(database)
   const sharedPayloadsUpTo = highest > 0 ? await deleteUnreferenced(database, highest) : 0
   if (last.shards !== shards || last.sharedPayloadsUpTo !== sharedPayloadsUpTo) {
-    await writeDistribution(database, { shards, sharedPayloadsUpTo })
+    await writeDistribution(database, { shards, sharedPayloadsUpTo }, formerShards)
   }
-  return sharedPayloadsUpTo
+  return { sharedPayloadsUpTo, formerShards }
 }
+
+async function readFormerShards(database: LevelDatabase): Promise<number | undefined> {
+  const key = factKey(formerShardsName)
+  const value = await database.get(key)
+  if (value === undefined) return undefined
+  const record = ifReadable(() => readRecord(key, value, ''))
+  return (record?.kind === 'fact' && Number(record.value)) || 0
+}
+
+/** The change that is committed when all records of deliveries are translated. */
+export const formerShardsDone: StoredChange = { change: 'delete', key: { kind: 'fact', name: formerShardsName } }
 
 async function readDistribution(database: LevelDatabase): Promise<Distribution> {
   const key = factKey(factName)
@@ -47,15 +69,24 @@ async function readDistribution(database: LevelDatabase): Promise<Distribution> 
     : { shards: Number(shards), sharedPayloadsUpTo: Number(upTo) }
 }
 
-async function writeDistribution(database: LevelDatabase, { shards, sharedPayloadsUpTo }: Distribution): Promise<void> {
+async function writeDistribution(
+  database: LevelDatabase,
+  { shards, sharedPayloadsUpTo }: Distribution,
+  formerShards: number | undefined,
+): Promise<void> {
   const operations = new OperationList()
+  putFact(operations, factName, `${shards} ${sharedPayloadsUpTo}`)
+  if (formerShards !== undefined) putFact(operations, formerShardsName, `${formerShards}`)
+  await database.write(operations, true)
+}
+
+function putFact(operations: OperationList, name: string, value: string): void {
   operations.begin()
-  operations.writer.bytesOf(factKey(factName))
+  operations.writer.bytesOf(factKey(name))
   operations.endKey()
-  writeValue(operations.writer, { kind: 'fact', name: factName, value: `${shards} ${sharedPayloadsUpTo}` })
+  writeValue(operations.writer, { kind: 'fact', name, value })
   writeChecksum(operations.writer, operations.keyStart)
   operations.endValue()
-  await database.write(operations, true)
 }
 
 async function highestPayloadId(database: LevelDatabase): Promise<number> {

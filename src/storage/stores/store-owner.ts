@@ -9,7 +9,7 @@
 // they could not store, so none of them would notice the recovery: the store owner probes the disk.
 
 import assert from 'node:assert/strict'
-import { redistributePayloads } from '../payloads/payload-redistribution.ts'
+import { redistributePayloads, type Redistribution } from '../payloads/payload-redistribution.ts'
 import { probeDisk } from '../database/database-files.ts'
 import { markClosed } from '../damage/clean-close-marker.ts'
 import { openWithRepair } from '../damage/open-with-repair.ts'
@@ -69,7 +69,7 @@ export class StoreOwner {
   /**
    * Undefined before the first opening. Later ones do not change it, because sessions of shards may not be on disk yet.
    */
-  #sharedPayloadsUpTo: number | undefined
+  #redistribution: Redistribution | undefined
   /** Failure of the disk, of which all shards were notified. */
   #trouble: string | undefined
   #probeTimer: NodeJS.Timeout | undefined
@@ -82,10 +82,15 @@ export class StoreOwner {
     this.#database = undefined
     this.#suspectedDamage = undefined
     this.#isIntact = true
-    this.#sharedPayloadsUpTo = undefined
+    this.#redistribution = undefined
     this.#trouble = undefined
     this.#probeTimer = undefined
     this.#inProgress = Promise.resolve()
+  }
+
+  /** See `Redistribution`. */
+  get formerShards(): number | undefined {
+    return this.#redistribution?.formerShards
   }
 
   /** Creates a connection for a shard; `notify` passes notices to its `StoreClient`. */
@@ -105,7 +110,7 @@ export class StoreOwner {
   /** Rejects with StorageFailure. */
   async open(): Promise<void> {
     const { directory, shards, onAlarm } = this.#options
-    const isFirst = this.#sharedPayloadsUpTo === undefined
+    const isFirst = this.#redistribution === undefined
     const recoveredExpirySeconds = isFirst ? this.#options.recoveredExpirySeconds : undefined
     this.#state = 'opening'
     try {
@@ -119,7 +124,7 @@ export class StoreOwner {
       this.#database = opened.database
       this.#suspectedDamage = undefined
       this.#isIntact = true
-      this.#sharedPayloadsUpTo ??= await redistributePayloads(opened.database, shards)
+      this.#redistribution ??= await redistributePayloads(opened.database, shards)
       this.#state = 'serving'
       this.#reportRecovered()
     } catch (error) {
@@ -211,7 +216,7 @@ export class StoreOwner {
     for (const client of this.#clients) {
       if (client.state !== 'waiting') continue
       client.state = 'in'
-      client.notify({ kind: 'granted', sharedPayloadsUpTo: this.#sharedPayloadsUpTo ?? 0 })
+      client.notify({ kind: 'granted', sharedPayloadsUpTo: this.#redistribution?.sharedPayloadsUpTo ?? 0 })
     }
   }
 

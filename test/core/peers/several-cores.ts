@@ -6,6 +6,7 @@
 //                  ╲──► link 0→2 [ ... ] ──► core 2 ◄───────╱          one step: one of all that may happen next
 
 import {
+  changeShards,
   defaultCoreSettings,
   fromStored,
   Message,
@@ -49,14 +50,15 @@ const maxSteps = 200_000
 export class SeveralCores {
   readonly random: Random
   readonly settings: CoreSettings
-  readonly count: number
+  /** Number of shards. */
+  count: number
   readonly permissions: Permissions | undefined
   readonly recordStore = new MemoryRecordStore()
   readonly clients: PacketClient[] = []
   nowMs = 1_767_225_600_000
   /** By shard; undefined: it has failed. */
-  readonly cores: (DrivenCore | undefined)[]
-  readonly #links: Link[] = []
+  cores: (DrivenCore | undefined)[]
+  #links: Link[] = []
   #generation = 0
   #commands = 0
 
@@ -65,9 +67,7 @@ export class SeveralCores {
     this.settings = { ...defaultCoreSettings, ...options.settings }
     this.count = options.shards ?? 3
     this.permissions = options.permissions
-    for (let from = 0; from < this.count; from++) {
-      for (let to = 0; to < this.count; to++) if (from !== to) this.#links.push({ from, to, queue: [], isHeld: false })
-    }
+    this.#links = linksOf(this.count)
     this.cores = Array.from({ length: this.count }, () => undefined)
     for (let own = 0; own < this.count; own++) this.start(own)
     this.settle()
@@ -90,7 +90,11 @@ export class SeveralCores {
   }
 
   shardOf(client: PacketClient): PeerNumber {
-    return shardOf(client.id, this.count)
+    return this.shardOfId(client.id)
+  }
+
+  shardOfId(clientId: string): PeerNumber {
+    return shardOf(clientId, this.count)
   }
 
   /** Does nothing if the shard has failed. */
@@ -154,6 +158,16 @@ export class SeveralCores {
 
   startAll(): void {
     for (let own = 0; own < this.count; own++) this.start(own)
+  }
+
+  /** Kills the node and starts it with another number of shards, as `openNodeStore` does. */
+  restartWith(count: number): void {
+    this.killAll()
+    this.recordStore.apply(changeShards(this.recordStore.readAll(), { from: this.count, to: count }))
+    this.count = count
+    this.#links = linksOf(count)
+    this.cores = Array.from({ length: count }, () => undefined)
+    this.startAll()
   }
 
   holdLink(from: PeerNumber, to: PeerNumber): void {
@@ -222,10 +236,15 @@ export class SeveralCores {
   }
 
   passMs(ms: number): void {
+    this.advance(ms)
+    this.settle()
+  }
+
+  /** Lets time pass: what is due begins, and nothing else happens. */
+  advance(ms: number): void {
     this.nowMs += ms
     for (const core of this.cores)
       if (core !== undefined && core.core.nextDeadlineMs() <= this.nowMs) core.handle({ kind: 'tick' })
-    this.settle()
   }
 
   #deliver(link: Link): void {
@@ -268,6 +287,13 @@ export class SeveralCores {
     if (link === undefined) throw new Error(`there is no link from ${from} to ${to}`)
     return link
   }
+}
+
+function linksOf(count: number): Link[] {
+  const links: Link[] = []
+  for (let from = 0; from < count; from++)
+    for (let to = 0; to < count; to++) if (from !== to) links.push({ from, to, queue: [], isHeld: false })
+  return links
 }
 
 /** Copies a message as a link does: it shares no memory with the sender. */
