@@ -1,7 +1,7 @@
 // Creates tables of an archive from files of other brokers.
 
-import { InvalidArchive } from './invalid-archive.ts'
-import { memberOfTable, readRow, type TableName, type TableRecord, writeRow } from './tables.ts'
+import { InvalidArchive, quoteText } from './invalid-archive.ts'
+import { memberOfTable, nameOfRecord, readRow, type TableName, type TableRecord, writeRow } from './tables.ts'
 
 /** Members of an archive, by name. */
 export type ConvertedMembers = ReadonlyMap<
@@ -9,27 +9,38 @@ export type ConvertedMembers = ReadonlyMap<
   { readonly content: Buffer; readonly count: number; readonly table: TableName }
 >
 
-/** Returns the tables as members of an archive. Records that are not valid in an archive are omitted, and counted in `skipped`. */
+/**
+ * Returns the tables as members of an archive. Records that are not valid in an archive are omitted, and named in `skipped`. Throws
+ * InvalidArchive if such a record restricts clients: without it, they would be allowed more.
+ */
 export function membersOf(tables: Partial<Record<TableName, TableRecord[]>>, skipped: string[]): ConvertedMembers {
   const members = new Map<string, { content: Buffer; count: number; table: TableName }>()
   for (const [name, records] of Object.entries(tables)) {
     const table = name as TableName
-    const lines = records.map((record) => writeRow(table, record)).filter((line) => isReadable(table, line))
-    if (lines.length < records.length)
-      skipped.push(`${table}: ${records.length - lines.length} records are not valid in an archive`)
+    const lines: string[] = []
+    for (const record of records) {
+      const line = writeRow(table, record)
+      const problem = findProblem(table, line)
+      if (problem === undefined) lines.push(line)
+      else if (restricts(record)) throw new InvalidArchive(`${table}: ${quoteText(nameOfRecord(record))} ${problem}`)
+      else skipped.push(`${table}: ${quoteText(nameOfRecord(record))} ${problem}`)
+    }
     if (lines.length === 0) continue
     members.set(memberOfTable(table), { content: Buffer.from(lines.join('')), count: lines.length, table })
   }
   return members
 }
 
+const restricts = (record: TableRecord): boolean =>
+  record.kind === 'ban' || (record.kind === 'rule' && record.permit === 'deny')
+
 /** A line that cannot be read back would make the whole archive invalid. */
-function isReadable(table: TableName, line: string): boolean {
+function findProblem(table: TableName, line: string): string | undefined {
   try {
     readRow(table, line)
-    return true
+    return undefined
   } catch (error) {
     if (!(error instanceof InvalidArchive)) throw error
-    return false
+    return error.message
   }
 }

@@ -4,6 +4,7 @@ export { type Account, defaultDataDirectory, type Installation } from './data-di
 export type { ListenerAddress } from './listeners/listener-addresses.ts'
 export { startNode, type NodeOptions, type NodeStart, type RunningNode } from './boot/start-node.ts'
 export { importSessions, type SessionsImport } from './backup/import-sessions.ts'
+export { isWellKnownPassword } from './admins/well-known-passwords.ts'
 export { startProblems } from './boot/start-problems.ts'
 export type { RestartPolicy } from './shards/supervised-shard.ts'
 export { shardsOf } from './shards/shard-plan.ts'

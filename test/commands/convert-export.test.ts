@@ -25,7 +25,10 @@ const old = {
   ],
   acl_mnesia: [{ login: 'dora', type: 'username', topic: 'plant/#', action: 'pub', access: 'deny', created_at: 1 }],
   blacklist: [{ who: { clientid: 'bad' }, by: 'ann', reason: 'known', at: 1_600_000_000, until: 1_600_000_600 }],
-  apps: [{ id: 'app', secret: 'its secret', name: 'reports', desc: '', status: true, expired: 'undefined' }],
+  apps: [
+    { id: 'default', secret: 'public', name: 'Default', desc: '', status: true, expired: 'undefined' },
+    { id: 'app', secret: 'its secret', name: 'reports', desc: '', status: true, expired: 'undefined' },
+  ],
   users: [{ username: 'admin', password: 'x', tags: 'administrator' }],
   rules: [{ id: 'rule:1' }],
 }
@@ -36,9 +39,10 @@ test('an export of EMQX 4 is converted to an archive, and entries that cannot be
   await writeFile(file, JSON.stringify(old))
   const { code, output, errors } = await runCtlHere(['data', 'convert', file, '--output', folder])
   assert.deepEqual([code, errors], [0, ''])
-  assert.match(output, /left behind: auth_mnesia: 1 entries cannot be read/)
-  assert.match(output, /left behind: users: 1 entries.*create the accounts again/)
-  assert.match(output, /left behind: rules: 1 entries/)
+  assert.match(output, /stricter than before: auth_mnesia: 1 entry \("username odd"\): the password cannot be read/)
+  assert.match(output, /not imported: users: 1 entry \("admin"\).*create the accounts again/)
+  assert.match(output, /not imported: rules: 1 entry \("rule:1"\)/)
+  assert.match(output, /not imported: apps: 1 entry \("default"\): the secret is well known/)
   const [, path = ''] = /The archive is (\S+)/.exec(output) ?? []
   const records: TableRecord[] = []
   const content = await readFile(path)
@@ -47,9 +51,23 @@ test('an export of EMQX 4 is converted to an archive, and entries that cannot be
     maxLineBytes: 65_536,
     onRecord: (_table, record) => void records.push(record),
   })
-  assert.deepEqual(records.map(({ kind }) => kind).toSorted(), ['api-key', 'ban', 'credential', 'rule'])
-  const credential = records.find(({ kind }) => kind === 'credential')
+  assert.deepEqual(records.map(({ kind }) => kind).toSorted(), ['api-key', 'ban', 'credential', 'credential', 'rule'])
+  const credential = records.find((record) => record.kind === 'credential' && record.id === 'dora')
   assert.ok(credential?.kind === 'credential' && isPassword(Buffer.from('of dora'), credential))
+})
+
+test('the type of logins before 4.3 is an option of the command', async (t) => {
+  const folder = await temporaryFolder(t)
+  const file = join(folder, 'old.json')
+  const rule = { login: 'dora', topic: 'plant/#', action: 'sub', allow: false }
+  await writeFile(file, JSON.stringify({ version: '4.2', acl_mnesia: [rule] }))
+  const convert = ['data', 'convert', file, '--output', folder]
+  assert.match(
+    (await runCtlHere(convert)).errors,
+    /repeat the command with --login-type username or --login-type clientid/,
+  )
+  assert.match((await runCtlHere([...convert, '--login-type', 'user'])).errors, /write username or clientid/)
+  assert.match((await runCtlHere([...convert, '--login-type', 'clientid'])).output, /rules: 1/)
 })
 
 async function* only(content: Buffer): AsyncGenerator<Buffer> {

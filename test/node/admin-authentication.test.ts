@@ -134,13 +134,13 @@ test(
 test('a failed login costs one password hash, whether the account exists or not', async () => {
   const { records, work, logIn } = await stage({ own: { username: 'admin', password: 'configured here' } })
   await records.change({
-    put: [await account(work, 'ann', 'a long password'), apiKey('reports', 'secret')],
+    put: [await account(work, 'ann', 'a long password'), apiKey('reports', 'a secret')],
     delete: [],
   })
   for (const name of ['ann', 'reports', 'nobody', 'admin']) assert.equal(await logIn(name, 'wrong'), undefined, name)
   assert.equal(work.checked.length, 4)
   assert.equal(await logIn('admin', 'configured here'), 'account')
-  assert.equal(await logIn('reports', 'secret'), 'api-key')
+  assert.equal(await logIn('reports', 'a secret'), 'api-key')
 })
 
 test('a successful password check is cached until the record changes', async () => {
@@ -163,6 +163,17 @@ test('a well-known stored password is refused', async () => {
   assert.equal(await logIn('ann', 'public'), undefined)
   const legacy = await stage({ records, isHardened: false })
   assert.equal(await legacy.logIn('admin', 'public'), 'account')
+})
+
+test('a well-known secret of an API key, which an archive can contain, is refused', async () => {
+  const { records, logIn } = await stage()
+  const keys = [apiKey('admin', 'public'), apiKey('reports', 'Reports'), apiKey('good', 'kJ8s7Gh2Lq')]
+  await records.change({ put: keys, delete: [] })
+  assert.equal(await logIn('admin', 'public'), 'well-known')
+  assert.equal(await logIn('reports', 'Reports'), 'well-known')
+  assert.equal(await logIn('good', 'kJ8s7Gh2Lq'), 'api-key')
+  const legacy = await stage({ records, isHardened: false })
+  assert.equal(await legacy.logIn('admin', 'public'), 'api-key')
 })
 
 test('attempts are checked one at a time, and alternate between addresses', async () => {

@@ -8,26 +8,40 @@ import {
   InvalidArchive,
   convertEmqx4Export,
   type ConvertedMembers,
+  type LoginType,
   metaMember,
   ownFormat,
   ownProduct,
   writeArchive,
   writeMeta,
 } from '../../backup/index.ts'
+import { isWellKnownPassword } from '../../node/index.ts'
 import type { Outcome } from './ctl-command.ts'
 import { fileErrorText } from '../../telemetry/index.ts'
 
 /** Maximum bytes of the file, because it is read into memory. */
 const maxBytes = 268_435_456
 
-export async function convertExport(file: string, folder: string): Promise<Outcome> {
+export async function convertExport(
+  file: string,
+  { folder, loginType }: { readonly folder: string; readonly loginType: LoginType | undefined },
+): Promise<Outcome> {
   try {
     if ((await stat(file)).size > maxBytes) return { problem: `${file} has more than ${maxBytes} bytes` }
-    const converted = convertEmqx4Export(await readFile(file, 'utf8'))
+    const converted = convertEmqx4Export(await readFile(file, 'utf8'), {
+      isWellKnownSecret: isWellKnownPassword,
+      loginType,
+    })
     const path = await writeConverted(converted.members, resolve(folder))
     const counts = [...converted.members.values()].map(({ table, count }) => `${table}: ${count}`)
-    const lines = [...counts, ...converted.skipped.map((line) => `left behind: ${line}`), `The archive is ${path}`]
-    return { text: lines.join('\n'), document: { path, left: converted.skipped } }
+    const { skipped, stricter } = converted
+    const lines = [
+      ...counts,
+      ...skipped.map((line) => `not imported: ${line}`),
+      ...stricter.map((line) => `stricter than before: ${line}`),
+      `The archive is ${path}`,
+    ]
+    return { text: lines.join('\n'), document: { path, left: skipped, stricter } }
   } catch (error) {
     const isExpected = error instanceof InvalidArchive || (error as NodeJS.ErrnoException).code !== undefined
     if (!isExpected) throw error

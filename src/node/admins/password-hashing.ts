@@ -53,6 +53,11 @@ export function hashSecret(secret: string): StoredPassword {
   return { algorithm: 'sha256', memory: 0, passes: 0, lanes: 0, salt, hash: digestOf(secret, salt) }
 }
 
+/** Returns whether `secret` is that of an API key. */
+export function isSecret(secret: string, { algorithm, salt, hash }: StoredPassword): boolean {
+  return algorithm === 'sha256' && areEqual(digestOf(secret, salt), hash)
+}
+
 export class PasswordHasher {
   /** Waiting checks by turn, then by name. */
   readonly #waiting: Map<string, Map<string, Set<() => void>>>
@@ -91,7 +96,7 @@ export class PasswordHasher {
     from: string,
     { name, wasRightHere, gone }: ClaimedName = unnamed,
   ): Promise<boolean> {
-    if (kept?.algorithm === 'sha256' && areEqual(digestOf(password, kept.salt), kept.hash)) return true
+    if (kept !== undefined && isSecret(password, kept)) return true
     const compared = kept === undefined || kept.algorithm === 'sha256' ? this.#placeholder : kept
     const isRight = async (turn: string): Promise<boolean> => {
       const hash = await this.#queue({ turn, name, gone }, () => derive(password, compared, compared.salt))

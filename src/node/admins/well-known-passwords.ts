@@ -29,3 +29,8 @@ export function isWellKnownPassword(username: string, password: string): boolean
   const plain = password.toLowerCase()
   return plain === '' || plain === username.toLowerCase() || wellKnown.has(plain)
 }
+
+/** Returns the passwords that are well known for this name, for a comparison with a hash. */
+export function wellKnownPasswordsFor(username: string): readonly string[] {
+  return ['', username, ...wellKnown]
+}

@@ -35,7 +35,8 @@ import { quoted, refusal } from './backup-folder.ts'
 import { takeBrokerSnapshot } from './snapshot.ts'
 import { accountSetsIn, checkFile, configurationOf, maxLineBytes, type OpenArchive } from './check-file.ts'
 import { isWellKnownPassword } from '../admins/well-known-passwords.ts'
-import { previewChanges, wellKnownAccounts } from './preview-changes.ts'
+import { previewChanges } from './preview-changes.ts'
+import { WellKnownSecrets } from './well-known-secrets.ts'
 import { ImportPreview } from './import-preview.ts'
 import {
   configurationOfNamespace,
@@ -79,12 +80,14 @@ export async function importArchive(
   const plan: Plan = { ...options, ...parts }
   const previewed = plan.request.isDryRun ? new ImportPreview(dependencies.accessRecords) : undefined
   const adminCheck = new AdminCheck()
+  const wellKnown = new WellKnownSecrets()
   const { maxPacketBytes } = limitsOf(dependencies)
   const checked = await checkFile(archive, {
     maxPacketBytes,
     onRecord: (table, record) => {
       if (!plan.tables.includes(table)) return
       adminCheck.add(record)
+      wellKnown.add(record)
       previewed?.take(table, record)
     },
     onProgress: (part, done, total) => plan.onProgress(`check of ${part}`, done, total),
@@ -96,10 +99,10 @@ export async function importArchive(
   if ('symbol' in prepared) return prepared
   const problem = adminCheck.problem(dependencies.accessRecords, prepared.ownName)
   if (problem !== undefined) return refusal('BAD_REQUEST', `nothing has been changed: ${problem}`)
-  const warnings = [...prepared.warnings, ...unknownIn(checked)]
+  const isHardened = dependencies.configuration.config.node.securityProfile === 'hardened'
+  const warnings = [...prepared.warnings, ...unknownIn(checked), ...(isHardened ? await wellKnown.describe() : [])]
   if (previewed !== undefined) {
     const tables = await previewed.conclude(takeBrokerSnapshot(dependencies)['retained-messages'])
-    warnings.push(...(await wellKnownAccounts(previewed.accounts, dependencies.configuration.config)))
     return { isDryRun: true, tables, configuration: prepared.changes, warnings }
   }
   return carryOut(dependencies, plan, { archive, checked, prepared, warnings })

@@ -3,14 +3,12 @@
 import { createHash } from 'node:crypto'
 import { nameOfRecord, type TableName, tableNames, type TableRecord, writeRow } from '../../backup/index.ts'
 import type { TableChange } from '../../management/index.ts'
-import type { AccountRecord } from '../../records/index.ts'
 import type { AccessRecords } from '../records/access-records.ts'
 import { ScanBudget } from '../records/record-scan.ts'
 import { maxConflictsReported, previewRecord, noteConflict, nothingCounted } from './import-tables.ts'
 
 /** Takes every record of an archive, and compares it with the current one. */
 export class ImportPreview {
-  readonly accounts: AccountRecord[] = []
   readonly #records: AccessRecords
   readonly #changes = new Map<TableName, ReturnType<typeof nothingCounted>>()
   /** Digests of the contents of retained messages, by the digest of the topic. */
@@ -30,7 +28,6 @@ export class ImportPreview {
     const fate = previewRecord(this.#records, table, record)
     change[fate]++
     if (fate === 'updates') noteConflict(change, record)
-    if (record.kind === 'account') this.accounts.push(record)
   }
 
   /** `retained`: the current retained messages. */

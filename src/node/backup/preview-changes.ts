@@ -2,8 +2,6 @@
 
 import type { Profile } from '../../backup/index.ts'
 import type { GodwitConfig } from '../../config/index.ts'
-import type { AccountRecord } from '../../records/index.ts'
-import { PasswordHasher } from '../admins/password-hashing.ts'
 import { isWellKnownPassword } from '../admins/well-known-passwords.ts'
 
 export interface ConfigurationPreview {
@@ -85,26 +83,4 @@ function* ofNamespaces({ before, after }: ConfigurationPreview): Generator<strin
   if (before.namespaces === undefined && after.namespaces !== undefined) {
     yield 'namespaces.enable: namespaces are required only after the next start; until then clients connect without one'
   }
-}
-
-/** Each check costs almost a tenth of a second. */
-const maxAccountsTried = 20
-
-/** Returns accounts that could not log in here, because their password is well known. */
-export async function wellKnownAccounts(
-  accounts: readonly AccountRecord[],
-  { node }: Pick<GodwitConfig, 'node'>,
-): Promise<readonly string[]> {
-  if (node.securityProfile !== 'hardened') return []
-  const work = new PasswordHasher()
-  const found: string[] = []
-  for (const { name, password } of accounts.slice(0, maxAccountsTried)) {
-    for (const tried of new Set(['public', name])) {
-      if (!(await work.isPassword(tried, password, ''))) continue
-      found.push(
-        `the account ${JSON.stringify(name)} has a well-known password: with the profile hardened it cannot log in`,
-      )
-    }
-  }
-  return found
 }

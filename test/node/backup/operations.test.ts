@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict'
+import { createHash, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { test } from 'node:test'
+import { writeRow } from '../../../src/backup/index.ts'
+import type { ApiKeyRecord } from '../../../src/records/index.ts'
 import { archiveOf, folder } from '../../backup/crafted.ts'
 import { backupPath, fileOf, fillBook, type NodeInTest, operator, startInTest } from './nodes.ts'
 
@@ -108,6 +111,37 @@ test('export, verification, import, comparison and upload of archives on one nod
         isRestored,
       )
     }
+  })
+
+  await t.test('the report of an import names API keys with well-known secrets, which cannot log in', async () => {
+    const salt = randomBytes(16)
+    const key: ApiKeyRecord = {
+      kind: 'api-key',
+      id: 'reports-of-emqx',
+      name: '',
+      description: '',
+      role: 'administrator',
+      namespace: undefined,
+      isEnabled: true,
+      expiresAtMs: undefined,
+      secret: {
+        algorithm: 'sha256',
+        memory: 0,
+        passes: 0,
+        lanes: 0,
+        salt,
+        hash: createHash('sha256').update(salt).update('public').digest(),
+      },
+      createdAtMs: 0,
+    }
+    await put(one, archiveOf({ 'tables/api-keys.jsonl': writeRow('api-keys', key) }))
+    const sentence = 'the API key "reports-of-emqx" has a well-known secret: with the profile hardened it cannot log in'
+    for (const isDryRun of [true, false]) {
+      const outcome = await backup.import(operator, { ...options(crafted), isDryRun })
+      assert.ok('warnings' in outcome, JSON.stringify(outcome))
+      assert.ok(outcome.warnings.includes(sentence), outcome.warnings.join('\n'))
+    }
+    await accessRecords.change({ put: [], delete: [{ kind: 'api-key', id: key.id }] })
   })
 
   await t.test('a hardened broker checks the security profile of an archive', async () => {

@@ -61,12 +61,15 @@ export const backupCommands: readonly CtlCommand[] = [
     name: 'data convert',
     description: 'convert an export of EMQX 4 to an archive; lists the entries that Godwit cannot convert',
     arguments: ['<file>'],
-    options: [{ flags: '--output <folder>', description: 'folder for the archive (default: the current folder)' }],
+    options: [
+      { flags: '--output <folder>', description: 'folder for the archive (default: the current folder)' },
+      {
+        flags: '--login-type <type>',
+        description: 'username or clientid: what logins are in an export of EMQX 4.0 to 4.2 (auth.mnesia.as)',
+      },
+    ],
     isLocal: true,
-    run: ({ operands: [file = ''], options }) => {
-      const { output } = options
-      return convertExport(file, typeof output === 'string' ? output : '.')
-    },
+    run: convertData,
   },
   {
     name: 'data delete',
@@ -76,6 +79,12 @@ export const backupCommands: readonly CtlCommand[] = [
       doneAs(client.delete_backup_file({ params: { filename } }), `${filename} is deleted`),
   },
 ]
+
+async function convertData({ operands: [file = ''], options: { output, loginType } }: CtlCall): Promise<Outcome> {
+  if (loginType !== undefined && loginType !== 'username' && loginType !== 'clientid')
+    return { problem: `--login-type is ${JSON.stringify(loginType)}: write username or clientid` }
+  return convertExport(file, { folder: typeof output === 'string' ? output : '.', loginType })
+}
 
 async function exportData(call: CtlCall): Promise<Outcome> {
   const { client, options, progress, archives } = call
