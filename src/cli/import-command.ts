@@ -1,19 +1,21 @@
 // `godwit import mosquitto`: converts the files of mosquitto to files for Godwit, and writes its sessions to the data directory. No
 // broker has to run.
 
-import { readFile, stat, writeFile } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
 import {
+  type ConfigurationFile,
   convertAclFile,
   convertConfiguration,
   convertDatabase,
   convertPasswordFile,
   type ImportedSession,
+  includedFolders,
+  includedNames,
   InvalidArchive,
   membersOf,
 } from '../backup/index.ts'
 import { importSessions, type SessionsImport } from '../node/index.ts'
-import type { CredentialRecord } from '../records/index.ts'
 import { fileErrorText, makeDirectory } from '../telemetry/index.ts'
 import { writeConverted } from './ctl/convert-export.ts'
 import { exitCodes, type Terminal } from './terminal/terminal.ts'
@@ -35,12 +37,20 @@ export async function importMosquitto(words: ImportArguments, terminal: Terminal
   const { conf, database } = words
   const folder = resolve(words.output)
   try {
-    const { value, skipped } = convertConfiguration(await textOf(conf), { aclFile: join(folder, 'acl.conf') })
     const named = (file: string): string => resolve(dirname(conf), file)
+    const main = { name: basename(conf), text: await textOf(conf) }
+    const included = await includedFiles(main, named)
+    const configuration = convertConfiguration(main, { aclFile: join(folder, 'acl.conf'), included })
+    const { value } = configuration
     const credentials = await credentialsIn(value.passwordFile, named)
-    const rules = value.aclFile === undefined ? undefined : convertAclFile(await textOf(named(value.aclFile)))
-    const found = await databaseIn(database ?? value.databaseFile, named, value.sessionSource)
-    const left = [...skipped, ...credentials.skipped, ...(rules?.skipped ?? []), ...found.skipped]
+    const rules = value.aclFile === undefined ? undefined : convertAclFile(await textOf(named(value.aclFile)), value)
+    const found = await databaseIn(database ?? value.databaseFile, named, {
+      source: value.sessionSource,
+      isRequired: database !== undefined,
+    })
+    const all = [configuration, credentials, ...(rules === undefined ? [] : [rules]), found]
+    const left = all.flatMap(({ skipped }) => skipped)
+    const stricter = all.flatMap((one) => one.stricter)
     await makeDirectory(folder)
     await writeFile(join(folder, 'godwit.conf'), value.text, { flag: 'wx', mode: 0o600 })
     if (rules !== undefined) await writeFile(join(folder, 'acl.conf'), rules.value, { flag: 'wx', mode: 0o600 })
@@ -48,7 +58,11 @@ export async function importMosquitto(words: ImportArguments, terminal: Terminal
     const members = membersOf({ credentials: credentials.value, 'retained-messages': [...retained] }, left)
     const archive = members.size === 0 ? undefined : await writeConverted(members, folder)
     const imported = await importConvertedSessions(sessions, words.data)
-    const lines = [...left.map((line) => `not imported: ${line}`), ...imported]
+    const report = [
+      ...left.map((line) => `not imported: ${line}`),
+      ...stricter.map((line) => `stricter than before: ${line}`),
+    ]
+    const lines = [...report, ...imported]
     terminal.print(`${[...lines, ...nextSteps({ folder, data: words.data, archive })].join('\n')}\n`)
     return exitCodes.done
   } catch (error) {
@@ -123,32 +137,62 @@ function nextSteps({ folder, data, archive }: Written): string[] {
   return [start, `and, when it runs: godwit ctl data import ${archive} --allow-security-profile-mismatch${place}`]
 }
 
-interface Read<RecordType> {
-  readonly value: RecordType[]
-  readonly skipped: readonly string[]
+/** Returns the files of each folder that the main file includes, in the order of mosquitto. */
+async function includedFiles(
+  main: ConfigurationFile,
+  named: (file: string) => string,
+): Promise<ReadonlyMap<string, readonly ConfigurationFile[]>> {
+  const included = new Map<string, ConfigurationFile[]>()
+  for (const folder of includedFolders(main)) {
+    const path = named(folder)
+    const files: ConfigurationFile[] = []
+    for (const name of includedNames(await namesIn(path))) files.push({ name, text: await textOf(join(path, name)) })
+    included.set(folder, files)
+  }
+  return included
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  try {
+    return await readdir(folder)
+  } catch (error) {
+    throw new FileProblem(`include_dir ${folder}: ${fileErrorText(error)}`)
+  }
 }
 
 async function credentialsIn(
   file: string | undefined,
   named: (file: string) => string,
-): Promise<Read<CredentialRecord>> {
-  if (file === undefined) return { value: [], skipped: [] }
+): Promise<ReturnType<typeof convertPasswordFile>> {
+  if (file === undefined) return { value: [], skipped: [], stricter: [] }
   return convertPasswordFile(await textOf(named(file)), Date.now())
 }
 
 async function databaseIn(
   file: string | undefined,
   named: (file: string) => string,
-  source: Parameters<typeof convertDatabase>[2],
+  { source, isRequired }: { readonly source: Parameters<typeof convertDatabase>[2]; readonly isRequired: boolean },
 ): Promise<ReturnType<typeof convertDatabase>> {
-  if (file === undefined) return { value: { retained: [], sessions: [] }, skipped: [] }
+  const nothing = { retained: [], sessions: [] }
+  if (file === undefined) return { value: nothing, skipped: [], stricter: [] }
   const path = named(file)
+  if (!isRequired && (await isMissing(path)))
+    return { value: nothing, skipped: [`${path}: mosquitto has not written it`], stricter: [] }
   const bytes = await bytesOf(path)
   try {
     return convertDatabase(bytes, Date.now(), source)
   } catch (error) {
     if (error instanceof InvalidArchive) throw new FileProblem(`${path}: ${error.message}`)
     throw error
+  }
+}
+
+async function isMissing(path: string): Promise<boolean> {
+  try {
+    await stat(path)
+    return false
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT'
   }
 }
 

@@ -157,7 +157,7 @@ test('bans keep their end, and addresses may be lists of character codes', () =>
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64')
 
-test('passwords of all versions stay valid; one that cannot be read is replaced by one that nobody knows', () => {
+test('passwords of all versions stay valid; one that cannot be read is replaced by a random one', () => {
   const digest = createHash('sha256').update('pw').digest('hex')
   const entries = [
     { login: 'salted', type: 'username', password: saltedPassword('pw'), created_at: 1_700_000_000_000 },
@@ -255,7 +255,7 @@ test('everything else of an export is left out and named', () => {
   )
 })
 
-// The order in which EMQX asks its rules: `emqx_acl_mnesia.erl` and `comparing` of `emqx_acl_mnesia_db.erl`. Where the order of rules of
+// The order in which EMQX checks its rules: `emqx_acl_mnesia.erl` and `comparing` of `emqx_acl_mnesia_db.erl`. Where the order of rules of
 // one time is not defined (4.3), all orders are possible.
 
 interface Client {

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import mqtt from 'mqtt'
-import { convertAclFile, convertConfiguration, convertDatabase, convertPasswordFile } from '../../src/backup/index.ts'
+import { convertDatabase } from '../../src/backup/index.ts'
 import { endWith, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
 import { reservePort } from '../e2e/reserve-port.ts'
 import { startBrokerWithApi } from '../management/api.ts'
@@ -103,67 +103,17 @@ test('imported users with both kinds of hashes, rules and retained messages of m
   await assert.rejects(mqtt.connectAsync(url, { username: 'alice', password: 'wrong', reconnectPeriod: 0 }))
 })
 
-test('lines of a password file that cannot be imported are reported without their hashes', () => {
-  const text = 'anna:plain-text\nbert:$7$20000$c2FsdA==$aGFzaA==\n:$6$a$b\n'
-  const { value, skipped } = convertPasswordFile(text, 0)
-  assert.deepEqual(value, [])
-  assert.deepEqual(skipped, [
-    'password file, line 1: the hash of "anna" is neither $6$ nor $7$: run mosquitto_passwd -U, or set a new password',
-    'password file, line 2: the hash of "bert" has more than 10000 iterations: set a new password',
-    'password file, line 3: it is not a user name and a hash',
-  ])
-})
-
-test('deny rules come first, patterns get the placeholders of Godwit, and rules for clients without a user name are reported', () => {
-  const { value, skipped } = convertAclFile(
-    'topic read public/#\nuser a"b\ntopic write x\ntopic deny x/y z\npattern readwrite dev/%c/%u\nnonsense 1\n',
-  )
-  assert.deepEqual(value.trimEnd().split('\n'), [
-    '{deny, {user, "a\\"b"}, pubsub, ["x/y z"]}.',
-    '{allow, {user, "a\\"b"}, publish, ["x"]}.',
-    '{allow, all, pubsub, ["dev/${clientid}/${username}"]}.',
-    '{deny, all}.',
-  ])
-  assert.equal(skipped.length, 2)
-  assert.match(skipped[0] ?? '', /line 1: it applies only to clients without a user name/)
-  assert.match(skipped[1] ?? '', /line 6: "nonsense" is not known/)
-})
-
-test('imported listeners have the same port, address, protocol and certificates', () => {
-  const text = [
-    'listener 1883',
-    'listener 8883 10.0.0.1',
-    'certfile /c.pem',
-    'keyfile /k.pem',
-    'cafile /ca.pem',
-    'require_certificate true',
-    'use_identity_as_username true',
-    'listener 9001',
-    'protocol websockets',
-    'allow_anonymous true',
-    'connection north',
-  ].join('\n')
-  const { value, skipped } = convertConfiguration(text, { aclFile: '/acl' })
-  for (const line of [
-    'listeners.tcp.default.bind = "0.0.0.0:1883"',
-    'listeners.ssl.default.bind = "10.0.0.1:8883"',
-    'listeners.ssl.default.cacertfile = "/ca.pem"',
-    'listeners.ssl.default.fail_if_no_peer_cert = true',
-    'listeners.ws.default.bind = "0.0.0.0:9001"',
-    'auth.certificate.enable = true',
-    'auth.allow_anonymous = true',
-  ])
-    assert.ok(value.text.split('\n').includes(line), `${line} in\n${value.text}`)
-  assert.deepEqual(skipped, ['mosquitto.conf, line 11: connection: bridges are not imported: see docs/BRIDGES.md'])
-})
-
 test('a file that is not a database, has another format, or is incomplete is refused with a sentence', () => {
   const header = Buffer.concat([
     Buffer.from('\0\u00b5\0mosquitto db', 'latin1'),
     Buffer.alloc(4),
     Buffer.from([0, 0, 0, 6]),
   ])
-  assert.deepEqual(convertDatabase(header, 0), { value: { retained: [], sessions: [] }, skipped: [] })
+  assert.deepEqual(convertDatabase(header, 0), {
+    value: { retained: [], sessions: [] },
+    skipped: [],
+    stricter: [],
+  })
   assert.throws(() => convertDatabase(Buffer.from('nothing'), 0), /it is not a mosquitto database/)
   const newer = Buffer.from(header)
   newer[22] = 7

@@ -37,7 +37,7 @@ function findProblem(
   if (id === undefined || id === '') return 'an application without an id'
   if (secret === undefined || secret === '') return 'an application without a secret'
   if (isWellKnownSecret(id, secret))
-    return 'the secret is well known, and would open the API to everybody: create an API key with godwit ctl api-key add'
+    return 'the secret is well known, and would open the API to all: create an API key with godwit ctl api-key add'
   return found.has(id) ? 'another application has the same id' : undefined
 }
 

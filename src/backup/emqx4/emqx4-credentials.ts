@@ -6,12 +6,12 @@
 //   auth_clientid   {clientid, password}
 //
 // EMQX refused wrong passwords of a client in these tables. A client that is left out would be unknown, and could be admitted as an
-// anonymous client with the same name. So a password that cannot be read is replaced by one that nobody knows.
+// anonymous client with the same name. So a password that cannot be read is replaced by a random one.
 
 import { randomBytes } from 'node:crypto'
 import type { CredentialRecord, PasswordHash } from '../../records/index.ts'
 import { InvalidArchive } from '../invalid-archive.ts'
-import { askForLoginType, type Emqx4Entry, type LoginType, readLoginType, readText, readTime } from './emqx4-entries.ts'
+import { loginTypeHint, type Emqx4Entry, type LoginType, readLoginType, readText, readTime } from './emqx4-entries.ts'
 import type { Emqx4Report } from './emqx4-report.ts'
 
 const digests: Readonly<Record<number, PasswordHash>> = { 32: 'md5', 40: 'sha', 64: 'sha256', 128: 'sha512' }
@@ -42,7 +42,7 @@ export function convertCredentials(sections: CredentialSections, options: Creden
   }
   for (const entry of sections.auth_mnesia) {
     const by = readLoginType(entry['type']) ?? (entry['type'] === undefined ? options.loginType : undefined)
-    if (by === undefined) throw new InvalidArchive(`auth_mnesia has logins without a type: ${askForLoginType}`)
+    if (by === undefined) throw new InvalidArchive(`auth_mnesia has logins without a type: ${loginTypeHint}`)
     add('auth_mnesia', by, entry['login'], entry)
   }
   for (const entry of sections.auth_username) add('auth_username', 'username', entry['username'], entry)
@@ -65,11 +65,7 @@ function toCredential(
   } as const
   const password = readPassword(entry['password'])
   if (password !== undefined) return { ...common, ...password, isSuperuser }
-  report.restrict(
-    section,
-    `${by} ${id}`,
-    'the password cannot be read: nobody can log in with this name before a new one is set',
-  )
+  report.restrict(section, `${by} ${id}`, 'the password cannot be read: the name cannot log in before a new one is set')
   const unknown = { algorithm: 'sha256', salt: randomBytes(saltBytes), hash: randomBytes(sha256Bytes) } as const
   return { ...common, ...unknown, isSuperuser: false }
 }

@@ -28,5 +28,5 @@ export function readLoginType(value: unknown): LoginType | undefined {
   return value === 'username' || value === 'clientid' ? value : undefined
 }
 
-export const askForLoginType =
+export const loginTypeHint =
   'versions before 4.3 do not write whether a login is a user name or a client ID: repeat the command with --login-type username or --login-type clientid, as auth.mnesia.as was in etc/plugins/emqx_auth_mnesia.conf'

@@ -4,7 +4,7 @@
 //                                                           a rule is for all clients
 //   {login, topic, action, allow}                           before; login `$all` is all clients
 //
-// EMQX asks the rules for the client ID, then for the user name, then for all clients, and of each the newest first. Godwit asks in the
+// EMQX checks the rules for the client ID, then for the user name, then for all clients, and of each the newest first. Godwit checks them in the
 // same order, but the oldest first, so the times of creation are exchanged. Before 4.3 the order is not in the export: denials come first.
 //
 // A rule that allows something, and cannot be converted, is left out. One that denies becomes a denial of all topics for its client.
@@ -12,7 +12,7 @@
 import { readAclTopic } from '../../config/index.ts'
 import type { RuleRecord } from '../../records/index.ts'
 import { InvalidArchive } from '../invalid-archive.ts'
-import { askForLoginType, type Emqx4Entry, type LoginType, readText, readTime } from './emqx4-entries.ts'
+import { loginTypeHint, type Emqx4Entry, type LoginType, readText, readTime } from './emqx4-entries.ts'
 import type { Emqx4Report } from './emqx4-report.ts'
 
 const section = 'acl_mnesia'
@@ -61,7 +61,11 @@ function readRule(entry: Emqx4Entry, number: number, options: RuleOptions): Read
     return undefined
   }
   if (written !== undefined && /^\$(?:share|queue|exclusive)\//.test(written)) {
-    options.report.skip(section, written, 'EMQX removes this prefix before it asks the rules: the rule matched nothing')
+    options.report.skip(
+      section,
+      written,
+      'EMQX removes this prefix before it checks the rules: the rule matched nothing',
+    )
     return undefined
   }
   const createdAtMs = readTime(entry['created_at'])
@@ -97,7 +101,7 @@ function subjectOfOld({ login, type }: Emqx4Entry, loginType: LoginType | undefi
   const who = readText(login)
   if (who === '$all') return { about: 'all', who: '' }
   const about = type === 'clientid' || type === 'username' ? type : type === undefined ? loginType : undefined
-  if (about === undefined) throw new InvalidArchive(`${section} has logins without a type: ${askForLoginType}`)
+  if (about === undefined) throw new InvalidArchive(`${section} has logins without a type: ${loginTypeHint}`)
   return who === undefined ? undefined : named(about, who)
 }
 

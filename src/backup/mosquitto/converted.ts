@@ -1,6 +1,8 @@
 /** The result of the conversion of a file of mosquitto. */
 export interface Converted<Value> {
   readonly value: Value
-  /** Sentences about what was not converted. */
+  /** Sentences that name what was not converted. */
   readonly skipped: readonly string[]
+  /** Sentences that name what allows less than before. */
+  readonly stricter: readonly string[]
 }

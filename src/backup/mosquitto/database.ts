@@ -68,6 +68,7 @@ export function convertDatabase(
       sessions: drafts.sessions(),
     },
     skipped: skippedItems.sentences(),
+    stricter: [],
   }
 }
 
