@@ -6,6 +6,7 @@ import { isDeepStrictEqual } from 'node:util'
 import {
   type AuthenticationResult,
   type Connection,
+  type ConnectionOrigin,
   type Identity,
   namespacedName,
   type CoreRequest,
@@ -201,6 +202,12 @@ export class AccessControl {
     if (!this.#bans.applyRecords(change)) return haveRulesChanged
     this.permissions.noteChange()
     return true
+  }
+
+  /** Whether this address is banned for all clients. */
+  isBanned(peerAddress: string): boolean {
+    const subject = { namespace: undefined, clientId: '', username: undefined, peerAddress }
+    return this.#bans.find(subject, this.#dependencies.nowMs()) !== undefined
   }
 
   /** Returns the clients of a namespace, or of none, that are banned for flapping, oldest first. */
@@ -441,7 +448,7 @@ function identityOf({ connection, namespace, clientId }: Attempt, success: Admis
     namespace,
     clientId,
     username: success.username,
-    principal: principalOf(success),
+    principal: principalOf(success, connection),
     peerAddress: connection.peerAddress,
     isSuperuser: success.isSuperuser,
     expiresAtMs: success.expiresAtMs,
@@ -451,9 +458,18 @@ function identityOf({ connection, namespace, clientId }: Attempt, success: Admis
 }
 
 /** The authenticated name: a client that proved its client ID may send any user name. */
-function principalOf({ by, username, provesClientId }: Admission): string {
-  if (by === 'anonymous') return 'anonymous'
+function principalOf({ by, username, provesClientId }: Admission, { listener, origin }: Connection): string {
+  if (by === 'anonymous') return (listener.gateway === undefined ? undefined : deviceIn(origin)) ?? 'anonymous'
   return provesClientId === true ? 'clientid' : `user:${username ?? ''}`
+}
+
+/**
+ * The identity that the DTLS handshake of a device proved. It counts also where no authenticator uses it: the gateway passes the datagrams of
+ * this identity to its client.
+ */
+function deviceIn(origin: ConnectionOrigin | undefined): string | undefined {
+  if (origin?.pskIdentity !== undefined) return `psk:${origin.pskIdentity}`
+  return origin?.certificate === undefined ? undefined : `certificate:${origin.certificate.subject}`
 }
 
 function reasonText(reason: ReasonCode): string {

@@ -69,4 +69,5 @@ export {
   type ListenerTraits,
 } from './model/connection.ts'
 export { clientIdOf } from './views/client-id-of.ts'
+export { readOnlyEnd, readOnlySubscription } from './retained/read-only-subscription.ts'
 export { Deadlines } from './model/deadlines.ts'

@@ -5,7 +5,6 @@
 // A gateway client has an MQTT 5.0 connection within the process. So authentication, access rules, limits, lists and metrics are those of
 // every client. The protocols have no sockets; the clock is a parameter.
 
-import type { StreamCredentials } from '../transports/index.ts'
 import type {
   AckType,
   ControlPacket,
@@ -18,48 +17,8 @@ import type {
 } from '../protocol/index.ts'
 import type { GatewayClient } from '../core/index.ts'
 import type { AddressLimits } from './address-limits.ts'
+import type { PeerAddress } from './peer-address.ts'
 import type { ShardPlace } from './shard-place.ts'
-
-/** Source of a datagram, and destination of responses. */
-export interface PeerAddress {
-  /** Address as text, without brackets. */
-  readonly address: string
-  readonly port: number
-  /** DTLS association; undefined: without DTLS. */
-  readonly secure?: SecurePeer | undefined
-}
-
-/** The DTLS association of a datagram. At one time, an address and port have one association; a later one replaces it. */
-export interface SecurePeer {
-  /** Unique for the association. */
-  readonly id: string
-  /** The same for each association of the device; undefined: the device has no credentials. */
-  readonly identity: string | undefined
-  readonly credentials: StreamCredentials
-}
-
-/** Key for maps of peers: another association is another peer. */
-export function peerKey({ address, port, secure }: PeerAddress): string {
-  return secure === undefined ? `${address}|${port}` : `${address}|${port}|${secure.id}`
-}
-
-export function isSamePeer(one: PeerAddress | undefined, other: PeerAddress): boolean {
-  return one?.address === other.address && one.port === other.port && one.secure?.id === other.secure?.id
-}
-
-/** Returns the peer as it is stored. A restart ends its DTLS association: the device returns with the same identity. */
-export function storedPeer({ address, port, secure }: PeerAddress): PeerAddress {
-  if (secure === undefined) return { address, port }
-  const { identity, credentials } = secure
-  const proven = { certificate: undefined, pskIdentity: credentials.pskIdentity }
-  return { address, port, secure: { id: '', identity, credentials: proven } }
-}
-
-/** Returns whether `peer` may be a new address of the device whose last address is `known`. */
-export function canBeSameDevice(known: PeerAddress, peer: PeerAddress): boolean {
-  const [before, now] = [known.secure?.identity, peer.secure?.identity]
-  return before === undefined && now === undefined ? known.address === peer.address : before === now
-}
 
 /** The connection of a gateway client to this broker, with MQTT 5.0. */
 export interface MqttConnection {
@@ -120,7 +79,16 @@ export function publishFieldsOf(publication: GatewayPublication): PublishFields 
   }
 }
 
-export type DropReason = 'malformed' | 'unconnected' | 'limit' | 'too-large' | 'queue-full' | 'not-registered'
+/** `unproven`: the address has not proven that it receives what is sent to it. `banned`: it may not use the broker. */
+export type DropReason =
+  | 'malformed'
+  | 'unconnected'
+  | 'limit'
+  | 'too-large'
+  | 'queue-full'
+  | 'not-registered'
+  | 'banned'
+  | 'unproven'
 
 export interface GatewayCounters {
   received: number
@@ -141,6 +109,8 @@ export function newGatewayCounters(): GatewayCounters {
       'too-large': 0,
       'queue-full': 0,
       'not-registered': 0,
+      banned: 0,
+      unproven: 0,
     },
   }
 }
@@ -149,6 +119,8 @@ export interface GatewayDependencies {
   nowMs(): number
   /** Returns a number from 0 up to 1, for times and identifiers that need not be secret. */
   random(): number
+  /** Returns an unpredictable integer from 0 up to `limit`. */
+  randomBelow(limit: number): number
   /** Sends one datagram, which may be lost. Stream gateways do not use it. */
   send(bytes: Buffer, peer: PeerAddress): void
   /** Returns false if a connection limit or the limit of new connections per second is reached. */
@@ -159,6 +131,8 @@ export interface GatewayDependencies {
   wakeAt(timeMs: number): void
   /** Limits per address, for all sockets of the listener together. Stream gateways do not use them. */
   readonly addresses: AddressLimits
+  /** Whether a ban concerns this address. Asked for each datagram: a ban applies at once, also to a device that is known. */
+  isBanned(address: string): boolean
   /** This shard, and the number of shards. */
   readonly place: ShardPlace
   /** Passes a datagram, which may be lost, to the shard of its client. */

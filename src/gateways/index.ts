@@ -13,9 +13,8 @@ export {
   type StreamGateway,
   type MqttConnection,
   type MqttConnectionCallbacks,
-  type PeerAddress,
-  type SecurePeer,
 } from './gateway.ts'
+export { type PeerAddress, type SecurePeer } from './peer-address.ts'
 export { ownerOfName, type ShardPlace } from './shard-place.ts'
 export { AddressLimits, isLoopback, createAddressTable, freeAddressTable } from './address-limits.ts'
 export { CoapGateway } from './coap/coap-gateway.ts'

@@ -49,8 +49,10 @@ export function copyTraits({
   protocolVersion,
   endpointName,
   lifetimeSeconds,
+  address,
+  port,
 }: GatewayClientTraits): GatewayClientTraits {
-  return { isSleeping, protocolVersion, endpointName, lifetimeSeconds }
+  return { isSleeping, protocolVersion, endpointName, lifetimeSeconds, address, port }
 }
 
 const ignore = (): void => {}

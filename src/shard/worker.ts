@@ -186,6 +186,7 @@ function createGateways(
     storedKey,
     connections: listenerLimits.connections,
     ...storedFacts(running, store),
+    isBanned: (address) => running().access.isBanned(address),
     raiseAlarm,
     endAlarm,
     fail,

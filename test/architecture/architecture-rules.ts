@@ -186,6 +186,7 @@ export const architectureRules: ArchitectureRules = {
       'src/core/connect/accept-connect.ts',
       'src/core/connect/authorize-subscribe.ts',
       'src/core/connect/close-connection.ts',
+      'src/core/connect/follow-address.ts',
       'src/core/connect/open-connection.ts',
       'src/core/memory/memory-relief.ts',
       'src/core/packets/handle-acks.ts',

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { readOnlyEnd, readOnlySubscription } from '../../src/core/index.ts'
 import { CoapGateway } from '../../src/gateways/index.ts'
 import { PublishPacket, type TopicName, TopicTable } from '../../src/protocol/index.ts'
 import { CoapDevice } from './coap-device.ts'
@@ -22,9 +23,9 @@ class Stage extends GatewayStage {
     )
   }
 
-  deliver(topic: string, payload: string, subscriptionIdentifiers: readonly number[]): void {
+  deliver(topic: string, payload: string, subscriptionIdentifiers: readonly number[], retain = false): void {
     const bytes = Buffer.from(payload)
-    const packet = new PublishPacket(topics.named(topic as TopicName), { qos: 0, retain: false, dup: false }, bytes)
+    const packet = new PublishPacket(topics.named(topic as TopicName), { qos: 0, retain, dup: false }, bytes)
     packet.frameEnd = bytes.length
     packet.properties = { subscriptionIdentifiers: [...subscriptionIdentifiers] }
     this.connections.at(-1)?.callbacks.handlePacket(packet)
@@ -125,4 +126,44 @@ test('[F8] an unverified address that does not acknowledge gets no more notifica
   assert.ok(device.all().length <= 5)
   stage.deliver('a', 'y', [1])
   assert.deepEqual(device.all(), [])
+})
+
+test('[F4] a GET of a topic that the client observes reads it, and its observation continues', () => {
+  const stage = new Stage()
+  const device = stage.device()
+  device.get('ps/a', 'c=dev', { token: 1, observe: 0 })
+  stage.acceptAll()
+  stage.acceptAll()
+  device.all()
+  device.get('ps/a', 'c=dev', { token: 2 })
+  const [request] = stage.connections.at(-1)?.packets ?? []
+  assert.ok(request?.type === 'subscribe')
+  assert.deepEqual(request.properties, readOnlySubscription)
+  stage.acceptAll()
+  stage.deliver('a', 'kept', [1], true)
+  assert.deepEqual(
+    device.all().map(({ token, payload }) => [token, payload.toString()]),
+    [['02', 'kept']],
+    'the retained message is for the GET only',
+  )
+  stage.deliver('a', 'next', [1])
+  assert.deepEqual(
+    device.all().map(({ token, payload }) => [token, payload.toString()]),
+    [['01', 'next']],
+  )
+  for (const packet of stage.connections.at(-1)?.packets ?? [])
+    if (packet.type === 'unsubscribe') assert.deepEqual(packet.properties, readOnlyEnd)
+})
+
+test('[F4] several GETs of a topic at one time get the same message', () => {
+  const stage = new Stage()
+  const device = stage.device()
+  for (const token of [1, 2, 3]) device.get('ps/a', 'c=dev', { token })
+  stage.acceptAll()
+  stage.acceptAll()
+  stage.deliver('a', 'kept', [], true)
+  assert.deepEqual(
+    device.all().map(({ code, token, payload }) => [code, token, payload.toString()]),
+    [1, 2, 3].map((token) => ['2.05', `0${token}`, 'kept']),
+  )
 })

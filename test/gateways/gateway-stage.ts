@@ -17,6 +17,7 @@ export class GatewayStage {
   /** Bytes of all connections that the broker has not read. */
   unsentBytes = 0
   hasSpace = true
+  readonly banned = new Set<string>()
   readonly sent: { readonly bytes: Buffer; readonly peer: PeerAddress }[] = []
   readonly connections: {
     readonly packets: ControlPacket[]
@@ -41,8 +42,10 @@ export class GatewayStage {
     this.dependencies = {
       nowMs: () => this.nowMs,
       random: () => random.uint32() / 2 ** 32,
+      randomBelow: (limit) => random.uint32() % limit,
       send: (bytes, peer) => void this.sent.push({ bytes, peer }),
       hasSpace: () => this.hasSpace,
+      isBanned: (address) => this.banned.has(address),
       openMqtt: (_, callbacks) => this.#open(callbacks),
       wakeAt: () => {},
       addresses: new AddressLimits(),

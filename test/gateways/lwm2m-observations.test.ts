@@ -92,3 +92,85 @@ describe('[F5] observations', () => {
     assert.deepEqual([created?.code, first?.path, first?.observe], ['2.01', '/1/0', 0])
   })
 })
+
+const valuesIn = (stage: Lwm2mStage): readonly unknown[] =>
+  stage.published().map(({ document }) => {
+    const { content } = document['data'] as { content: readonly { value: unknown }[] }
+    return content[0]?.value
+  })
+
+describe('[F5] a notification', () => {
+  const command = { reqID: 5, msgType: 'observe', data: { path: '/3/0/9' } }
+
+  function observing(observe = 1): readonly [Lwm2mStage, ReturnType<Lwm2mStage['device']>, CoapMessage] {
+    const [stage, device, request] = withRequest(command)
+    device.respond(request, '2.05', { format: 0, payload: '90', observe })
+    stage.published()
+    return [stage, device, request]
+  }
+
+  test('in several blocks is published when all of them were read [RFC 7959 3.4]', () => {
+    const [stage, device, request] = observing()
+    const whole = '1'.repeat(100)
+    device.respondLater(request, '2.05', { format: 0, observe: 2, payload: whole.slice(0, 64), block2: [0, true, 2] })
+    assert.deepEqual(valuesIn(stage), [])
+    const rest = device.all().find(({ code }) => code === '0.01') ?? assert.fail('the rest is not read')
+    assert.deepEqual([rest.path, rest.observe, rest.block2], ['/3/0/9', undefined, [1, false, 2]])
+    assert.notEqual(rest.token, request.token)
+    device.respond(rest, '2.05', { format: 0, payload: whole.slice(64), block2: [1, false, 2] })
+    const [published] = stage.published()
+    assert.equal(published?.document['msgType'], 'notify')
+    assert.equal(published?.document['seqNum'], 2)
+    assert.equal(JSON.stringify(published?.document['data']).includes(whole), true)
+  })
+
+  test('of which a part is missing is not published', () => {
+    const [stage, device, request] = observing()
+    device.respondLater(request, '2.05', { format: 0, observe: 2, payload: '1'.repeat(64), block2: [0, true, 2] })
+    const rest = device.all().find(({ code }) => code === '0.01') ?? assert.fail()
+    device.respond(rest, '4.04')
+    assert.deepEqual(stage.published(), [])
+  })
+
+  test('that is newer replaces one that is being read', () => {
+    const [stage, device, request] = observing()
+    device.respondLater(request, '2.05', { format: 0, observe: 2, payload: '1'.repeat(64), block2: [0, true, 2] })
+    const rest = device.all().find(({ code }) => code === '0.01') ?? assert.fail()
+    device.respondLater(request, '2.05', { format: 0, observe: 3, payload: '7' })
+    device.respond(rest, '2.05', { format: 0, payload: '1', block2: [1, false, 2] })
+    assert.deepEqual(valuesIn(stage), [7])
+  })
+
+  test('that is repeated or older than the newest is acknowledged, and not published [RFC 7641 3.4]', () => {
+    for (const [sequence, expected] of [
+      [
+        [1, 2, 2, 3],
+        [2, 3],
+      ],
+      [
+        [1, 3, 2, 4],
+        [3, 4],
+      ],
+      [
+        [0xffffff, 0, 1, 0xffffff],
+        [0, 1],
+      ],
+      [[5, 5, 4, 6], [6]],
+    ] as const) {
+      const [first, ...numbers] = sequence
+      const [stage, device, request] = observing(first)
+      for (const number of numbers) {
+        device.respondLater(request, '2.05', { format: 0, observe: number, payload: String(number) })
+        assert.equal(device.takeLast()?.type, 'ack')
+      }
+      assert.deepEqual(valuesIn(stage), expected, `after ${first}: ${numbers.join(', ')}`)
+    }
+  })
+
+  test('with a lower number is published when more than 128 seconds have passed: the device has started again', () => {
+    const [stage, device, request] = observing(900)
+    stage.wait(129_000)
+    device.respondLater(request, '2.05', { format: 0, observe: 1, payload: '1' })
+    assert.deepEqual(valuesIn(stage), [1])
+  })
+})

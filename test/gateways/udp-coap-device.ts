@@ -21,9 +21,9 @@ export class UdpCoapDevice {
     })
   }
 
-  static async at(t: Scope, port: number): Promise<UdpCoapDevice> {
+  static async at(t: Scope, port: number, address = '127.0.0.1'): Promise<UdpCoapDevice> {
     const socket = createSocket('udp4')
-    socket.bind(0, '127.0.0.1')
+    socket.bind(0, address)
     await once(socket, 'listening')
     t.after(() => socket.close())
     return new UdpCoapDevice(socket, port)

@@ -40,6 +40,9 @@ export interface GatewayClient {
   /** LwM2M. */
   readonly endpointName?: string | undefined
   readonly lifetimeSeconds?: number | undefined
+  /** Present address and port of a device, which may change while its connection stays open. Undefined: they do not change. */
+  readonly address?: string | undefined
+  readonly port?: number | undefined
 }
 
 /** Name and version in lists of clients, for example `MQTT-SN` and 1. */
@@ -82,7 +85,8 @@ export class Connection {
   /** The driver's reference to the stream. The core never reads it. */
   readonly output: object
   readonly listener: ListenerTraits
-  readonly peerAddress: string
+  /** It changes for devices of gateways only: see `connect/follow-address.ts`. */
+  peerAddress: string
   /** 0 if there is none. */
   peerPort: number
   /** Counted by the driver, in both directions, since it opened. */

@@ -8,6 +8,7 @@ import { pauseReading, readPauseReasons, resumeReading, type ReadPauseReason } f
 import { sendPingresp } from '../outgoing/send-to-client.ts'
 import { refuseConnection } from '../connect/accept-connect.ts'
 import { endAfterInput, endConnection } from '../connect/close-connection.ts'
+import { followAddress } from '../connect/follow-address.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { stateOf, type AwaitingAuth, type AwaitingAuthentication, type Open } from '../state/connection-state.ts'
 import { handleAck } from './handle-acks.ts'
@@ -18,6 +19,7 @@ import { handlePublish } from './handle-publish.ts'
 import { handleSubscribe, handleUnsubscribe } from './handle-subscribe.ts'
 
 export function handlePacket(state: BrokerState, connection: Connection, packet: Packet): void {
+  if (connection.gatewayClient !== undefined && !followAddress(state, connection, connection.gatewayClient)) return
   const now = stateOf(connection)
   switch (now.state) {
     case 'open':

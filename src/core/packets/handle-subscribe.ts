@@ -32,6 +32,7 @@ import { endExclusiveWait, findHeldFilters } from '../connect/exclusive-wait.ts'
 import { endConnection } from '../connect/close-connection.ts'
 import { exceedsSubscriptionLimits, isRefusedForMemory } from '../connect/subscription-limits.ts'
 import { counterpart, releaseExclusive, canHold, recordHeld } from '../peers/exclusive-subscriptions.ts'
+import { isLeft, keptSubscription } from '../retained/read-only-subscription.ts'
 import { cancelReplays, startRetainedReplay } from '../retained/retained-replay.ts'
 import { sendSubackWhenSeen, updateInterest, presenceOf } from '../peers/update-interest.ts'
 import { sendPacket } from '../outgoing/send-to-client.ts'
@@ -65,6 +66,8 @@ export function handleSubscribe(state: BrokerState, connection: Connection, open
     const found = isHeld ? reasonCodes.quotaExceeded : refusalOf(state, session, filter)
     const refusal = denied.has(place) ? reasonCodes.notAuthorized : found
     if (refusal !== undefined) return failureFor(connection, request, refusal)
+    const kept = keptSubscription(connection, packet, session, filter)
+    if (kept !== undefined) return { filter, options: kept, isNew: true }
     return subscribe(state, session, filter, optionsOf(state.settings, connection, request, identifier))
   })
   if (state.peerTable !== undefined) endExclusiveWait(state, connection)
@@ -246,7 +249,8 @@ export function handleUnsubscribe(
   const found = packet.filters.map((filter) => {
     const renamed = rewritten(state, connection, session, filter)
     const mounted = renamed === undefined ? undefined : mountedFilter(connection.mountpoint, renamed)
-    return mounted !== undefined && unsubscribe(state, session, mounted, packet.properties)
+    if (mounted === undefined || isLeft(connection, packet, session, mounted)) return false
+    return unsubscribe(state, session, mounted, packet.properties)
   })
   const codes = found.map((existed) => (existed ? reasonCodes.success : reasonCodes.noSubscriptionExisted))
   sendPacket(

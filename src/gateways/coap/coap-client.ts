@@ -2,6 +2,7 @@
 // of the broker.
 
 import { hash, timingSafeEqual } from 'node:crypto'
+import { type GatewayClient, readOnlyEnd, readOnlySubscription } from '../../core/index.ts'
 import {
   type ConnackPacket,
   type Packet,
@@ -15,13 +16,11 @@ import {
 import {
   type GatewayDependencies,
   maxUnsentBytes,
-  isSamePeer,
   type MqttConnection,
   type MqttConnectionCallbacks,
-  type PeerAddress,
   publishFieldsOf,
 } from '../gateway.ts'
-import { isLoopback } from '../address-limits.ts'
+import type { PeerAddress } from '../peer-address.ts'
 import { type Observation, Observations } from './observations.ts'
 import { type RetainedReadDone, RetainedReads } from './retained-reads.ts'
 import type { CoapSettings } from './settings.ts'
@@ -66,7 +65,7 @@ export interface CoapClientDependencies {
 }
 
 /** Most clients are idle, and there are many, so objects that only a busy client needs are created on first use. */
-export class CoapClient implements MqttConnectionCallbacks {
+export class CoapClient implements MqttConnectionCallbacks, GatewayClient {
   readonly credentials: CoapCredentials
   /** Token of the connection; undefined: the client sends requests without a token. */
   readonly token: string | undefined
@@ -74,6 +73,8 @@ export class CoapClient implements MqttConnectionCallbacks {
   peer: PeerAddress
   /** First address of the client, under which it is counted. */
   readonly firstAddress: string
+  /** Address and association to which the token was sent. */
+  readonly firstPeer: PeerAddress
   readonly #gateway: CoapClientDependencies
   readonly #mqtt: MqttConnection
   #state: 'connecting' | 'open' | 'ended' = 'connecting'
@@ -84,7 +85,6 @@ export class CoapClient implements MqttConnectionCallbacks {
   #nextPacketId = 1
   #sentPings = 0
   #receivedPingresps = 0
-  #verifiedPeer: PeerAddress | undefined
   #receivedAtMs: number
   #nextPingAtMs: number
   #pingIntervalMs: number
@@ -98,11 +98,12 @@ export class CoapClient implements MqttConnectionCallbacks {
     this.token = token
     this.peer = peer
     this.firstAddress = peer.address
+    this.firstPeer = peer
     const nowMs = gateway.dependencies.nowMs()
     this.#receivedAtMs = nowMs
     this.#pingIntervalMs = gateway.settings.heartbeatMs / 2
     this.#nextPingAtMs = nowMs + this.#pingIntervalMs
-    this.#mqtt = gateway.dependencies.openMqtt(peer, this)
+    this.#mqtt = gateway.dependencies.openMqtt(peer, this, this)
     this.#connect()
   }
 
@@ -126,18 +127,24 @@ export class CoapClient implements MqttConnectionCallbacks {
     return this.#observations?.withToken(token)
   }
 
-  /** Called when the client has received a packet, so its address is not forged. */
-  noteVerified(): void {
-    this.#verifiedPeer = this.peer
+  // For lists and rules by address
+
+  get address(): string {
+    return this.peer.address
   }
 
-  get isVerified(): boolean {
-    return isSamePeer(this.#verifiedPeer, this.peer) || isLoopback(this.peer.address)
+  get port(): number {
+    return this.peer.port
   }
 
   noteReceived(peer: PeerAddress): void {
-    this.peer = peer
     this.#receivedAtMs = this.#gateway.dependencies.nowMs()
+    const { peer: before } = this
+    this.peer = peer
+    if (before.address === peer.address && before.port === peer.port) return
+    this.#mqtt.noteClientChanged()
+    // With the next packet, the broker checks whether the client may be connected from this address.
+    if (before.address !== peer.address && this.#state === 'open') this.#ping()
   }
 
   /** Calls back when the broker has accepted or refused the client. */
@@ -199,30 +206,32 @@ export class CoapClient implements MqttConnectionCallbacks {
     this.#mqtt.send({ type: 'unsubscribe', packetId, filters: [filter], properties: undefined })
   }
 
-  /** Reads the retained message of a topic, through a subscription that ends at once. Returns false if that is not possible now. */
+  /**
+   * Reads the retained message of a topic, through a subscription that ends at once and changes no other. Returns false if that is not
+   * possible now.
+   */
   readRetained(topic: TopicName, onResponse: RetainedReadDone): boolean {
-    const packetId = this.#takePacketId()
     const reads = (this.#retainedReads ??= new RetainedReads())
-    if (packetId === undefined || reads.has(topic)) return false
+    if (reads.has(topic)) return reads.join(topic, onResponse)
+    const packetId = this.#takePacketId()
+    if (packetId === undefined) return false
     const filter = topic as unknown as TopicFilter
-    reads.add(topic, this.#gateway.dependencies.nowMs(), (packet, reasonCode) => {
-      const unsubscribeId = this.#takePacketId()
-      if (unsubscribeId !== undefined && this.#state === 'open' && this.#observations?.isSubscribed(filter) !== true) {
-        this.#expect(unsubscribeId, () => {})
-        this.#mqtt.send({ type: 'unsubscribe', packetId: unsubscribeId, filters: [filter], properties: undefined })
-      }
-      onResponse(packet, reasonCode)
+    const isObserved = this.#observations?.isSubscribed(filter) === true
+    reads.add(topic, { atMs: this.#gateway.dependencies.nowMs(), isObserved, done: onResponse }, () => {
+      const unsubscribeId = this.#state === 'open' ? this.#takePacketId() : undefined
+      if (unsubscribeId === undefined) return
+      this.#expect(unsubscribeId, () => {})
+      this.#mqtt.send({ type: 'unsubscribe', packetId: unsubscribeId, filters: [filter], properties: readOnlyEnd })
     })
     this.#expect(packetId, (reasonCode) => {
       if (reasonCode < reasonCodes.unspecifiedError) {
         this.#ping()
         return reads.noteSubscribed(topic, this.#sentPings)
       }
-      reads.delete(topic)
-      onResponse(undefined, reasonCode)
+      reads.refuse(topic, reasonCode)
     })
     const request = { filter, qos: 0, noLocal: false, retainAsPublished: true, retainHandling: 0 } as const
-    this.#mqtt.send({ type: 'subscribe', packetId, subscriptions: [request], properties: undefined })
+    this.#mqtt.send({ type: 'subscribe', packetId, subscriptions: [request], properties: readOnlySubscription })
     this.#gateway.schedule(this)
     return true
   }
@@ -318,7 +327,7 @@ export class CoapClient implements MqttConnectionCallbacks {
       else if (packet.qos === 2) this.#mqtt.acknowledge('pubrec', packet.packetId)
     }
     const name = packet.topic?.name ?? ''
-    if (packet.retain) this.#retainedReads?.handleRetained(name, packet)
+    if (packet.retain && this.#retainedReads?.take(name, packet) === true) return settled()
     const ids = packet.properties?.subscriptionIdentifiers ?? []
     const observations = ids.flatMap((id) => this.#observations?.of(id) ?? [])
     let open = observations.length

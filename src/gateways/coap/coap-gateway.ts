@@ -17,19 +17,17 @@ import {
   type TopicFilter,
   TopicTable,
 } from '../../protocol/index.ts'
-import { fillTemplate } from '../client-info.ts'
-import { isLoopback } from '../address-limits.ts'
+import { AddressProofs } from '../address-proofs.ts'
 import {
   type DatagramGateway,
   type GatewayDependencies,
   type GatewayRequest,
   type GatewayResponse,
-  isSamePeer,
-  type PeerAddress,
-  peerKey,
 } from '../gateway.ts'
+import { type PeerAddress, peerKey } from '../peer-address.ts'
 import { BlockTransfers } from './block-transfers.ts'
-import { CoapClient, type CoapClientDependencies, type CoapCredentials } from './coap-client.ts'
+import type { CoapClient, CoapClientDependencies } from './coap-client.ts'
+import { CoapClients } from './coap-clients.ts'
 import { DeviceRequests } from './device-requests.ts'
 import { Exchanges } from './exchanges.ts'
 import {
@@ -46,7 +44,7 @@ import {
   uintOption,
 } from './message.ts'
 import type { Observation } from './observations.ts'
-import { clientIdOf, type CoapRequest, coreLinks, readRequest, targetOf } from './request.ts'
+import { type CoapRequest, coreLinks, readRequest, targetOf } from './request.ts'
 import { codeOf, payloadOf, qosIn, qosOfType } from './mqtt-mapping.ts'
 import { ownerOfName, Routes } from '../shard-place.ts'
 import type { CoapSettings } from './settings.ts'
@@ -84,14 +82,17 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
   readonly #exchanges: Exchanges
   readonly #requests: DeviceRequests
   readonly #blocks: BlockTransfers
-  readonly #clients = new Map<string, CoapClient>()
+  readonly #proofs: AddressProofs
+  readonly #clients: CoapClients
   readonly #routes = new Routes()
   readonly #deadlines = new Deadlines<'client', CoapClient>()
 
   constructor(settings: CoapSettings, dependencies: GatewayDependencies) {
     this.settings = settings
     this.dependencies = dependencies
-    this.#exchanges = new Exchanges(dependencies)
+    this.#proofs = new AddressProofs(() => dependencies.nowMs())
+    this.#clients = new CoapClients(this, this.#proofs)
+    this.#exchanges = new Exchanges(dependencies, this.#proofs)
     this.#requests = new DeviceRequests(this.#exchanges, dependencies)
     this.#blocks = new BlockTransfers(settings.maxBodyBytes, settings.maxBlockBytes)
   }
@@ -113,6 +114,9 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     const { message } = read
     const owner = isForwarded || place.shards === 1 ? place.own : this.#ownerOf(message, peer)
     if (owner !== place.own) return this.dependencies.forward(owner, bytes, peer)
+    this.#proofs.noteReceived(peer, bytes.length)
+    if (this.dependencies.isBanned(peer.address))
+      return this.#refuseBanned({ request: message, peer, bytes: bytes.length })
     if (message.type === coapTypes.ack || message.type === coapTypes.rst)
       this.#exchanges.handleAckOrReset(message, peer)
     else if (message.code === 0) {
@@ -150,7 +154,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
   }
 
   close(): void {
-    for (const client of this.#clients.values()) client.end('normal')
+    this.#clients.endAll()
   }
 
   schedule(client: CoapClient): void {
@@ -183,7 +187,6 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
         settled: (result) => {
           if (result.outcome !== 'response') return resolve({ kind: 'no-response' })
           client.noteReceived(client.peer)
-          client.noteVerified()
           const { code: value, messageId } = result.response
           const text = `${value >> 5}.${String(value & 31).padStart(2, '0')}`
           resolve({ kind: 'coap-response', messageId, code: text, payload: Buffer.from(result.body) })
@@ -194,10 +197,9 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
   }
 
   noteEnded(client: CoapClient): void {
-    const { clientId } = client.credentials
     this.dependencies.addresses.releaseClient(client.firstAddress)
     this.#deadlines.cancel('client', client)
-    if (this.#clients.get(clientId) === client) this.#clients.delete(clientId)
+    this.#clients.noteEnded(client)
   }
 
   /** Handles a separate response. A response without a request is rejected. */
@@ -241,7 +243,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     const next = this.#blocks.next(block, {
       peer: peerKey(peer),
       target: targetOf(parsed),
-      maxBytes: this.#maxPayloadBytes(exchange, parsed),
+      maxBytes: this.#maxPayloadBytes(exchange),
     })
     if (next === undefined) return { code: code(4, 8) }
     return { code: code(2, 5), options: [blockOption(options.block2, next.block)], payload: next.payload }
@@ -252,20 +254,17 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     if (request.code === methods.get) return this.#respond(exchange, { code: code(4, 5) })
     const clientId = query.get('clientid')
     if (clientId === undefined || clientId === '') return this.#respond(exchange, { code: code(4, 0) })
-    if (request.code === methods.post) return this.#connect(exchange, this.#credentialsOf(query, clientId))
-    const client = this.#clients.get(clientId)
-    if (client === undefined || !client.hasToken(query.get('token')))
-      return this.#respond(exchange, { code: code(4, 1) })
-    client.noteReceived(peer)
-    client.noteVerified()
+    if (request.code === methods.post) return this.#connect(exchange, query, clientId)
+    const client = this.#clients.withToken(clientId, query.get('token'), peer)
+    if (client === undefined) return this.#respond(exchange, { code: code(4, 1) })
     if (request.code === methods.put) return this.#respond(exchange, { code: code(2, 4) })
     client.end('normal')
     this.#respond(exchange, { code: code(2, 2) })
   }
 
-  #connect(exchange: Exchange, credentials: CoapCredentials): void {
+  #connect(exchange: Exchange, query: ReadonlyMap<string, string>, clientId: string): void {
     const token = randomBytes(tokenBytes).readBigUInt64BE().toString()
-    const client = this.#open(credentials, token, exchange.peer)
+    const client = this.#clients.connect(query, clientId, token, exchange.peer)
     if (client === undefined) return this.#respond(exchange, { code: code(5, 3) })
     client.whenOpen((reasonCode) => {
       if (reasonCode !== reasonCodes.success) return this.#respond(exchange, { code: codeOf(reasonCode) })
@@ -273,55 +272,21 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     })
   }
 
-  #open(credentials: CoapCredentials, token: string | undefined, peer: PeerAddress): CoapClient | undefined {
-    const known = this.#clients.get(credentials.clientId)
-    const isFull = this.#clients.size >= this.settings.maxClients || !this.dependencies.hasSpace()
-    if ((known === undefined && isFull) || !this.dependencies.addresses.takeClient(peer.address)) {
-      this.dependencies.counters.dropped.limit++
-      return undefined
-    }
-    const client = new CoapClient(this, { credentials, token, peer })
-    // When the broker accepts this connection, it closes the earlier one (takeover).
-    client.whenOpen((reasonCode) => {
-      if (reasonCode === reasonCodes.success) this.#clients.set(credentials.clientId, client)
-    })
-    this.schedule(client)
-    if (known === undefined) this.#clients.set(credentials.clientId, client)
-    return client
-  }
-
-  #credentialsOf(query: ReadonlyMap<string, string>, clientId: string): CoapCredentials {
-    const { override } = this.settings
-    const fill = (template: string | undefined): string | undefined =>
-      template === undefined ? undefined : fillTemplate(template, clientId)
-    return {
-      clientId: fill(override.clientId) ?? clientId,
-      username: fill(override.username) ?? query.get('username'),
-      password: fill(override.password) ?? query.get('password'),
-    }
-  }
-
   /** Returns the client of a request; if there is none, a response was sent. */
   #clientOf(exchange: Exchange, parsed: CoapRequest): CoapClient | undefined {
     const { peer } = exchange
-    const { query } = parsed
-    const token = query.get('token')
-    const clientId = clientIdOf(parsed, peer)
-    const known = this.#clients.get(clientId)
-    if (known?.token !== undefined || this.settings.requiresConnection || token !== undefined) {
-      if (known === undefined || !known.hasToken(token)) {
-        if (this.#canRespondToUnauthenticated(peer)) this.#respond(exchange, { code: code(4, 1) })
-        return undefined
-      }
-      known.noteReceived(peer)
-      known.noteVerified()
-      return known
-    }
-    const credentials = this.#credentialsOf(query, clientId)
-    const client = known?.hasCredentials(credentials) === true ? known : this.#open(credentials, undefined, peer)
-    if (client === undefined) this.#respond(exchange, { code: code(5, 3) })
-    client?.noteReceived(peer)
-    return client
+    const client = this.#clients.clientOf(parsed, peer)
+    if (typeof client !== 'string') return client
+    if (client === 'full') this.#respond(exchange, { code: code(5, 3) })
+    else if (this.#canRespondToUnauthenticated(peer)) this.#respond(exchange, { code: code(4, 1) })
+    return undefined
+  }
+
+  #refuseBanned(exchange: Exchange): void {
+    const { request, peer } = exchange
+    this.dependencies.counters.dropped.banned++
+    const isRequest = request.code > 0 && request.code >> 5 === 0 && request.type <= coapTypes.non
+    if (isRequest && this.#canRespondToUnauthenticated(peer)) this.#respond(exchange, { code: code(4, 3) })
   }
 
   // Publishing
@@ -382,7 +347,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     if (isBad || (observe === undefined && hasWildcard(topic))) return this.#respond(exchange, { code: code(4, 0) })
     const client = this.#clientOf(exchange, parsed)
     if (client === undefined) return
-    if (observe === 1) return this.#endObserving(exchange, client, filter)
+    if (observe === 1) return this.#whenOpen(exchange, client, () => this.#endObserving(exchange, client, filter))
     if (observe === undefined) return this.#readRetained(exchange, client, parsed)
     const { query } = parsed
     const wanted = {
@@ -426,16 +391,14 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     const { peer, request } = exchange
     const block = blockOf(request, options.block2)
     const requestedBytes = block === undefined || block === 'bad' ? Infinity : block.bytes
-    const maxBytes = Math.min(requestedBytes, this.#maxPayloadBytes(exchange, parsed))
+    const maxBytes = Math.min(requestedBytes, this.#maxPayloadBytes(exchange))
     const nowMs = this.dependencies.nowMs()
     return this.#blocks.begin(payload, { peer: peerKey(peer), target: targetOf(parsed), maxBytes, nowMs })
   }
 
-  /** Returns the maximum payload of a response. It is limited for an unverified address, which may be forged. */
-  #maxPayloadBytes({ peer, bytes }: Exchange, parsed: CoapRequest): number {
-    if (peer.secure !== undefined || isLoopback(peer.address)) return Infinity
-    const client = this.#clients.get(clientIdOf(parsed, peer))
-    if (client?.isVerified === true && isSamePeer(client.peer, peer)) return Infinity
+  /** Returns the maximum payload of a response. It is limited for an address that has not proven itself, which may be forged. */
+  #maxPayloadBytes({ peer, bytes }: Exchange): number {
+    if (this.#proofs.isProven(peer)) return Infinity
     return Math.max(minResponseBytes, bytes * maxAmplification) - responseHeadBytes
   }
 
@@ -445,16 +408,16 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     const nowMs = this.dependencies.nowMs()
     // [RFC 7641 4.5] A client that gets only non-confirmable messages must confirm one per day.
     const isDue = nowMs - observation.confirmedAtMs >= dayMs
-    const { isVerified } = client
-    const isConfirmable = notifyType === 'con' || (notifyType === 'qos' && packet.qos > 0) || isDue || !isVerified
+    const isProven = this.#proofs.isProven(client.peer)
+    const isConfirmable = notifyType === 'con' || (notifyType === 'qos' && packet.qos > 0) || isDue || !isProven
     observation.sequence = (observation.sequence + 1) & 0xffffff
     const { target } = observation
     const { peer } = client
     const { payload, block } = this.#blocks.begin(payloadOf(packet), {
       peer: peerKey(peer),
       target,
-      // An unverified address gets only small messages, and none after a missing confirmation.
-      maxBytes: isVerified ? this.settings.maxBlockBytes : minResponseBytes / 2,
+      // An address that has not proven itself gets only small messages, and none after a missing confirmation.
+      maxBytes: isProven ? this.settings.maxBlockBytes : minResponseBytes / 2,
       nowMs,
     })
     const message = {
@@ -474,10 +437,8 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
       {
         message,
         settled: (outcome) => {
-          if (outcome === 'acknowledged') {
-            observation.confirmedAtMs = this.dependencies.nowMs()
-            client.noteVerified()
-          } else client.cancel(observation)
+          if (outcome === 'acknowledged') observation.confirmedAtMs = this.dependencies.nowMs()
+          else if (outcome !== 'dropped') client.cancel(observation)
           settled()
         },
       },

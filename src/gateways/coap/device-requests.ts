@@ -5,7 +5,8 @@ import { randomBytes } from 'node:crypto'
 import { Deadlines } from '../../core/index.ts'
 import { type Block, blockOf, blockOption, type CoapMessage, code, methods, options } from './message.ts'
 import type { Exchanges } from './exchanges.ts'
-import type { GatewayDependencies, PeerAddress } from '../gateway.ts'
+import type { GatewayDependencies } from '../gateway.ts'
+import type { PeerAddress } from '../peer-address.ts'
 import { ownName, type ShardPlace } from '../shard-place.ts'
 
 const tokenBytes = 8
@@ -21,6 +22,8 @@ export interface DeviceRequest {
   readonly message: Omit<CoapMessage, 'type' | 'messageId' | 'token'>
   /** Set if further responses follow the first one. */
   readonly token: Buffer | undefined
+  /** A message with the first block of the response. Only the others are requested. */
+  readonly begun?: CoapMessage | undefined
   /** From the first message on. Undefined: the time of the exchange. */
   readonly timeoutMs?: number | undefined
   /** The device has the request and will respond later. */
@@ -63,13 +66,14 @@ export class DeviceRequests {
   /** Sends a request. Returns a function that cancels it: then nothing is sent, and no callback follows. */
   request(request: DeviceRequest): () => void {
     const token = request.token ?? this.#newToken()
-    const pending = { request, token, blocks: [], bytes: 0, sent: 0, renumbered: 0 }
-    const key = token.toString('hex')
+    const pending: Pending = { request, token, blocks: [], bytes: 0, sent: 0, renumbered: 0 }
+    const key = keyOf(pending)
     const before = this.#pending.get(key)
     if (before !== undefined) this.#settle(before, { outcome: 'timeout' })
     this.#pending.set(key, pending)
     if (request.timeoutMs !== undefined) this.#deadlines.set('response', pending, this.#nowMs() + request.timeoutMs)
-    this.#send(pending)
+    if (request.begun === undefined) this.#send(pending)
+    else this.#take(pending, request.begun)
     return () => {
       if (this.#pending.get(key) !== pending) return
       this.#pending.delete(key)
@@ -80,7 +84,7 @@ export class DeviceRequests {
 
   /** Handles a separate response. Returns true if it belongs to a request. */
   handleResponse(response: CoapMessage, peer: PeerAddress): boolean {
-    const pending = this.#pending.get(response.token.toString('hex'))
+    const pending = this.#pending.get(keyOf({ token: response.token, request: { peer } }))
     if (pending === undefined) return false
     this.#deadlines.cancel('response', pending)
     this.#exchanges.noteResponse(response.token, peer)
@@ -124,7 +128,8 @@ export class DeviceRequests {
       {
         message: own,
         settled: (outcome, response) => {
-          if (outcome === 'timeout' || outcome === 'reset') return this.#settle(pending, { outcome })
+          if (outcome === 'reset') return this.#settle(pending, { outcome })
+          if (outcome !== 'acknowledged') return this.#settle(pending, { outcome: 'timeout' })
           if (response === undefined || response.code === 0) return this.#awaitResponse(pending)
           if (response.token.equals(token)) this.#take(pending, response)
           else this.#sendRenumbered(pending, more)
@@ -139,14 +144,14 @@ export class DeviceRequests {
    * the broker sent before it restarted: the device has not taken this request.
    */
   #sendRenumbered(pending: Pending, more: Block | undefined): void {
-    if (this.#pending.get(pending.token.toString('hex')) !== pending) return
+    if (this.#pending.get(keyOf(pending)) !== pending) return
     if (pending.renumbered++ >= maxRenumbered) return this.#settle(pending, { outcome: 'timeout' })
     this.#exchanges.renumber()
     this.#send(pending, more)
   }
 
   #awaitResponse(pending: Pending): void {
-    if (this.#pending.get(pending.token.toString('hex')) !== pending) return
+    if (this.#pending.get(keyOf(pending)) !== pending) return
     if (pending.request.timeoutMs === undefined)
       this.#deadlines.set('response', pending, this.#nowMs() + responseTimeoutMs)
     pending.request.acknowledged()
@@ -164,8 +169,9 @@ export class DeviceRequests {
     if (block.number * block.bytes !== pending.bytes) return this.#settle(pending, { outcome: 'timeout' })
     pending.blocks.push(Buffer.from(response.payload))
     pending.bytes += response.payload.length
-    if (!block.hasMore || pending.bytes > maxBodyBytes || message.code !== methods.get)
-      return this.#finish(pending, response)
+    if (!block.hasMore || message.code !== methods.get) return this.#finish(pending, response)
+    // A part of a body is not a response.
+    if (pending.bytes > maxBodyBytes) return this.#settle(pending, { outcome: 'timeout' })
     this.#send(pending, { number: block.number + 1, hasMore: false, bytes: block.bytes })
   }
 
@@ -175,10 +181,16 @@ export class DeviceRequests {
   }
 
   #settle(pending: Pending, result: DeviceResult): void {
-    const key = pending.token.toString('hex')
+    const key = keyOf(pending)
     if (this.#pending.get(key) !== pending) return
     this.#pending.delete(key)
     this.#deadlines.cancel('response', pending)
     pending.request.settled(result)
   }
+}
+
+/** A device responds with its identity, or else from its address. */
+function keyOf({ token, request: { peer } }: { token: Buffer; request: Pick<DeviceRequest, 'peer'> }): string {
+  const { address, secure } = peer
+  return `${token.toString('hex')} ${secure === undefined ? address : (secure.identity ?? secure.id)}`
 }

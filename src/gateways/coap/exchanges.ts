@@ -2,7 +2,9 @@
 // once, and confirmable messages are sent until they are confirmed, one at a time for each peer (NSTART 1).
 
 import { Deadlines } from '../../core/index.ts'
-import { type GatewayDependencies, type PeerAddress, peerKey } from '../gateway.ts'
+import type { AddressProofs } from '../address-proofs.ts'
+import { type GatewayDependencies } from '../gateway.ts'
+import { type PeerAddress, peerKey } from '../peer-address.ts'
 import { ReplyCache } from './reply-cache.ts'
 import { coapTypes, type CoapMessage, type CoapType, writeMessage } from './message.ts'
 
@@ -18,8 +20,12 @@ const messageIds = 65_536
 const maxNonConfirmable = 65_536
 /** Maximum waiting messages for one peer. */
 const maxWaiting = 256
+/** An address that has not proven itself may guess this number of message IDs. */
+const maxGuesses = 16
+const pingBytes = 4
 
-export type Outcome = 'acknowledged' | 'reset' | 'timeout'
+/** `dropped`: too many messages wait for the peer. */
+export type Outcome = 'acknowledged' | 'reset' | 'timeout' | 'dropped'
 
 export interface Confirmable {
   readonly message: Omit<CoapMessage, 'type' | 'messageId'>
@@ -32,10 +38,15 @@ export interface Confirmable {
 
 interface Sending {
   readonly confirmable: Confirmable
-  readonly messageId: number
-  readonly bytes: Buffer
+  messageId: number
+  bytes: Buffer
   attempts: number
   timeoutMs: number
+  /** The message was sent, not only a ping in its place. */
+  isSent: boolean
+  /** The last datagram was a ping. */
+  isPinged: boolean
+  guesses: number
 }
 
 interface PeerQueue {
@@ -46,6 +57,7 @@ interface PeerQueue {
 
 export class Exchanges {
   readonly #dependencies: GatewayDependencies
+  readonly #proofs: AddressProofs
   readonly #replies = new ReplyCache()
   readonly #queues = new Map<string, PeerQueue>()
   readonly #deadlines = new Deadlines<'sending', PeerQueue>()
@@ -53,8 +65,9 @@ export class Exchanges {
   readonly #nonConfirmable = new Map<string, (outcome: 'reset') => void>()
   #messages = 0
 
-  constructor(dependencies: GatewayDependencies) {
+  constructor(dependencies: GatewayDependencies, proofs: AddressProofs) {
     this.#dependencies = dependencies
+    this.#proofs = proofs
     this.renumber()
   }
 
@@ -93,6 +106,7 @@ export class Exchanges {
           messageId: isConfirmable ? messageId : this.#takeMessageId(),
         })
     this.#replies.setReply(peerKey(peer), messageId, isBare ? response.code : bytes)
+    this.#proofs.noteResponse(peer, bytes.length)
     this.#transmit(bytes, peer)
   }
 
@@ -127,11 +141,12 @@ export class Exchanges {
     if (queue.sending === undefined) return this.#begin(queue, confirmable)
     if (queue.waiting.length >= maxWaiting) {
       this.#dependencies.counters.dropped['queue-full']++
-      return confirmable.settled('acknowledged')
+      return confirmable.settled('dropped')
     }
     queue.waiting.push(confirmable)
   }
 
+  /** Only to an address that has proven itself. */
   sendNonConfirmable(message: Omit<CoapMessage, 'type' | 'messageId'>, peer: PeerAddress, onReset: () => void): void {
     const messageId = this.#takeMessageId()
     const key = keyOf(peer, messageId)
@@ -149,8 +164,15 @@ export class Exchanges {
     const { type, messageId } = message
     const key = peerKey(peer)
     const queue = this.#queues.get(key)
-    if (queue?.sending?.messageId === messageId)
+    const sending = queue?.sending
+    if (queue !== undefined && sending?.messageId === messageId) {
+      // Only a peer that received the message knows its ID.
+      this.#proofs.noteProven(peer)
+      if (sending.isPinged) return this.#sendAfterPing(queue, sending)
       return this.#settle(queue, type === coapTypes.rst ? 'reset' : 'acknowledged', message)
+    }
+    if (queue !== undefined && sending !== undefined && !this.#proofs.isProven(peer) && ++sending.guesses >= maxGuesses)
+      return this.#giveUp(queue)
     const onReset = this.#nonConfirmable.get(keyOf(peer, messageId))
     this.#nonConfirmable.delete(keyOf(peer, messageId))
     if (type === coapTypes.rst) onReset?.('reset')
@@ -162,24 +184,73 @@ export class Exchanges {
       const { sending, peer } = due.subject
       if (sending === undefined) continue
       if (sending.attempts >= maxRetransmit) {
-        this.#settle(due.subject, 'timeout')
+        this.#giveUp(due.subject)
         continue
       }
       sending.attempts++
       sending.timeoutMs *= 2
       this.#deadlines.set('sending', due.subject, nowMs + sending.timeoutMs)
       this.#dependencies.counters.retransmitted++
-      this.#transmit(sending.bytes, peer)
+      this.#transmitUnasked(sending, peer)
     }
   }
 
   #begin(queue: PeerQueue, confirmable: Confirmable): void {
-    const messageId = this.#takeMessageId()
+    const { peer } = queue
+    const messageId = this.#proofs.isProven(peer) ? this.#takeMessageId() : this.#randomMessageId()
     const bytes = writeMessage({ ...confirmable.message, type: coapTypes.con, messageId })
-    const timeoutMs = ackTimeoutMs * (1 + this.#dependencies.random() * (ackRandomFactor - 1))
-    queue.sending = { confirmable, messageId, bytes, attempts: 0, timeoutMs }
+    const timeoutMs = this.#ackTimeoutMs()
+    const sending = {
+      confirmable,
+      messageId,
+      bytes,
+      attempts: 0,
+      timeoutMs,
+      isSent: false,
+      isPinged: false,
+      guesses: 0,
+    }
+    queue.sending = sending
     this.#deadlines.set('sending', queue, this.#dependencies.nowMs() + timeoutMs)
-    this.#transmit(bytes, queue.peer)
+    this.#transmitUnasked(sending, peer)
+  }
+
+  #ackTimeoutMs(): number {
+    return ackTimeoutMs * (1 + this.#dependencies.random() * (ackRandomFactor - 1))
+  }
+
+  /**
+   * An address that has not proven itself gets an empty message [RFC 7252 4.3] instead of a message that is too large for it. Its response, a
+   * reset or an acknowledgement, proves it.
+   */
+  #transmitUnasked(sending: Sending, peer: PeerAddress): void {
+    sending.isPinged = !this.#proofs.take(peer, sending.bytes.length)
+    if (!sending.isPinged) {
+      sending.isSent = true
+      return this.#transmit(sending.bytes, peer)
+    }
+    this.#dependencies.counters.dropped.unproven++
+    if (this.#proofs.take(peer, pingBytes)) this.#transmit(emptyMessage(coapTypes.con, sending.messageId), peer)
+  }
+
+  /** The peer may know the ID of the ping. A message that was sent before keeps its ID, by which the peer recognizes its copies. */
+  #sendAfterPing(queue: PeerQueue, sending: Sending): void {
+    if (!sending.isSent) {
+      sending.messageId = this.#takeMessageId()
+      const { messageId, confirmable } = sending
+      sending.bytes = writeMessage({ ...confirmable.message, type: coapTypes.con, messageId })
+    }
+    sending.attempts = 0
+    sending.timeoutMs = this.#ackTimeoutMs()
+    this.#deadlines.set('sending', queue, this.#dependencies.nowMs() + sending.timeoutMs)
+    this.#transmitUnasked(sending, queue.peer)
+  }
+
+  /** To an address that never proved itself, the waiting messages are not sent either. */
+  #giveUp(queue: PeerQueue): void {
+    const dropped = this.#proofs.isProven(queue.peer) ? [] : queue.waiting.splice(0)
+    this.#settle(queue, 'timeout')
+    for (const confirmable of dropped) confirmable.settled('timeout')
   }
 
   #settle(queue: PeerQueue, outcome: Outcome, response?: CoapMessage): void {
@@ -197,6 +268,12 @@ export class Exchanges {
     const { own, shards } = this.#dependencies.place
     this.#messages = (this.#messages + 1) % Math.floor(messageIds / shards)
     return this.#messages * shards + own
+  }
+
+  /** Cannot be guessed. */
+  #randomMessageId(): number {
+    const { own, shards } = this.#dependencies.place
+    return this.#dependencies.randomBelow(Math.floor(messageIds / shards)) * shards + own
   }
 
   #transmit(bytes: Buffer, peer: PeerAddress): void {

@@ -5,15 +5,22 @@ import { type PublishPacket, reasonCodes } from '../../protocol/index.ts'
 
 /** Maximum time for a retained message. Large ones come from disk, and some from another shard. */
 const retainedWaitMs = 10_000
+/** Maximum requests for one topic at one time. */
+const maxJoined = 256
 
 /** If there is no packet, the reason code is the reason: success means that there is no message. */
 export type RetainedReadDone = (packet: PublishPacket | undefined, reasonCode: number) => void
 
 interface RetainedRead {
   readonly atMs: number
+  /** The client observed the topic before: then the message is for this read, and not for the observations. */
+  readonly isObserved: boolean
   /** Number of the PINGREQ after its SUBACK; Infinity before that. */
   pingNumber: number
-  readonly done: RetainedReadDone
+  /** One for each request that waits for the message. */
+  readonly done: RetainedReadDone[]
+  /** Ends the subscription. */
+  readonly end: () => void
 }
 
 export class RetainedReads {
@@ -24,8 +31,24 @@ export class RetainedReads {
     return this.#reads.has(topic)
   }
 
-  add(topic: string, nowMs: number, done: RetainedReadDone): void {
-    this.#reads.set(topic, { atMs: nowMs + retainedWaitMs, pingNumber: Infinity, done })
+  add(
+    topic: string,
+    {
+      atMs,
+      isObserved,
+      done,
+    }: { readonly atMs: number; readonly isObserved: boolean; readonly done: RetainedReadDone },
+    end: () => void,
+  ): void {
+    this.#reads.set(topic, { atMs: atMs + retainedWaitMs, isObserved, pingNumber: Infinity, done: [done], end })
+  }
+
+  /** Waits for the message that is being read already. Returns false if too many requests do. */
+  join(topic: string, done: RetainedReadDone): boolean {
+    const waiting = this.#reads.get(topic)?.done ?? []
+    if (waiting.length >= maxJoined) return false
+    waiting.push(done)
+    return true
   }
 
   /** The broker has acknowledged the subscription, and this PINGREQ is sent. */
@@ -43,18 +66,26 @@ export class RetainedReads {
     for (const topic of this.#reads.keys()) this.#end(topic, undefined, reasonCode)
   }
 
-  delete(topic: string): void {
+  /** The broker has refused the subscription. */
+  refuse(topic: string, reasonCode: number): void {
+    const read = this.#reads.get(topic)
     this.#reads.delete(topic)
+    for (const done of read?.done ?? []) done(undefined, reasonCode)
   }
 
-  handleRetained(topic: string, packet: PublishPacket): void {
+  /** Takes a retained message. Returns true if it is for no observation. */
+  take(topic: string, packet: PublishPacket): boolean {
+    const isForReadOnly = this.#reads.get(topic)?.isObserved === true
     this.#end(topic, packet, reasonCodes.success)
+    return isForReadOnly
   }
 
   #end(topic: string, packet: PublishPacket | undefined, reasonCode: number): void {
     const read = this.#reads.get(topic)
+    if (read === undefined) return
     this.#reads.delete(topic)
-    read?.done(packet, reasonCode)
+    read.end()
+    for (const done of read.done) done(packet, reasonCode)
   }
 
   /** Time at which `endDue` must be called. */

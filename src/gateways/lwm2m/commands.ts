@@ -64,6 +64,15 @@ export function parseCommand(payload: Buffer): Command | string {
   }
 }
 
+/** Returns the options of the request with path and query. `alternatePath`: that of the device, before the path. */
+export function pathOptionsOf({ request: { path, queries } }: Command, alternatePath: string): readonly CoapOption[] {
+  const segments = [...alternatePath.split('/').filter((part) => part !== ''), ...path.map(String)]
+  return [
+    ...segments.map((segment) => ({ number: options.uriPath, value: Buffer.from(segment) })),
+    ...queries.map((query) => ({ number: options.uriQuery, value: Buffer.from(query) })),
+  ]
+}
+
 type RequestParts = Partial<DeviceRequest> & Pick<DeviceRequest, 'method'>
 
 function requestOf(type: string, data: JsonObject, path: ObjectPath): RequestParts | string {

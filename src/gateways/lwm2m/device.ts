@@ -12,20 +12,21 @@ import {
   type TopicTable,
 } from '../../protocol/index.ts'
 import type { GatewayClient } from '../../core/index.ts'
+import type { AddressProofs } from '../address-proofs.ts'
 import { fillTemplate } from '../client-info.ts'
-import { type CoapMessage, type CoapOption, options, uintOf } from '../coap/message.ts'
+import { type CoapMessage, options, uintOf } from '../coap/message.ts'
 import {
   type GatewayDependencies,
   maxUnsentBytes,
   type MqttConnection,
   type MqttConnectionCallbacks,
-  storedPeer,
-  type PeerAddress,
   publishFieldsOf,
 } from '../gateway.ts'
+import { storedPeer, type PeerAddress } from '../peer-address.ts'
 import { CommandQueue, commandLifetimeMs, type StoredCommand, type WaitingCommand } from './command-queue.ts'
-import { jsonOfResponse, codeText, type Command, contentOf, jsonOfNotice, parseCommand } from './commands.ts'
+import { jsonOfResponse, type Command, jsonOfNotice, parseCommand, pathOptionsOf } from './commands.ts'
 import type { DeviceRequests } from '../coap/device-requests.ts'
+import { takeNotification } from './notifications.ts'
 import { Observations } from './observations.ts'
 import type { StoredDevice, Registration } from './registration.ts'
 import type { Lwm2mSettings, Translator } from './settings.ts'
@@ -41,6 +42,7 @@ export interface DeviceDependencies {
   readonly settings: Lwm2mSettings
   readonly dependencies: GatewayDependencies
   readonly requests: DeviceRequests
+  readonly proofs: AddressProofs
   /** Topics of all devices. */
   readonly topics: TopicTable
   /** Called when `dueAtMs` of the device has changed. */
@@ -55,6 +57,8 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
   peer: PeerAddress
   /** First address of the device, under which it is counted. */
   readonly firstAddress: string
+  /** Address and association to which the location was sent. */
+  readonly firstPeer: PeerAddress
   #registration: Registration
   #state: 'connecting' | 'open' | 'ended' = 'connecting'
   readonly #mqtt: MqttConnection
@@ -62,6 +66,8 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
   /** True if the device was registered before the restart. Its registration is then not published again. */
   readonly #isRestored: boolean
   readonly #commands: CommandQueue
+  /** Whether the stored state says that the address of the device has proven itself. */
+  #isStoredProven = false
   /** Whether the stored state of the device has commands. */
   #hasStoredCommands = false
   #cancelCurrent: () => void = () => {}
@@ -87,6 +93,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     this.#registration = registration
     this.peer = place.peer
     this.firstAddress = place.peer.address
+    this.firstPeer = place.peer
     this.location = place.location
     this.#whenConnected = connected
     this.#isRestored = place.restored !== undefined
@@ -132,16 +139,34 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     return Math.min(this.#lostAtMs, this.#nextPingMs, this.#commands.expiresAtMs)
   }
 
+  get address(): string {
+    return this.peer.address
+  }
+
+  get port(): number {
+    return this.peer.port
+  }
+
   noteReceived(peer: PeerAddress): void {
-    this.peer = peer
     this.#receivedAtMs = this.#gateway.dependencies.nowMs()
+    const { peer: before } = this
+    this.peer = peer
+    if (this.#state === 'ended' || (before.address === peer.address && before.port === peer.port)) return
+    this.#mqtt.noteClientChanged()
+    // With the next packet, the broker checks whether the client may be connected from this address.
+    if (before.address !== peer.address && this.#state === 'open') this.#mqtt.send({ type: 'pingreq' })
+  }
+
+  /** Whether an observation has this token. */
+  observes(token: Buffer): boolean {
+    return this.#observations.commandOf(token) !== undefined
   }
 
   /** Handles a registration update [LwM2M 1.1 Core 6.2.2]. */
   update(changed: Partial<Registration>, peer: PeerAddress, hasObjects: boolean): void {
     this.#registration = { ...this.#registration, ...changed }
-    this.#mqtt.noteClientChanged()
     this.noteReceived(peer)
+    this.#mqtt.noteClientChanged()
     this.#lostAtMs = this.#receivedAtMs + this.#registration.lifetimeSeconds * msPerSecond
     const { settings } = this.#gateway
     this.#store()
@@ -157,18 +182,22 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
 
   /** Handles a notification. Returns false if there is no such observation. */
   handleNotification(response: CoapMessage): boolean {
-    const command = this.#observations.commandOf(response.token)
+    const observations = this.#observations
+    const command = observations.commandOf(response.token)
     if (command === undefined) return false
-    const data = {
-      reqPath: command.pathText,
-      code: codeText(response.code),
-      codeMsg: 'content',
-      content: contentOf(command, { response, body: response.payload }, this.#gateway.settings.objects),
-    }
-    const seqNum = uintOf(response, options.observe) ?? 0
-    this.#publish(this.#gateway.settings.translators.notify, { ...command.received, msgType: 'notify', seqNum, data })
+    const { requests, settings, dependencies } = this.#gateway
+    if (!observations.isFresh(response, dependencies.nowMs())) return true
+    takeNotification(command, response, {
+      peer: this.peer,
+      path: pathOptionsOf(command, this.#registration.alternatePath),
+      requests,
+      observations,
+      objects: settings.objects,
+      publish: (document) => this.#publish(settings.translators.notify, document),
+      noteIncomplete: () => dependencies.counters.dropped.malformed++,
+    })
     if (uintOf(response, options.observe) === undefined) {
-      this.#observations.delete(response.token)
+      observations.delete(response.token)
       this.#store()
     }
     return true
@@ -220,10 +249,12 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     if (this.#state === 'ended') return
     const commands = this.#commands.toStore()
     this.#hasStoredCommands = commands.length > 0
+    this.#isStoredProven = this.#gateway.proofs.isProven(this.peer)
     const stored = {
       registration: this.#registration,
       lostAtMs: this.#lostAtMs,
       peer: storedPeer(this.peer),
+      isProven: this.#isStoredProven,
       observations: this.#observations.stored,
       commands,
     }
@@ -313,8 +344,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
 
   /** Returns '', which is no topic, if the endpoint name would lead to other topics than those of this device. */
   #mounted(topic: string): string {
-    const { endpointName } = this.#registration
-    const prefix = fillTopicTemplate(this.#gateway.settings.mountpoint, { endpoint_name: endpointName })
+    const prefix = fillTopicTemplate(this.#gateway.settings.mountpoint, { endpoint_name: this.endpointName })
     return prefix === undefined ? '' : `${prefix}${topic}`
   }
 
@@ -419,15 +449,15 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
       token: observed,
       message: {
         code: command.request.method,
-        options: [...this.#pathOptions(command), ...command.request.options],
+        options: [...pathOptionsOf(command, this.#registration.alternatePath), ...command.request.options],
         payload: command.request.payload,
       },
       acknowledged: () => this.#publish(translator, jsonOfNotice(command, 'ack')),
       settled: (result) => {
         if (result.outcome === 'response') {
           this.noteReceived(this.peer)
-          this.#observations.noteResponse(command, result.response, observed)
-          if (command.observes !== undefined) this.#store()
+          this.#observations.noteResponse(command, result.response, { known: observed, nowMs: this.#receivedAtMs })
+          if (command.observes !== undefined || !this.#isStoredProven) this.#store()
           const document = jsonOfResponse(command, result, this.#gateway.settings.objects)
           this.#rememberResponse(command, document['data'] as Readonly<Record<string, unknown>>)
           this.#publish(translator, document)
@@ -454,15 +484,6 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     const expiresAtMs = this.#gateway.dependencies.nowMs() + commandLifetimeMs
     this.#commands.push({ command, expiresAtMs, done: undefined })
     return this.#commands.begin()
-  }
-
-  #pathOptions({ request: { path, queries } }: Command): readonly CoapOption[] {
-    const { alternatePath } = this.#registration
-    const segments = [...alternatePath.split('/').filter((part) => part !== ''), ...path.map(String)]
-    return [
-      ...segments.map((segment) => ({ number: options.uriPath, value: Buffer.from(segment) })),
-      ...queries.map((query) => ({ number: options.uriQuery, value: Buffer.from(query) })),
-    ]
   }
 
   #end(reasonCode: number): void {

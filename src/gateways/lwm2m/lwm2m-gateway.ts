@@ -26,9 +26,16 @@ import {
   type GatewayDependencies,
   type GatewayRequest,
   type GatewayResponse,
+} from '../gateway.ts'
+import {
+  canBeSameDevice,
+  hasSameIdentity,
+  isSamePeer,
   type PeerAddress,
   peerKey,
-} from '../gateway.ts'
+  restoredPeer,
+} from '../peer-address.ts'
+import { AddressProofs } from '../address-proofs.ts'
 import { formats } from './content.ts'
 import { Device, type DeviceDependencies } from './device.ts'
 import type { StoredDevice, Registration } from './registration.ts'
@@ -62,12 +69,15 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
   readonly dependencies: GatewayDependencies
   readonly requests: DeviceRequests
   readonly topics = new TopicTable(maxCachedTopics)
+  readonly proofs: AddressProofs
   readonly #exchanges: Exchanges
   readonly #blocks = new BlockTransfers(maxBodyBytes, maxBlockBytes)
   /** By location. */
   readonly #devices = new Map<string, Device>()
   readonly #byEndpoint = new Map<string, Device>()
   readonly #byPeer = new Map<string, Device>()
+  /** Devices over DTLS, by their identity. */
+  readonly #byIdentity = new Map<string, Set<Device>>()
   /** Including those that the broker has not accepted yet. */
   readonly #all = new Set<Device>()
   readonly #deadlines = new Deadlines<'device', Device>()
@@ -75,7 +85,8 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
   constructor(settings: Lwm2mSettings, dependencies: GatewayDependencies) {
     this.settings = settings
     this.dependencies = dependencies
-    this.#exchanges = new Exchanges(dependencies)
+    this.proofs = new AddressProofs(() => dependencies.nowMs())
+    this.#exchanges = new Exchanges(dependencies, this.proofs)
     this.requests = new DeviceRequests(this.#exchanges, dependencies)
   }
 
@@ -96,6 +107,8 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
     const { message } = read
     const owner = isForwarded || place.shards === 1 ? place.own : this.#ownerOf(message)
     if (owner !== place.own) return this.dependencies.forward(owner, bytes, peer)
+    this.proofs.noteReceived(peer, bytes.length)
+    if (this.dependencies.isBanned(peer.address)) return this.#refuseBanned({ request: message, peer })
     if (message.type === coapTypes.ack || message.type === coapTypes.rst)
       this.#exchanges.handleAckOrReset(message, peer)
     else if (message.code === 0) {
@@ -132,8 +145,10 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
   restore(stored: ReadonlyMap<string, string>): void {
     for (const [location, value] of stored) {
       const restored = JSON.parse(value) as StoredDevice
-      const { registration, peer } = restored
+      const { registration } = restored
+      const peer = restoredPeer(restored.peer)
       this.dependencies.addresses.takeClient(peer.address)
+      if (restored.isProven !== false) this.proofs.noteProven(peer)
       const device: Device = new Device(this, registration, { peer, location, restored }, () => {})
       this.#all.add(device)
       this.#enter(device)
@@ -169,8 +184,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
     this.#devices.delete(device.location)
     const { endpointName } = device.registration
     if (this.#byEndpoint.get(endpointName) === device) this.#byEndpoint.delete(endpointName)
-    const key = peerKey(device.peer)
-    if (this.#byPeer.get(key) === device) this.#byPeer.delete(key)
+    this.#leave(device)
   }
 
   #plan(): void {
@@ -181,18 +195,31 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
 
   /** A separate response, or a notification [RFC 7252 5.2.2, RFC 7641]. */
   #handleResponse(message: CoapMessage, peer: PeerAddress): void {
-    const isWanted =
-      this.requests.handleResponse(message, peer) ||
-      this.#byPeer.get(peerKey(peer))?.handleNotification(message) === true
+    const isResponse = this.requests.handleResponse(message, peer)
+    const device = this.#byPeer.get(peerKey(peer)) ?? this.#observedOf(message.token, peer)
+    const isWanted = isResponse || device?.handleNotification(message) === true
     if (!isWanted) {
       if (this.#mayRespondToUnauthenticated(peer)) this.#exchanges.reset(message.messageId, peer)
       return
     }
-    const device = this.#byPeer.get(peerKey(peer))
-    device?.noteReceived(peer)
+    if (device !== undefined) this.#moveTo(device, peer)
     if (message.type === coapTypes.con) this.#exchanges.acknowledge(message.messageId, peer)
     // A device in queue mode that sends a notification is awake.
     device?.sendWaiting()
+  }
+
+  /** Returns the device that sends a notification over a new association: its identity is the same, and its observation has the token. */
+  #observedOf(token: Buffer, { secure }: PeerAddress): Device | undefined {
+    const identity = secure?.identity
+    for (const device of (identity === undefined ? undefined : this.#byIdentity.get(identity)) ?? [])
+      if (device.observes(token)) return device
+    return undefined
+  }
+
+  #moveTo(device: Device, peer: PeerAddress): void {
+    this.#leave(device)
+    device.noteReceived(peer)
+    this.#place(device)
   }
 
   // Registration
@@ -213,8 +240,9 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
     }
     const device = this.#devices.get(location)
     // Over DTLS, the identity must be the identity of the device.
-    const isOwn = device?.peer.secure?.identity === exchange.peer.secure?.identity
-    if (device === undefined || !isOwn) return this.#refuse(exchange, code(4, 4))
+    if (device === undefined || !hasSameIdentity(device.peer, peer)) return this.#refuse(exchange, code(4, 4))
+    // The location was sent to this address. At another one it shows which device this is, and not that it receives there.
+    if (isSamePeer(device.firstPeer, peer)) this.proofs.noteProven(peer)
     if (request.code === methods.delete) {
       device.end('gone')
       return this.#respond(exchange, { code: code(2, 2) })
@@ -235,6 +263,10 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
     if (isBadName || asTopicPart(endpointName) === undefined || lifetimeSeconds === undefined || objects === undefined)
       return this.#refuse(exchange, code(4, 0))
     const known = this.#byEndpoint.get(endpointName)
+    const names = this.#namesIn(query, endpointName)
+    // For the same client ID, the broker decides who may take over. Another client must not end the registration of this one.
+    if (known !== undefined && known.registration.clientId !== names.clientId && !canBeSameDevice(known.peer, peer))
+      return this.#refuse(exchange, code(4, 3))
     const isFull = this.#all.size >= this.settings.maxClients || !this.dependencies.hasSpace()
     if ((known === undefined && isFull) || !this.dependencies.addresses.takeClient(peer.address)) {
       this.dependencies.counters.dropped.limit++
@@ -243,9 +275,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
     const binding = query.get('b')
     const registration: Registration = {
       endpointName,
-      clientId: query.get('device_id') ?? endpointName,
-      username: query.get('imei') ?? endpointName,
-      password: query.get('password'),
+      ...names,
       lifetimeSeconds,
       version,
       binding,
@@ -271,10 +301,36 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
     this.schedule(device)
   }
 
+  #namesIn(query: ReadonlyMap<string, string>, endpointName: string) {
+    return {
+      clientId: query.get('device_id') ?? endpointName,
+      username: query.get('imei') ?? endpointName,
+      password: query.get('password'),
+    }
+  }
+
   #enter(device: Device): void {
     this.#devices.set(device.location, device)
     this.#byEndpoint.set(device.registration.endpointName, device)
-    this.#byPeer.set(peerKey(device.peer), device)
+    this.#place(device)
+  }
+
+  #place(device: Device): void {
+    const { peer } = device
+    this.#byPeer.set(peerKey(peer), device)
+    const identity = peer.secure?.identity
+    if (identity === undefined) return
+    const devices = this.#byIdentity.get(identity) ?? new Set()
+    this.#byIdentity.set(identity, devices.add(device))
+  }
+
+  #leave(device: Device): void {
+    const { peer } = device
+    const key = peerKey(peer)
+    if (this.#byPeer.get(key) === device) this.#byPeer.delete(key)
+    const identity = peer.secure?.identity ?? ''
+    const devices = this.#byIdentity.get(identity)
+    if (devices?.delete(device) === true && devices.size === 0) this.#byIdentity.delete(identity)
   }
 
   #update(exchange: Exchange, device: Device, query: ReadonlyMap<string, string>): void {
@@ -286,11 +342,10 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
     if (objects === 'responded') return
     if (lifetimeSeconds === undefined || objects === undefined) return this.#refuse(exchange, code(4, 0))
     const binding = query.get('b')
-    const key = peerKey(device.peer)
-    if (this.#byPeer.get(key) === device) this.#byPeer.delete(key)
-    this.#byPeer.set(peerKey(peer), device)
+    this.#leave(device)
     const bound = binding === undefined ? {} : { binding, isQueueMode: isQueueMode(query) }
     device.update({ lifetimeSeconds, ...objects, ...bound }, peer, hasObjects)
+    this.#place(device)
     this.dependencies.whenDurable(() => {
       this.#respond(exchange, { code: code(2, 4) })
       device.sendWaiting()
@@ -330,6 +385,13 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
       default:
         return received satisfies never
     }
+  }
+
+  #refuseBanned(exchange: Exchange): void {
+    const { request, peer } = exchange
+    this.dependencies.counters.dropped.banned++
+    const isRequest = request.code > 0 && request.code >> 5 === 0 && request.type <= coapTypes.non
+    if (isRequest && this.#mayRespondToUnauthenticated(peer)) this.#respond(exchange, { code: code(4, 3) })
   }
 
   #refuse(exchange: Exchange, responseCode: number): void {

@@ -9,9 +9,17 @@ import type { StoredDevice } from './registration.ts'
 
 const maxObservations = 256
 
+/** [RFC 7641 3.4] The numbers of notifications are compared within this time, and modulo 2^24. */
+const maxReorderMs = 128_000
+const halfOfNumbers = 0x800000
+
 interface Observation {
   readonly command: Command
   readonly token: Buffer
+  /** The newest notification. Undefined: none since the broker started. */
+  latest?: { readonly number: number; readonly messageId: number; readonly atMs: number }
+  /** Cancels reading the rest of a notification. */
+  cancelReading?: () => void
 }
 
 export class Observations {
@@ -65,13 +73,46 @@ export class Observations {
     for (const [token, { command }] of this.#misrouted) if (command.pathText === pathText) this.#misrouted.delete(token)
   }
 
+  /** Returns whether a notification is newer than those before: the network may repeat and reorder them. Then it is the newest. */
+  isFresh(notification: CoapMessage, nowMs: number): boolean {
+    const observation = this.#running.get(notification.token.toString('hex'))
+    const number = uintOf(notification, options.observe)
+    // Without a number, it is the last one.
+    if (observation === undefined || number === undefined) return true
+    const { latest } = observation
+    const { messageId } = notification
+    if (latest !== undefined) {
+      const isCopy = latest.number === number && latest.messageId === messageId
+      if (isCopy || (!isNewer(latest.number, number) && nowMs <= latest.atMs + maxReorderMs)) return false
+    }
+    observation.latest = { number, messageId, atMs: nowMs }
+    return true
+  }
+
+  /** A newer notification has another content. */
+  cancelReading(token: Buffer): void {
+    this.#running.get(token.toString('hex'))?.cancelReading?.()
+  }
+
+  noteReading(token: Buffer, cancel: () => void): void {
+    const observation = this.#running.get(token.toString('hex'))
+    if (observation !== undefined) observation.cancelReading = cancel
+  }
+
   /** The device has responded to a command; `known` is the result of `tokenFor`. */
-  noteResponse(command: Command, response: CoapMessage, known: Buffer | undefined): void {
+  noteResponse(
+    command: Command,
+    response: CoapMessage,
+    { known, nowMs }: { readonly known: Buffer | undefined; readonly nowMs: number },
+  ): void {
     const key = response.token.toString('hex')
     if (command.observes === 'end' && known !== undefined) this.#running.delete(known.toString('hex'))
     const isObserved = command.observes === 'begin' && uintOf(response, options.observe) !== undefined
     const hasSpace = this.#running.size < maxObservations || this.#running.has(key)
-    if (isObserved && hasSpace) this.#running.set(key, { command, token: response.token })
+    if (!isObserved || !hasSpace) return
+    const number = uintOf(response, options.observe) ?? 0
+    const latest = { number, messageId: response.messageId, atMs: nowMs }
+    this.#running.set(key, { command, token: response.token, latest })
   }
 
   /** The device has ended the observation with this token. */
@@ -80,7 +121,12 @@ export class Observations {
   }
 
   clear(): void {
+    for (const { cancelReading } of this.#running.values()) cancelReading?.()
     this.#running.clear()
     this.#misrouted.clear()
   }
+}
+
+function isNewer(before: number, now: number): boolean {
+  return before < now ? now - before < halfOfNumbers : before - now > halfOfNumbers
 }

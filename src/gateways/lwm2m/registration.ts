@@ -1,6 +1,6 @@
 // The registration of an LwM2M device, and the state that is stored across restarts.
 
-import type { PeerAddress } from '../gateway.ts'
+import type { StoredPeer } from '../peer-address.ts'
 import type { StoredCommand } from './command-queue.ts'
 
 export interface Registration {
@@ -22,7 +22,9 @@ export interface Registration {
 export interface StoredDevice {
   readonly registration: Registration
   readonly lostAtMs: number
-  readonly peer: PeerAddress
+  readonly peer: StoredPeer
+  /** Whether the address has proven itself. Undefined: an earlier version of Godwit stored the device. */
+  readonly isProven?: boolean
   readonly observations: readonly { readonly fields: Readonly<Record<string, unknown>>; readonly token: string }[]
   /** Undefined: an earlier version of Godwit stored the device. */
   readonly commands?: readonly StoredCommand[]

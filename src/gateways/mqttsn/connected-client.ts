@@ -1,7 +1,8 @@
 // The dependencies of an MQTT-SN client on its gateway: one object for each client, with its current address.
 
 import type { TopicTable } from '../../protocol/index.ts'
-import type { GatewayCounters, GatewayDependencies, MqttConnection, PeerAddress } from '../gateway.ts'
+import type { GatewayCounters, GatewayDependencies, MqttConnection } from '../gateway.ts'
+import type { PeerAddress } from '../peer-address.ts'
 import type { StoredMessages } from './stored-messages.ts'
 import { deleteTopicIds, messageStore } from './stored-sessions.ts'
 import type { WirelessNode } from './codec/packets.ts'

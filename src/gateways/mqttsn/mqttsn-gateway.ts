@@ -12,12 +12,9 @@ import {
   type GatewayPublication,
   maxUnsentBytes,
   type MqttConnection,
-  storedPeer,
-  canBeSameDevice,
-  type PeerAddress,
-  peerKey,
   publishFieldsOf,
 } from '../gateway.ts'
+import { storedPeer, restoredPeer, canBeSameDevice, type PeerAddress, peerKey } from '../peer-address.ts'
 import { ConnectedClient, type ConnectedClientDependencies, type Peer } from './connected-client.ts'
 import { deleteTopicIds, storeSleep, readStoredSessions, topicIdStore } from './stored-sessions.ts'
 import { returnCodes, shortTopicName, topicKinds, type SnRequest, type WirelessNode } from './codec/packets.ts'
@@ -147,7 +144,8 @@ export class MqttSnGateway implements DatagramGateway {
   restore(stored: ReadonlyMap<string, string>): void {
     const { topicIds, sleeping, messages } = readStoredSessions(stored, this.#settings.predefined)
     for (const [clientId, ids] of topicIds) this.#storeTopicIds(clientId, ids)
-    for (const { connect, peer, node, lostAtMs, will } of sleeping) {
+    for (const { connect, peer: storedAt, node, lostAtMs, will } of sleeping) {
+      const peer = restoredPeer(storedAt)
       const ids = this.#storedTopicIds.get(connect.clientId)
       this.#storedTopicIds.delete(connect.clientId)
       if (ids !== undefined) ids.store = topicIdStore(this.#dependencies, connect.clientId)

@@ -4,7 +4,8 @@
 //   <client id> NUL s        exists while the client sleeps: CONNECT, deadline, will, address
 //   <client id> NUL q <n>    a QoS 0 message that waits while the client sleeps
 
-import type { GatewayDependencies, PeerAddress } from '../gateway.ts'
+import type { GatewayDependencies } from '../gateway.ts'
+import type { StoredPeer } from '../peer-address.ts'
 import { type StoredMessage, StoredMessages } from './stored-messages.ts'
 import type { SnFlags, SnRequest } from './codec/packets.ts'
 import type { PredefinedTopics, TopicIdStore } from './topic-ids.ts'
@@ -27,7 +28,7 @@ export interface StoredSleep {
   /** Time at which the client is lost without another packet. null: never. */
   readonly lostAtMs: number | null
   readonly will: StoredWill | undefined
-  readonly peer: PeerAddress
+  readonly peer: StoredPeer
   /** Node ID of a client behind a forwarder, in hexadecimal. */
   readonly node: string | undefined
 }

@@ -4,6 +4,7 @@
 //
 //   device <──datagrams, bytes──> GatewayProtocol <──PacketLink──> stream pair <──> a client of this or another shard
 
+import { randomInt } from 'node:crypto'
 import { createStreamPair } from '../../bridges/index.ts'
 import type { GatewayClient } from '../../core/index.ts'
 import {
@@ -67,6 +68,8 @@ export interface GatewayManagerDependencies {
   /** Calls `done` when all stored values are durable. Not called if the disk fails. */
   whenDurable(done: () => void): void
   readStoredValues(prefix: string): AsyncIterable<{ readonly name: string; readonly value: string }>
+  /** Whether a ban of this address, or of a range that contains it, is in force. */
+  isBanned(address: string): boolean
   raiseAlarm(name: AlarmName, message: string): void
   endAlarm(name: AlarmName, message: string): void
   fail(error: unknown): void
@@ -165,6 +168,7 @@ export class GatewayManager {
     const dependencies: GatewayDependencies = {
       nowMs: () => this.#dependencies.nowMs(),
       random: Math.random,
+      randomBelow: randomInt,
       send: (bytes, peer) => sendTo(gateway.socket, bytes, peer),
       hasSpace: () => limits.hasSpace(),
       // All datagrams of a DTLS socket are received and sent by one shard.
@@ -175,6 +179,7 @@ export class GatewayManager {
       },
       openMqtt: (peer, callbacks, client) => this.#openMqtt(assignment, callbacks, { limits, peer, client }),
       wakeAt: (timeMs) => timer.setFor(timeMs, () => this.#dependencies.nowMs()),
+      isBanned: (address) => this.#dependencies.isBanned(address),
       addresses: new AddressLimits(assignment.addresses, this.#dependencies.own),
       storeValue: (name, value) => this.#dependencies.storeValues([{ name: `${prefixOf(assignment)}${name}`, value }]),
       whenDurable: (done) => this.#dependencies.whenDurable(() => this.#guarded(done)),

@@ -81,6 +81,8 @@ export interface GatewayClientTraits {
   readonly protocolVersion?: number | undefined
   readonly endpointName?: string | undefined
   readonly lifetimeSeconds?: number | undefined
+  readonly address?: string | undefined
+  readonly port?: number | undefined
 }
 
 /** Address of a client, in its canonical form. */

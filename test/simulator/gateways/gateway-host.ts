@@ -84,8 +84,10 @@ export class GatewayHost {
     return {
       nowMs: () => this.#world.host.nowMs,
       random: () => stage.random.fraction(),
+      randomBelow: (limit) => Math.floor(stage.random.fraction() * limit),
       send: (bytes, peer) => this.#network.sendToDevice(bytes, peer),
       hasSpace: () => true,
+      isBanned: () => false,
       openMqtt: (_, callbacks) => this.#open(callbacks, ifAlive),
       wakeAt: (timeMs) => {
         stage.cancel(wake)

@@ -42,6 +42,7 @@ export class DtlsClient {
   /** Datagrams to send. */
   readonly outbox: Buffer[] = []
   readonly received: string[] = []
+  readonly receivedBytes: Buffer[] = []
   readonly alerts: (readonly [number | undefined, number | undefined])[] = []
   isOpen = false
   sessionId: Buffer = none
@@ -75,13 +76,15 @@ export class DtlsClient {
       const opened = this.#records.open(record)
       if (opened === undefined) continue
       if (opened.type === 21) this.alerts.push([opened.plaintext[0], opened.plaintext[1]])
-      else if (opened.type === 23) this.received.push(opened.plaintext.toString())
-      else if (opened.type === 22) this.#receiveHandshake(opened.plaintext)
+      else if (opened.type === 23) {
+        this.received.push(opened.plaintext.toString())
+        this.receivedBytes.push(opened.plaintext)
+      } else if (opened.type === 22) this.#receiveHandshake(opened.plaintext)
     }
   }
 
-  send(text: string): void {
-    this.outbox.push(this.#records.seal(23, 1, Buffer.from(text)))
+  send(data: string | Buffer): void {
+    this.outbox.push(this.#records.seal(23, 1, Buffer.from(data)))
   }
 
   close(): void {

@@ -1,0 +1,125 @@
+// The clients of one CoAP listener. A request names its client; the token of the connection, or else the identity of the DTLS association or
+// the address, shows that it comes from that client. Otherwise a new connection to the broker decides: it takes over the client ID by the
+// rules that apply to every client.
+
+import { reasonCodes } from '../../protocol/index.ts'
+import type { AddressProofs } from '../address-proofs.ts'
+import { fillTemplate } from '../client-info.ts'
+import { canBeSameDevice, hasSameIdentity, isSamePeer, type PeerAddress, peerKey } from '../peer-address.ts'
+import { CoapClient, type CoapClientDependencies, type CoapCredentials } from './coap-client.ts'
+import { clientIdOf, type CoapRequest } from './request.ts'
+
+export class CoapClients {
+  readonly #gateway: CoapClientDependencies
+  readonly #proofs: AddressProofs
+  /** By client ID. */
+  readonly #clients = new Map<string, CoapClient>()
+  /** Clients that the broker has not accepted, and that replace another one then: by client ID and peer. */
+  readonly #replacing = new Map<string, CoapClient>()
+
+  constructor(gateway: CoapClientDependencies, proofs: AddressProofs) {
+    this.#gateway = gateway
+    this.#proofs = proofs
+  }
+
+  get size(): number {
+    return this.#clients.size
+  }
+
+  get(clientId: string): CoapClient | undefined {
+    return this.#clients.get(clientId)
+  }
+
+  endAll(): void {
+    for (const client of [...this.#clients.values(), ...this.#replacing.values()]) client.end('normal')
+  }
+
+  noteEnded(client: CoapClient): void {
+    const { clientId } = client.credentials
+    if (this.#clients.get(clientId) === client) this.#clients.delete(clientId)
+    this.#forgetReplacing(client)
+  }
+
+  /** Returns the client of this ID if the request has its token, and comes from the identity that got the token. */
+  withToken(clientId: string, token: string | undefined, peer: PeerAddress): CoapClient | undefined {
+    const client = this.#clients.get(this.#nameOf(clientId))
+    if (client === undefined || !client.hasToken(token) || !hasSameIdentity(client.peer, peer)) return undefined
+    client.noteReceived(peer)
+    // The token was sent to this address. At another one it shows who the client is, and not that it receives there.
+    if (isSamePeer(client.firstPeer, peer)) this.#proofs.noteProven(peer)
+    return client
+  }
+
+  /** Returns the client of a request. `full`: a limit is reached. */
+  clientOf(parsed: CoapRequest, peer: PeerAddress): CoapClient | 'unauthenticated' | 'full' {
+    const { query } = parsed
+    const token = query.get('token')
+    const clientId = clientIdOf(parsed, peer)
+    const known = this.#clients.get(this.#nameOf(clientId))
+    if (known?.token !== undefined || this.#gateway.settings.requiresConnection || token !== undefined)
+      return this.withToken(clientId, token, peer) ?? 'unauthenticated'
+    const credentials = this.#credentialsOf(query, clientId)
+    const candidates = [known, this.#replacing.get(placeOf(credentials, peer))]
+    const own = candidates.find((one) => one?.hasCredentials(credentials) === true && canBeSameDevice(one.peer, peer))
+    const client = own ?? this.#open(credentials, undefined, peer)
+    client?.noteReceived(peer)
+    return client ?? 'full'
+  }
+
+  /** Opens a connection with a token. */
+  connect(
+    query: ReadonlyMap<string, string>,
+    clientId: string,
+    token: string,
+    peer: PeerAddress,
+  ): CoapClient | undefined {
+    return this.#open(this.#credentialsOf(query, clientId), token, peer)
+  }
+
+  #open(credentials: CoapCredentials, token: string | undefined, peer: PeerAddress): CoapClient | undefined {
+    const { dependencies, settings } = this.#gateway
+    const { clientId } = credentials
+    const known = this.#clients.get(clientId)
+    const isFull = this.#clients.size >= settings.maxClients || !dependencies.hasSpace()
+    if ((known === undefined && isFull) || !dependencies.addresses.takeClient(peer.address)) {
+      dependencies.counters.dropped.limit++
+      return undefined
+    }
+    const client = new CoapClient(this.#gateway, { credentials, token, peer })
+    if (known === undefined) this.#clients.set(clientId, client)
+    else this.#replacing.set(placeOf(credentials, peer), client)
+    // When the broker accepts this connection, it closes the earlier one (takeover).
+    client.whenOpen((reasonCode) => {
+      this.#forgetReplacing(client)
+      if (reasonCode === reasonCodes.success) this.#clients.set(clientId, client)
+    })
+    this.#gateway.schedule(client)
+    return client
+  }
+
+  #forgetReplacing(client: CoapClient): void {
+    const place = placeOf(client.credentials, client.firstPeer)
+    if (this.#replacing.get(place) === client) this.#replacing.delete(place)
+  }
+
+  /** Returns the client ID for the broker. */
+  #nameOf(clientId: string): string {
+    const { override } = this.#gateway.settings
+    return override.clientId === undefined ? clientId : fillTemplate(override.clientId, clientId)
+  }
+
+  #credentialsOf(query: ReadonlyMap<string, string>, clientId: string): CoapCredentials {
+    const { override } = this.#gateway.settings
+    const fill = (template: string | undefined): string | undefined =>
+      template === undefined ? undefined : fillTemplate(template, clientId)
+    return {
+      clientId: this.#nameOf(clientId),
+      username: fill(override.username) ?? query.get('username'),
+      password: fill(override.password) ?? query.get('password'),
+    }
+  }
+}
+
+function placeOf({ clientId }: CoapCredentials, peer: PeerAddress): string {
+  return `${clientId}\0${peerKey(peer)}`
+}

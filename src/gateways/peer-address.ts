@@ -1,0 +1,77 @@
+// Sources of datagrams, and which of them may be the same device.
+
+import type { StreamCredentials } from '../transports/index.ts'
+
+/** Source of a datagram, and destination of responses. */
+export interface PeerAddress {
+  /** Address as text, without brackets. */
+  readonly address: string
+  readonly port: number
+  /** DTLS association; undefined: without DTLS. */
+  readonly secure?: SecurePeer | undefined
+}
+
+/** The DTLS association of a datagram. At one time, an address and port have one association; a later one replaces it. */
+export interface SecurePeer {
+  /** Unique for the association. '': it ended with an earlier process of the broker. */
+  readonly id: string
+  /** The same for each association of the device; undefined: the device has no credentials. */
+  readonly identity: string | undefined
+  readonly credentials: StreamCredentials
+  /** Address at which the handshake was made. A device that uses a connection ID may send from another one. */
+  readonly openedAt?: Pick<PeerAddress, 'address' | 'port'> | undefined
+}
+
+/** Key for maps of peers: another association is another peer, at the same address too. */
+export function peerKey({ address, port, secure }: PeerAddress): string {
+  if (secure === undefined) return `${address}|${port}`
+  return secure.id === '' ? `${address}|${port}|` : secure.id
+}
+
+export function isSamePeer(one: PeerAddress | undefined, other: PeerAddress): boolean {
+  return one?.address === other.address && one.port === other.port && one.secure?.id === other.secure?.id
+}
+
+/** Returns whether both have the same proven identity. Without one, they have none to compare. */
+export function hasSameIdentity(one: PeerAddress, other: PeerAddress): boolean {
+  return one.secure?.identity === other.secure?.identity
+}
+
+/** Returns whether `peer` may be a new address of the device whose last address is `known`. */
+export function canBeSameDevice(known: PeerAddress, peer: PeerAddress): boolean {
+  const [before, now] = [known.secure?.identity, peer.secure?.identity]
+  return before === undefined && now === undefined ? known.address === peer.address : before === now
+}
+
+/** A peer in the form in which it is stored across restarts. */
+export interface StoredPeer extends Pick<PeerAddress, 'address' | 'port'> {
+  readonly secure?:
+    | {
+        readonly id: string
+        readonly identity: string | undefined
+        readonly credentials: {
+          readonly pskIdentity: string | undefined
+          /** Undefined also in records of earlier versions. `der`: base64. */
+          readonly certificate: (Omit<Certificate, 'der'> & { readonly der: string }) | undefined
+        }
+      }
+    | undefined
+}
+
+type Certificate = NonNullable<StreamCredentials['certificate']>
+
+/** A restart ends the DTLS association of the peer: the device returns with the same identity. */
+export function storedPeer({ address, port, secure }: PeerAddress): StoredPeer {
+  if (secure === undefined) return { address, port }
+  const { pskIdentity, certificate } = secure.credentials
+  const der = certificate === undefined ? '' : Buffer.from(certificate.der).toString('base64')
+  const proven = { pskIdentity, certificate: certificate === undefined ? undefined : { ...certificate, der } }
+  return { address, port, secure: { id: '', identity: secure.identity, credentials: proven } }
+}
+
+export function restoredPeer({ address, port, secure }: StoredPeer): PeerAddress {
+  if (secure === undefined) return { address, port }
+  const { pskIdentity, certificate } = secure.credentials
+  const proven = certificate === undefined ? undefined : { ...certificate, der: Buffer.from(certificate.der, 'base64') }
+  return { address, port, secure: { ...secure, credentials: { pskIdentity, certificate: proven } } }
+}
