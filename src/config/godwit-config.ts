@@ -54,6 +54,7 @@ export interface CoreConfig {
   readonly maxQueuedBytes: number
   readonly queueFullPolicy: 'drop-newest' | 'drop-oldest'
   readonly maxStoredMessages: number
+  readonly storedMessagesOverflow: 'drop-oldest' | 'reject-publish'
   readonly maxInflightMessages: number
   readonly maxInflightBytes: number
   readonly receiveMaximum: number
@@ -381,6 +382,7 @@ function toCoreConfig(values: SettingValues): CoreConfig {
     maxQueuedBytes: mqtt.max_mqueue_bytes,
     queueFullPolicy: mqtt.mqueue_full_policy,
     maxStoredMessages: mqtt.max_stored_messages,
+    storedMessagesOverflow: mqtt.stored_messages_overflow === 'drop_oldest' ? 'drop-oldest' : 'reject-publish',
     maxInflightMessages: mqtt.max_inflight_window,
     maxInflightBytes: mqtt.max_inflight_bytes,
     receiveMaximum: mqtt.receive_maximum,

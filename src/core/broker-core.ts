@@ -31,7 +31,7 @@ import { handleRetainedRead } from './retained/retained-reads.ts'
 import { syncPeers } from './peers/sync-peers.ts'
 import { handleEndedSessionQueueRead } from './shared/expired-session-redelivery.ts'
 import { resumeHandoffs } from './shared/shared-handoff.ts'
-import { releasePayload, deleteRecord } from './queues/persistent-queue.ts'
+import { recountQueues, releasePayload, deleteRecord } from './queues/persistent-queue.ts'
 import type { Input } from './model/inputs.ts'
 import type { Batch, Outputs } from './model/outputs.ts'
 import { handlePlainFromPeer, handlePeer } from './peer-handlers/handle-peer.ts'
@@ -166,7 +166,7 @@ function handleRare(
       return startRelief(state, input)
     case 'settings':
       state.settings = input.settings
-      return
+      return recountQueues(state)
     case 'client-filters':
       state.bridges.clientFilters = input.areWanted ? (state.bridges.clientFilters ?? new ClientFilters()) : undefined
       return

@@ -41,6 +41,7 @@ import { LateRuleHook, ShardRules } from './rules/shard-rules.ts'
 import { disconnectClients } from './listeners/disconnect-clients.ts'
 import { type HeapManager, startIdleGc, trafficIn } from './runtime/idle-gc.ts'
 import { Shard } from './shard.ts'
+import { QueueAlarms } from './observe/queue-alarms.ts'
 import { Tracer } from './observe/tracer.ts'
 
 /** Time for streams to end after the broker starts to stop. Then they are destroyed. */
@@ -50,6 +51,7 @@ const stopTimeoutMs = 3_000
 const readyTimeoutMs = 10_000
 
 /** Interval of retries for a listener that could not be opened. */
+const queueCheckMs = 5_000
 const listenerRetryMs = 5_000
 
 /** The longest delay of a timer, in ms. */
@@ -326,6 +328,17 @@ function queriedParts(
   return { core, access, commands, eventLog, bridges, rules, gateways }
 }
 
+/** Raises and ends alarms about nearly full queues. */
+function watchQueues({ core }: Shard): void {
+  const alarms = new QueueAlarms({
+    listNearlyFull: (max) => core.view.nearlyFullSessions(max),
+    nowMs: () => Date.now(),
+    raiseAlarm,
+    endAlarm,
+  })
+  setInterval(() => alarms.check(), queueCheckMs).unref()
+}
+
 /**
  * Accepts clients when the other shards have sent their filters, or after `readyTimeoutMs`. An unavailable shard must not keep this one
  * from accepting clients: only clients of the unavailable shard are refused.
@@ -355,6 +368,7 @@ async function acceptClients(
   // listeners must accept clients nevertheless.
   await (start.hasServed === true ? listeners.openAvailable() : listeners.openAll())
   setInterval(() => void listeners.retryMissing(), listenerRetryMs).unref()
+  watchQueues(shard)
   if (isStopping) return listeners.closeAll()
   await gateways.configure(gatewayPlan)
   post({ kind: 'ready', listeners: listeners.open })

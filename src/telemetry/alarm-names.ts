@@ -28,6 +28,14 @@ export const alarmNames = [
 ] as const
 
 /** Alarms that exist once per object: the name of the object follows the prefix. */
-export const alarmPrefixes = ['certificates:', 'listener-closed:', 'bridge:', 'action:', 'source:', 'gateway:'] as const
+export const alarmPrefixes = [
+  'certificates:',
+  'listener-closed:',
+  'bridge:',
+  'action:',
+  'source:',
+  'gateway:',
+  'session-queue:',
+] as const
 
 export type AlarmName = (typeof alarmNames)[number] | `${(typeof alarmPrefixes)[number]}${string}`

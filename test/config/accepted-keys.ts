@@ -128,6 +128,7 @@ export const supportedKeys: readonly string[] = [
   'mqtt.max_unsent_bytes = 1MB',
   'mqtt.max_unsent_bytes_total = 512MB',
   'mqtt.max_stored_messages = 1000000',
+  'mqtt.stored_messages_overflow = drop_oldest',
   'mqtt.max_subscriptions = 1000',
   'mqtt.max_parked_packets = 64',
   'mqtt.max_unconfirmed_messages = 100000',

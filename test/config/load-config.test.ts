@@ -51,7 +51,7 @@ test('each setting is loaded with its name, in the unit of the name', () => {
       node { name = "a@b", data_dir = /d, shards = 3, memory_limit = 1GB, security_profile = legacy, default_listener_address = "::", denied_addresses = [loopback, "10.0.0.0/8"] }
       mqtt {
         max_packet_size = 2MB, property_size = 4, max_mqueue_len = 5, max_mqueue_bytes = 24MB, max_inflight_bytes = 25MB, max_topic_alias_bytes = 26KB, mqueue_full_policy = drop-oldest
-        max_stored_messages = 6, max_inflight_window = 7, receive_maximum = 8, max_awaiting_rel = 9
+        max_stored_messages = 6, stored_messages_overflow = reject_publish, max_inflight_window = 7, receive_maximum = 8, max_awaiting_rel = 9
         await_rel_timeout = 10s, retry_interval = 11s, keepalive_multiplier = 1.25, server_keepalive = 12
         idle_timeout = 130ms, max_qos_allowed = 1, retain_available = false, wildcard_subscription = off
         shared_subscription = no, max_topic_levels = 14, max_topic_length = 512, max_clientid_len = 24, strict_clientid_31 = no, max_topic_alias = 15
@@ -81,6 +81,7 @@ test('each setting is loaded with its name, in the unit of the name', () => {
     maxQueuedBytes: 24 * 1_024 * 1_024,
     queueFullPolicy: 'drop-oldest',
     maxStoredMessages: 6,
+    storedMessagesOverflow: 'reject-publish',
     maxInflightMessages: 7,
     maxInflightBytes: 25 * 1_024 * 1_024,
     receiveMaximum: 8,

@@ -66,7 +66,7 @@ describe('a command', () => {
   })
 
   test('for a full persistent session is refused, as for a client', () => {
-    const world = new World({ settings: { maxStoredMessages: 1 } })
+    const world = new World({ settings: { maxStoredMessages: 1, storedMessagesOverflow: 'reject-publish' } })
     const offlineClient = world.connect('offline', { ...durable })
     offlineClient.subscribe('a', { qos: 1 })
     offlineClient.disconnect()

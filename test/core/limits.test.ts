@@ -37,7 +37,7 @@ function afterTen(queueFullPolicy: 'drop-newest' | 'drop-oldest'): { payloads: s
 
 /** Returns an offline client whose queue is full. */
 function fullWorld(): { world: World; offlineClient: Client } {
-  const world = new World({ settings: { maxStoredMessages: 3 } })
+  const world = new World({ settings: { maxStoredMessages: 3, storedMessagesOverflow: 'reject-publish' } })
   const offlineClient = world.connect('offline', { ...durable })
   offlineClient.subscribe('a')
   offlineClient.disconnect()
@@ -89,7 +89,77 @@ describe('mqtt.max_mqueue_len, for sessions without stored data', () => {
   })
 })
 
-describe('mqtt.max_stored_messages', () => {
+describe('mqtt.stored_messages_overflow = drop_oldest', () => {
+  const overflowing = (version: 3 | 4 | 5, isConnected: boolean) => {
+    const world = new World({ settings: { maxStoredMessages: 3, maxInflightMessages: 1 } })
+    const subscriber = silent(world, 'full', { ...durable })
+    subscriber.subscribe('a')
+    if (!isConnected) subscriber.disconnect()
+    const live = world.subscriber('a')
+    const author = world.connect('author', { version })
+    return { world, subscriber, live, author }
+  }
+
+  for (const version of [4, 5] as const)
+    for (const qos of [1, 2] as const)
+      test(`a ${version}.x publisher of QoS ${qos} is acknowledged, and the full session loses its own oldest messages`, () => {
+        const { world, subscriber, live, author } = overflowing(version, false)
+        const expected = Array.from({ length: 10 }, (_, number) => String(number))
+        for (const payload of expected) {
+          const published = author.publish('a', payload, { qos })
+          assert.deepEqual([published.isComplete, published.reasonCode ?? 0], [true, 0])
+        }
+        world.settle()
+        assert.deepEqual(live.payloads, expected)
+        assert.equal(world.view.counts.dropped['storage-full'], 7)
+        const drops = world.events('message-dropped').map(({ clientId, reason }) => [clientId, reason])
+        assert.deepEqual(drops[0], ['full', 'storage-full'])
+        subscriber.connect()
+        acknowledgeAll(subscriber)
+        assert.deepEqual(subscriber.payloads, ['7', '8', '9'])
+      })
+
+  test('a connected session with a message in flight keeps it, and its newest messages', () => {
+    const { world, subscriber, author } = overflowing(5, true)
+    for (const payload of ['1', '2', '3', '4', '5', '6']) author.publish('a', payload, { qos: 1 })
+    world.settle()
+    acknowledgeAll(subscriber)
+    assert.deepEqual(subscriber.payloads, ['1', '5', '6'])
+  })
+
+  test('messages that have expired are counted as expired', () => {
+    const { world, author } = overflowing(5, false)
+    for (const payload of ['1', '2', '3'])
+      author.publish('a', payload, { qos: 1, properties: { messageExpiryIntervalSeconds: 1 } })
+    world.passSeconds(2)
+    author.publish('a', '4', { qos: 1 })
+    world.settle()
+    assert.deepEqual([world.view.counts.dropped.expired, world.view.counts.dropped['storage-full']], [1, 0])
+  })
+
+  test('a restart with a lower limit loses no queued message, and further messages push out the oldest', () => {
+    const { world, subscriber, author } = overflowing(5, false)
+    for (const payload of ['1', '2', '3']) author.publish('a', payload, { qos: 1 })
+    world.changeSettings({ maxStoredMessages: 2 })
+    world.restart('kill')
+    world.publish('a', '4', { qos: 1 })
+    world.settle()
+    subscriber.connect()
+    acknowledgeAll(subscriber)
+    assert.deepEqual(subscriber.payloads, ['3', '4'])
+  })
+
+  test('a change of the setting applies at once, in both directions', () => {
+    const { world, author } = overflowing(5, false)
+    for (const payload of ['1', '2', '3', '4']) author.publish('a', payload, { qos: 1 })
+    world.changeSettings({ storedMessagesOverflow: 'reject-publish' })
+    assert.equal(author.publish('a', '5', { qos: 1 }).reasonCode, reasonCodes.quotaExceeded)
+    world.changeSettings({ storedMessagesOverflow: 'drop-oldest' })
+    assert.equal(author.publish('a', '6', { qos: 1 }).reasonCode, 0)
+  })
+})
+
+describe('mqtt.stored_messages_overflow = reject_publish', () => {
   test('a 5.0 publisher gets 0x97, and no subscriber gets the message', () => {
     const { world, offlineClient } = fullWorld()
     const live = world.subscriber('a')
@@ -107,15 +177,31 @@ describe('mqtt.max_stored_messages', () => {
     assert.deepEqual(offlineClient.payloads.at(-1), 'space again')
   })
 
-  test('a 3.1.1 publisher gets no reason: the newest message is dropped for that client only, and counted', () => {
-    const { world, offlineClient } = fullWorld()
-    const live = world.subscriber('a')
-    const author = world.connect('author', { version: 4 })
-    for (const qos of [1, 2] as const) assert.equal(author.publish('a', `qos ${qos}`, { qos }).isComplete, true)
-    assert.deepEqual(live.payloads, ['qos 1', 'qos 2'])
-    assert.equal(world.view.counts.dropped['storage-full'], 2)
-    offlineClient.connect()
-    assert.deepEqual(offlineClient.payloads, ['1', '2', '3'])
+  test('a 3.1.1 publisher is not acknowledged: it waits until the session has space, and nothing is lost', () => {
+    for (const qos of [1, 2] as const) {
+      const { world, offlineClient } = fullWorld()
+      const live = world.subscriber('a')
+      const author = world.connect('author', { version: 4 })
+      const waiting = author.publish('a', 'late', { qos })
+      const behind = author.publish('b', 'behind it', { qos })
+      assert.deepEqual([waiting.isComplete, behind.isComplete, live.payloads.length], [false, false, 0])
+      offlineClient.connect()
+      world.settle()
+      assert.deepEqual([waiting.isComplete, behind.isComplete], [true, true])
+      assert.deepEqual(live.payloads, ['late'])
+      assert.deepEqual(offlineClient.payloads, ['1', '2', '3', 'late'])
+      assert.equal(world.view.counts.dropped['storage-full'], 0)
+    }
+  })
+
+  test('a publisher does not wait for its own full session, whose acknowledgements would be behind its message', () => {
+    const world = new World({ settings: { maxStoredMessages: 3, storedMessagesOverflow: 'reject-publish' } })
+    const own = silent(world, 'own', { ...durable, version: 4 })
+    own.subscribe('a')
+    for (const payload of ['1', '2', '3', '4', '5'])
+      assert.equal(own.publish('a', payload, { qos: 1 }).isComplete, true)
+    acknowledgeAll(own)
+    assert.deepEqual(own.payloads, ['1', '2', '3', '4', '5'])
   })
 
   test('QoS 0 and other topics are not affected', () => {

@@ -65,7 +65,7 @@ describe('a shared group', () => {
   })
 
   test('skips full persistent sessions, and refuses a message if all are full', () => {
-    const world = new World({ settings: { maxStoredMessages: 2 } })
+    const world = new World({ settings: { maxStoredMessages: 2, storedMessagesOverflow: 'reject-publish' } })
     for (const id of ['one', 'two']) member(world, id, { ...durable }).disconnect()
     const author = world.connect('author')
     const codes = Array.from({ length: 5 }, () => author.publish('a', 'x', { qos: 1 }).reasonCode)

@@ -16,6 +16,7 @@ export type WorldView = Pick<
   | 'clients'
   | 'subscriptions'
   | 'retained'
+  | 'nearlyFullSessions'
 > & { readonly memory: Pick<CoreView['memory'], 'get'> }
 
 export function combinedView(views: readonly CoreView[]): WorldView {
@@ -26,6 +27,7 @@ export function combinedView(views: readonly CoreView[]): WorldView {
     get hasMoreWork() {
       return views.some((view) => view.hasMoreWork)
     },
+    nearlyFullSessions: (max) => views.flatMap((view) => view.nearlyFullSessions(max)),
     get connections() {
       return sum((view) => view.connections)
     },

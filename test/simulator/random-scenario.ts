@@ -118,6 +118,8 @@ export class RandomScenario {
       maxTopicAlias: random.pick([0, 2, 1_024]),
       awaitReleaseTimeoutMs: 3_600_000,
       queueFullPolicy: this.features.dropsOldest ? 'drop-oldest' : 'drop-newest',
+      // `test/core/limits.test.ts` tests the other value: which messages arrive then depends on times.
+      storedMessagesOverflow: 'reject-publish',
       exclusiveSubscriptionAvailable: this.features.exclusive,
     }
     const { maxBytesInMemory } = this.features

@@ -61,8 +61,13 @@ export const mqtt = section('MQTT: limits of clients, and the features that the 
   }),
   max_stored_messages: setting(integer({ min: 1, max: maxCount }), 1_000_000, {
     description:
-      'Maximum number of messages of one session on disk. A further message is rejected: its publisher gets reason code 0x97 (quota exceeded).',
+      'Maximum number of messages of one session on disk, including those in flight. mqtt.stored_messages_overflow says what happens to further messages. From 80 % on, the alarm session-queue names the session.',
     appliesOn: 'on-next-connect',
+  }),
+  stored_messages_overflow: setting(choice(['drop_oldest', 'reject_publish']), 'drop_oldest', {
+    description:
+      'What happens if a persistent session has mqtt.max_stored_messages. drop_oldest: the session loses its own oldest messages, which are counted and reported; publishers and other subscribers are not affected. reject_publish: no message is lost. MQTT 5.0 publishers get reason code 0x97 (quota exceeded), others are not acknowledged and wait until the session has space, also if other subscribers could receive the message. Queues of bridges and actions have settings of their own.',
+    appliesOn: 'at-once',
   }),
   max_inflight_window: setting(integer({ min: 1, max: max16Bits }), 1_024, {
     description:

@@ -23,6 +23,8 @@ export interface CoreSettings {
   queueFullPolicy: QueueFullPolicy
   /** mqtt.max_stored_messages: queued messages on disk for each session. */
   maxStoredMessages: number
+  /** mqtt.stored_messages_overflow */
+  storedMessagesOverflow: 'drop-oldest' | 'reject-publish'
   /** mqtt.max_inflight_window: unacknowledged QoS 1 and 2 messages towards each client. */
   maxInflightMessages: number
   /** mqtt.max_inflight_bytes: memory of these messages; a single one may take more. */
@@ -111,6 +113,7 @@ export const defaultCoreSettings: CoreSettings = {
   maxQueuedBytes: 64 * 1_024 * 1_024,
   queueFullPolicy: 'drop-newest',
   maxStoredMessages: 1_000_000,
+  storedMessagesOverflow: 'drop-oldest',
   maxInflightMessages: 1_024,
   maxInflightBytes: 16 * 1_024 * 1_024,
   receiveMaximum: 1_024,

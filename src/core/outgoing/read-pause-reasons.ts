@@ -22,6 +22,8 @@ export const readPauseReasons = {
   memory: 64,
   /** The action queue of a rule that matches its message is full. */
   actions: 128,
+  /** The queue of a session is full, and the publisher cannot be refused with a reason. */
+  queues: 256,
 } as const
 export type ReadPauseReason = (typeof readPauseReasons)[keyof typeof readPauseReasons]
 

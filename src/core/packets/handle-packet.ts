@@ -171,9 +171,10 @@ export function resumeWaitingForPeers(state: BrokerState): void {
   if (state.peerTable !== undefined) resume(state, state.peerTable.waitingForPeers, readPauseReasons.peers)
 }
 
-/** Called when an action queue has space again. Handles the packets that wait for it. */
+/** Called when a queue of an action or session has space again. Handles the packets that wait for it. */
 export function resumeWaitingForActions(state: BrokerState): void {
   state.rules.hasActionCapacity = false
+  resume(state, state.waiting.forQueues, readPauseReasons.queues)
   resume(state, state.waiting.forActions, readPauseReasons.actions)
 }
 

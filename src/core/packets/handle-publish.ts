@@ -15,6 +15,7 @@ import type { ExchangeParts, Parts, PermitParts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import { acknowledgeDuplicate, acknowledgePublish, recordIncoming } from '../publish/acknowledge-publish.ts'
 import { expireUnreleased } from '../publish/expire-unreleased.ts'
+import { mustWaitForQueues } from './wait-for-queues.ts'
 import { authorizePublish, recordAuthorization } from '../publish/authorize-publish.ts'
 import { type Delay, delayMessage, delayProblem, isDelayedLimitReached, readDelay } from '../publish/delay-message.ts'
 import { canForwardToAllPeers, publishPermitFor, type PublishPermit } from '../peers/peer-backpressure.ts'
@@ -87,6 +88,13 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
     version: connection.version,
     nowMs: state.nowMs,
   })
+  if (mustWaitForQueues(state, connection, session, { packet, message, isRouted: !isDenied && !isDelayed })) {
+    // The packet will be handled a second time.
+    state.counts.publishesReceived--
+    session.counts.received--
+    state.waiting.forQueues.add(connection)
+    return pauseUntil(state.outputs, connection, open, { packet, reason: readPauseReasons.queues })
+  }
   const accept = delay === undefined ? routeMessage : delayUntil(delay.dueAtMs)
   // The frame contains the client's topic, so it cannot be forwarded.
   if (target !== named) withoutFrame(message)

@@ -5,7 +5,12 @@ import { type ReasonCode, reasonCodes, splitSharedFilter, type TopicFilter } fro
 import type { Batches } from '../model/batches.ts'
 import type { DeliverParts, DrainParts, EnqueueParts, ForwardParts, Parts, RedeliverParts } from '../state/parts.ts'
 import { chooseOtherShard, forwardSharedOnce, forwardShared } from '../shared/forward-shared.ts'
-import { deliverToGroup, matchesFullSession, deliverFromPeer, deliverToRemaining } from '../publish/deliver-locally.ts'
+import {
+  deliverToGroup,
+  matchesOverfullSession,
+  deliverFromPeer,
+  deliverToRemaining,
+} from '../publish/deliver-locally.ts'
 import { removeReceivedId, scheduleExpiry } from './expire-received-ids.ts'
 import { retainForTopic } from '../publish/route-message.ts'
 import { putRecord } from '../queues/persistent-queue.ts'
@@ -49,7 +54,7 @@ function deliverNew(
   { message, hasSubscribers, isRetained, isRepeat, exactlyOnce, remaining }: PeerPublish,
   { from, link, number }: { from: PeerNumber; link: LinkState; number: number },
 ): void {
-  if (hasSubscribers && matchesFullSession(state, message)) link.acks.refuse(number, reasonCodes.quotaExceeded)
+  if (hasSubscribers && matchesOverfullSession(state, message)) link.acks.refuse(number, reasonCodes.quotaExceeded)
   if (hasSubscribers && remaining !== undefined) deliverToRemaining(state, message, { publisher: undefined, remaining })
   else if (hasSubscribers) deliverFromPeer(state, message)
   if (!isRetained) return

@@ -10,7 +10,8 @@ import type { DeliveryPlan, MatchedSubscriber, SharedGroup } from '../topics/ind
 import { isRemainingGroup, isRemainingSubscriber } from '../peers/remaining-receivers.ts'
 import { effectiveQoS, enqueueForSession, hasQueueSpace, raisedDelivery } from '../queues/enqueue-for-session.ts'
 import { recordLive } from '../retained/retained-from-peers.ts'
-import { storePayload, releasePayload } from '../queues/persistent-queue.ts'
+import { isBeyondLimit } from '../queues/drop-oldest.ts'
+import { maxStoredOf, storePayload, releasePayload } from '../queues/persistent-queue.ts'
 
 /** Delivers the message to every matching session, and to one member of each shared group. Returns the number of receivers. */
 export function deliverLocally(state: DeliverParts, message: Message, publisher: Session | undefined): number {
@@ -96,6 +97,17 @@ export function matchesFullSession(state: PermitParts, message: Message): boolea
     plan.localMatches.some((match) => isFull(match) && isStoredFor(state.settings, match, message)) ||
     plan.groups.some((group) => message.qos > 0 && isFullFor(group, isAllowed, isFull))
   )
+}
+
+/** Does the same for a message that another shard has accepted: these are stored beyond the limit, within a further one. */
+export function matchesOverfullSession(state: PermitParts, message: Message): boolean {
+  if (state.sessions.full.size === 0 || !matchesFullSession(state, message)) return false
+  const { localMatches } = state.router.planFor(message.topic)
+  return localMatches.some(({ subscriber }) => isBeyondLimit(state.settings, subscriber))
+}
+
+function isQueueFull(settings: CoreSettings, session: Session): boolean {
+  return session.stored !== undefined && session.stored.count >= maxStoredOf(settings, session)
 }
 
 /** Returns whether the queue of a matching persistent session of a peer is full, as far as peers reported it. */
@@ -200,7 +212,7 @@ export function deliverToGroup(
 ): boolean {
   // Members without permission are skipped.
   const isAllowed = (session: Session): boolean => session !== except && canReceive(state, session, message.topic)
-  const hasSpace = (session: Session): boolean => isAllowed(session) && !state.sessions.full.has(session)
+  const hasSpace = (session: Session): boolean => isAllowed(session) && !isQueueFull(state.settings, session)
   const member =
     group.pick((session) => hasSpace(session) && isReady(state, session)) ??
     group.pick((session) => hasSpace(session) && session.connection !== undefined) ??

@@ -1,36 +1,55 @@
-// A full queue of a bridge or action whose policy drops the oldest message. A message in memory is dropped at once. A message on disk
-// must be read first, because its payload may be shared with other queues. Until then the queue may exceed its limit by `maxBeyondLimit`.
+// A full queue whose policy drops the oldest message. A message in memory is dropped at once. A message on disk must be read first,
+// because its payload may be shared with other queues. Until then the queue may exceed its limit by `maxBeyondLimit`. If all messages are
+// in flight, none can be dropped, so the queue exceeds its limit by one message, which is the next one to be dropped.
 //
 //   | in flight | on disk: oldest ......... newest |  <- one more message
 //                          read, dropped, counted
 
 import type { QueuedRecord, StoredRecord } from '../../records/index.ts'
 import type { Parts, QueueParts } from '../state/parts.ts'
+import type { CoreSettings } from '../model/settings.ts'
 import type { RequestId } from '../model/inputs.ts'
 import { Delivery } from '../state/sessions/delivery.ts'
 import type { Session, PersistentQueue, SessionDelivery } from '../state/sessions/session.ts'
 import type { SharedGroup } from '../topics/index.ts'
-import { deleteDelivery, maxStoredOf, messageOfRecord } from './persistent-queue.ts'
+import { deleteDelivery, maxStoredOf, messageOfRecord, overflowOf } from './persistent-queue.ts'
 import { noteGapsBelow } from './queue-gaps.ts'
 
 /** Maximum number of messages above the limit while the oldest messages are read. */
 const maxBeyondLimit = 1_000
 
+/**
+ * Maximum number of messages above the limit if publishers are refused or wait, but not above twice the limit. It is for messages that were
+ * already on the way: from another shard, which was not notified yet, or from the broker itself, such as wills.
+ */
+const maxOnTheWay = 10_000
+
 /** Called when the queue is full. Returns true if one more message may be stored anyway. */
 export function dropToFreeSpace(
-  state: QueueParts & Parts<'outputs' | 'requests'>,
+  state: QueueParts & Parts<'nowMs' | 'outputs' | 'requests'>,
   session: Session,
   stored: PersistentQueue,
 ): boolean {
-  if (session.bridge?.spool?.dropsOldest !== true) return false
+  const max = maxStoredOf(state.settings, session)
+  const overflow = overflowOf(state.settings, session)
+  if (overflow === 'drop-newest') return false
+  if (overflow === 'reject') return stored.count < max + Math.min(max, maxOnTheWay)
   if (dropWaiting(state, session)) return true
-  if (session.onDiskCount === 0) return false
+  if (session.onDiskCount === 0) return stored.count < max + maxBeyondLimit
   if (stored.reads.oldestRequest === undefined) requestOldest(state, session, stored)
-  return stored.count < maxStoredOf(state.settings, session) + maxBeyondLimit
+  return stored.count < max + maxBeyondLimit
+}
+
+/** Returns whether a full queue can not even store messages that are on the way. */
+export function isBeyondLimit(settings: CoreSettings, session: Session): boolean {
+  const { stored } = session
+  if (stored === undefined) return false
+  const max = maxStoredOf(settings, session)
+  return stored.count >= max + Math.min(max, maxOnTheWay)
 }
 
 /** A message that may have been sent stays, because the remote broker may know its packet identifier. */
-function dropWaiting(state: QueueParts, session: Session): boolean {
+function dropWaiting(state: QueueParts & Parts<'nowMs'>, session: Session): boolean {
   const oldest = session.outgoing.pending?.peek()
   if (oldest === undefined || oldest.packetId !== 0) return false
   session.outgoing.pending?.shift()
@@ -38,8 +57,11 @@ function dropWaiting(state: QueueParts, session: Session): boolean {
   return true
 }
 
-function drop(state: QueueParts, session: Session, delivery: SessionDelivery): void {
-  if (delivery.message !== undefined) state.counts.countDrop(session, delivery.message, 'storage-full')
+/** A message that has expired is lost anyway, so it is counted as such. */
+function drop(state: QueueParts & Parts<'nowMs'>, session: Session, delivery: SessionDelivery): void {
+  const { message } = delivery
+  if (message !== undefined)
+    state.counts.countDrop(session, message, message.expiresAtMs <= state.nowMs ? 'expired' : 'storage-full')
   deleteDelivery(state, session, delivery)
 }
 
@@ -56,7 +78,8 @@ function requestOldest(
     requestId,
     clientId: session.clientId,
     fromSequence: Math.max(stored.diskFrom, firstUnsentSequence(stored), stored.reads.trimmedTo),
-    limit: Math.max(0, stored.count - maxStoredOf(state.settings, session)) + 1,
+    // After a limit was lowered, there may be very many.
+    limit: Math.min(maxBeyondLimit, Math.max(0, stored.count - maxStoredOf(state.settings, session))) + 1,
     part: undefined,
     // An empty batch is never written, so nothing may wait for it.
     afterBatch: openBatch.changes.length > 0 ? openBatch.number : openBatch.number - 1,
@@ -73,7 +96,7 @@ function firstUnsentSequence({ packetIds, receivedIds }: PersistentQueue): numbe
 
 /** Handles the response to the request for the oldest messages on disk. */
 export function handleOldestLoaded(
-  state: QueueParts & Parts<'outputs' | 'requests' | 'topics'>,
+  state: QueueParts & Parts<'nowMs' | 'outputs' | 'requests' | 'topics'>,
   session: Session,
   result: { readonly requestId: RequestId; readonly records: readonly StoredRecord[] },
 ): void {
@@ -93,7 +116,7 @@ export function handleOldestLoaded(
 }
 
 function dropStored(
-  state: QueueParts & Parts<'topics'>,
+  state: QueueParts & Parts<'nowMs' | 'topics'>,
   session: Session,
   stored: PersistentQueue,
   record: QueuedRecord,

@@ -37,7 +37,7 @@ export function messageOfRecord(
 
 /** Assigns the sequence number of the delivery and adds its record. */
 export function storeDelivery(
-  state: Parts<'batches' | 'nowMs' | 'payloads' | 'peerTable' | 'sessions' | 'settings'>,
+  state: Parts<'batches' | 'nowMs' | 'payloads' | 'peerTable' | 'rules' | 'sessions' | 'settings'>,
   session: Session,
   stored: PersistentQueue,
   delivery: SessionDelivery,
@@ -48,7 +48,7 @@ export function storeDelivery(
   delivery.putIndex = state.batches.openBatch.changes.length
   stored.count++
   if (delivery.group !== undefined) stored.canHoldShared = true
-  if (stored.count >= maxStoredOf(state.settings, session)) markFull(state, session)
+  noteCount(state, session, stored)
   if (message.payloadId !== 0) state.payloads.refcounts.add(message.payloadId, 1)
   const record: QueuedRecord = {
     kind: 'queued',
@@ -70,11 +70,48 @@ export function maxStoredOf(settings: CoreSettings, { bridge }: Session): number
   return bridge?.spool?.maxMessages ?? settings.maxStoredMessages
 }
 
+/** Part of the limit from which a queue is reported as nearly full, and part below which it is not any more. */
+const nearlyFullPart = 0.8
+const relievedPart = 0.75
+
+/** Called when the queue has one more message, and when a queue was restored or its limit changed. */
+export function noteCount(
+  state: Parts<'peerTable' | 'rules' | 'sessions' | 'settings'>,
+  session: Session,
+  stored: PersistentQueue,
+): void {
+  const max = maxStoredOf(state.settings, session)
+  if (stored.count < max * nearlyFullPart) return
+  // Bridges and actions have alarms of their own.
+  if (session.bridge === undefined) state.sessions.nearlyFull.add(session)
+  if (stored.count >= max) markFull(state, session)
+}
+
+/** Returns what happens to messages for a full queue. */
+export function overflowOf(settings: CoreSettings, { bridge }: Session): 'drop-oldest' | 'drop-newest' | 'reject' {
+  if (bridge === undefined) return settings.storedMessagesOverflow === 'drop-oldest' ? 'drop-oldest' : 'reject'
+  if (bridge.spool?.dropsOldest === true) return 'drop-oldest'
+  return bridge.spool?.dropsNewest === true ? 'drop-newest' : 'reject'
+}
+
+/** Applies changed settings to all queues. */
+export function recountQueues(state: Parts<'peerTable' | 'rules' | 'sessions' | 'settings'>): void {
+  for (const session of state.sessions.values()) {
+    const { stored } = session
+    if (stored === undefined || session.bridge !== undefined) continue
+    state.sessions.nearlyFull.delete(session)
+    if (state.sessions.full.delete(session)) state.rules.hasActionCapacity = true
+    if (stored.isFullAnnounced) announceSpace(state.peerTable, session, stored, Infinity)
+    noteCount(state, session, stored)
+  }
+}
+
 /** Marks the queue as full: publishers are refused, unless its policy is to drop messages. */
-export function markFull(state: Parts<'peerTable' | 'sessions'>, session: Session): void {
-  const spool = session.bridge?.spool
-  if (spool?.dropsNewest === true || spool?.dropsOldest === true) return
+export function markFull(state: Parts<'peerTable' | 'rules' | 'sessions' | 'settings'>, session: Session): void {
+  if (overflowOf(state.settings, session) !== 'reject') return
   state.sessions.full.add(session)
+  // The client may wait for another full queue. Its acknowledgements must be read, so it does not wait any more.
+  if (session.connection?.isPaused === true) state.rules.hasActionCapacity = true
   if (session.stored !== undefined) announceFull(state.peerTable, session, session.stored)
 }
 
@@ -106,7 +143,11 @@ export function deleteDelivery(state: QueueParts, session: Session, delivery: Se
     stored.deletedSinceRecord++
   }
   stored.count--
-  if (state.sessions.full.delete(session)) state.rules.hasActionCapacity = true
+  const { nearlyFull, full } = state.sessions
+  if (nearlyFull.size > 0 && stored.count < maxStoredOf(state.settings, session) * relievedPart)
+    nearlyFull.delete(session)
+  if (full.size > 0 && stored.count < maxStoredOf(state.settings, session) && full.delete(session))
+    state.rules.hasActionCapacity = true
   if (stored.isFullAnnounced) announceSpace(state.peerTable, session, stored, maxStoredOf(state.settings, session))
   const payloadId = delivery.message?.payloadId ?? stored.payloadsOnDisk?.get(delivery.sequence) ?? 0
   stored.payloadsOnDisk?.delete(delivery.sequence)

@@ -86,6 +86,7 @@ export function endSession(state: BrokerState, session: Session): void {
   session.absence = undefined
   for (const kind of sessionDeadlines) state.deadlines.cancel(kind, session.clientId)
   if (state.sessions.full.delete(session)) state.rules.hasActionCapacity = true
+  state.sessions.nearlyFull.delete(session)
   const moving = sharedDeliveries(session)
   removeSubscriptions(state, session)
   for (const delivery of moving) if (!reassignToMember(state, session, delivery)) reassignToPeer(state, delivery, true)

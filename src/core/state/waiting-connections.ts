@@ -13,4 +13,6 @@ export class WaitingConnections {
   readonly forMemory = new Set<Connection>()
   /** Reading pauses until action queues have space. */
   readonly forActions = new Set<Connection>()
+  /** Reading pauses until queues of sessions have space. */
+  readonly forQueues = new Set<Connection>()
 }

@@ -49,7 +49,8 @@ export function handleTick(state: BrokerState): void {
   continueRelief(state, disconnectForMemory)
   if (state.peerTable !== undefined) sendRetainedResponses(state, state.peerTable)
   continueAccessChecks(state)
-  if (state.rules.hasActionCapacity && state.waiting.forActions.size > 0) resumeWaitingForActions(state)
+  const { forActions, forQueues } = state.waiting
+  if (state.rules.hasActionCapacity && forActions.size + forQueues.size > 0) resumeWaitingForActions(state)
   if (state.bridges.clientFilters?.isComplete === false) state.bridges.clientFilters.walk(state.sessions)
 }
 

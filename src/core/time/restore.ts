@@ -23,7 +23,7 @@ import { recordHeld } from '../peers/exclusive-subscriptions.ts'
 import { restoreEndedSessionQueue } from '../shared/expired-session-redelivery.ts'
 import { updateInterest, presenceOf } from '../peers/update-interest.ts'
 import { putRetained } from '../retained/retained-messages.ts'
-import { expiryMs, maxStoredOf, markFull } from '../queues/persistent-queue.ts'
+import { expiryMs, noteCount } from '../queues/persistent-queue.ts'
 import { noteGapsBelow } from '../queues/queue-gaps.ts'
 import { restoreDelayed } from '../publish/delay-message.ts'
 import { restoredWill } from '../sessions/stored-wills.ts'
@@ -147,7 +147,7 @@ function restoreSession(state: Parts<'deadlines' | 'nowMs' | 'sessions'>, record
 
 /** Restores the position of a session's queue on disk. */
 export function restoreQueue(
-  state: Parts<'peerTable' | 'sessions' | 'settings'>,
+  state: Parts<'peerTable' | 'rules' | 'sessions' | 'settings'>,
   queue: { clientId: string; firstSequence: number; lastSequence: number; count: number },
 ): void {
   const session = state.sessions.get(queue.clientId)
@@ -161,7 +161,7 @@ export function restoreQueue(
   stored.count = queue.count
   if (queue.count < queue.lastSequence - stored.diskFrom + 1) noteGapsBelow(stored, queue.lastSequence + 1)
   if (stored.wasConnectedInCrash) stored.sentBelow = stored.nextSequence
-  if (stored.count >= maxStoredOf(state.settings, session)) markFull(state, session)
+  noteCount(state, session, stored)
 }
 
 function restoreSubscription(

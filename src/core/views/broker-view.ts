@@ -21,6 +21,7 @@ import {
 } from './explanation.ts'
 import { type DelayedView, findDelayed, listDelayed } from './delayed-list.ts'
 import { type RecountedUse, recountMemory } from './memory-recount.ts'
+import { listNearlyFull, type NearlyFullSession } from './nearly-full-sessions.ts'
 import { type MemoryUser, walkMemoryUsers } from './memory-users.ts'
 import { estimateDelivery, type DeliveryEstimate } from './delivery-estimate.ts'
 import { findRetained, type RetainedMessageView, type RetainedWalk, walkRetained } from './retained-list.ts'
@@ -62,13 +63,19 @@ export class BrokerView {
     this.#state = state
   }
 
+  /** Returns at most `max` persistent sessions whose queue is nearly full. */
+  nearlyFullSessions(max: number): readonly NearlyFullSession[] {
+    return listNearlyFull(this.#state, max)
+  }
+
   /** Returns whether work without a deadline remains. Then the shard sends `tick` in the next turn. */
   get hasMoreWork(): boolean {
     const { peerTable, retained, access, subscriptions, sessions } = this.#state
     if (retained.replaying.size > 0 || subscriptions.endingSessions.length > 0) return true
     if (access.checks !== undefined || sessions.reliefFrom !== undefined) return true
     if (this.#state.rules.triggers.hasWaiting) return true
-    if (this.#state.rules.hasActionCapacity && this.#state.waiting.forActions.size > 0) return true
+    const { forActions, forQueues } = this.#state.waiting
+    if (this.#state.rules.hasActionCapacity && forActions.size + forQueues.size > 0) return true
     return (
       (peerTable !== undefined && this.#hasMoreForPeers(peerTable)) ||
       this.#state.bridges.clientFilters?.isComplete === false

@@ -278,7 +278,7 @@ describe('an acknowledgement', () => {
 
   test('is 0x97 for a 5.0 client if a persistent session on another shard is full, and the packet identifier is free then', () => {
     for (const qos of [1, 2] as const) {
-      const cores = new SeveralCores({ settings: { maxStoredMessages: 2 } })
+      const cores = new SeveralCores({ settings: { maxStoredMessages: 2, storedMessagesOverflow: 'reject-publish' } })
       const offlineClient = cores.client(1, 'offline', stored)
       const author = cores.client(0, 'author')
       cores.settle()
@@ -299,9 +299,9 @@ describe('an acknowledgement', () => {
     }
   })
 
-  test('is 0x97 also before the shard of the full session reports it, and other subscribers get the message', () => {
+  test('is 0x97 also before the shard of the full session reports it, beyond as many messages as the limit has again', () => {
     for (const qos of [1, 2] as const) {
-      const cores = new SeveralCores({ settings: { maxStoredMessages: 2 } })
+      const cores = new SeveralCores({ settings: { maxStoredMessages: 2, storedMessagesOverflow: 'reject-publish' } })
       const offlineClient = cores.client(1, 'offline', stored)
       const online = cores.client(1, 'online')
       const author = cores.client(0, 'author')
@@ -310,17 +310,17 @@ describe('an acknowledgement', () => {
       cores.settle()
       cores.breakConnection(offlineClient)
       cores.holdLink(1, 0)
-      for (const payload of ['1', '2', '3']) author.publish('a', payload, { qos })
+      for (const payload of ['1', '2', '3', '4', '5']) author.publish('a', payload, { qos })
       cores.settle()
-      assert.deepEqual(online.payloads, ['1', '2', '3'])
+      assert.deepEqual(online.payloads, ['1', '2', '3', '4', '5'])
       cores.releaseLink(1, 0)
       cores.settle()
-      assert.deepEqual([...author.acknowledged.values()], [0, 0, reasonCodes.quotaExceeded])
+      assert.deepEqual([...author.acknowledged.values()], [0, 0, 0, 0, reasonCodes.quotaExceeded])
     }
   })
 
   test('is 0x97 before any subscriber gets the message, after the shard of the full session has reported it', () => {
-    const cores = new SeveralCores({ settings: { maxStoredMessages: 2 } })
+    const cores = new SeveralCores({ settings: { maxStoredMessages: 2, storedMessagesOverflow: 'reject-publish' } })
     const offlineClient = cores.client(1, 'offline', stored)
     const online = cores.client(2, 'online')
     const author = cores.client(0, 'author')
@@ -346,7 +346,7 @@ describe('an acknowledgement', () => {
   })
 
   test('is 0x97 also from a shard that joins, and not after the full session has ended', () => {
-    const cores = new SeveralCores({ settings: { maxStoredMessages: 1 } })
+    const cores = new SeveralCores({ settings: { maxStoredMessages: 1, storedMessagesOverflow: 'reject-publish' } })
     const offlineClient = cores.client(1, 'offline', stored)
     cores.settle()
     offlineClient.subscribe('a')

@@ -19,8 +19,10 @@ export class SessionTable {
   #free: number[] = []
   /** Number of sessions whose client is connected. */
   connected = 0
-  /** Persistent sessions whose queue is full. */
+  /** Persistent sessions whose queue is full, and whose publishers wait or are refused. */
   readonly full = new Set<Session>()
+  /** Persistent sessions of clients with a queue of 80 % of the limit or more. */
+  readonly nearlyFull = new Set<Session>()
   /** Place of the next session whose memory is relieved; undefined: none. See `memory/memory-relief.ts`. */
   reliefFrom: number | undefined = undefined
   readonly #memory: MemoryAccount

@@ -1,0 +1,26 @@
+// Publishers that wait until the queue of a session has space: `mqtt.stored_messages_overflow = reject_publish`, and queues of bridges.
+
+import type { PublishPacket } from '../../protocol/index.ts'
+import type { Message } from '../messages/message.ts'
+import type { Connection } from '../model/connection.ts'
+import { matchesFullPeerSession, matchesFullSession } from '../publish/deliver-locally.ts'
+import type { PermitParts } from '../state/parts.ts'
+import type { Session } from '../state/sessions/session.ts'
+
+/**
+ * Returns whether the publisher waits: it cannot be refused with a reason, and an acknowledgement would confirm a message that is
+ * thrown away. A repeated QoS 2 message was accepted before. A publisher whose own queue is full does not wait, because the
+ * acknowledgements that free its queue would wait behind the message.
+ */
+export function mustWaitForQueues(
+  state: PermitParts,
+  connection: Connection,
+  session: Session,
+  { packet, message, isRouted }: { packet: PublishPacket; message: Message; isRouted: boolean },
+): boolean {
+  const mayBeFull = state.sessions.full.size > 0 || (state.peerTable?.fullPeerFilters ?? 0) > 0
+  if (!mayBeFull || !isRouted || packet.qos === 0 || connection.canRefuseMessages) return false
+  if (packet.qos === 2 && session.incoming.packetIds?.has(packet.packetId) === true) return false
+  if (state.sessions.full.has(session)) return false
+  return matchesFullSession(state, message) || matchesFullPeerSession(state, message)
+}
