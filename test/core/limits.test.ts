@@ -89,17 +89,18 @@ describe('mqtt.max_mqueue_len, for sessions without stored data', () => {
   })
 })
 
-describe('mqtt.stored_messages_overflow = drop_oldest', () => {
-  const overflowing = (version: 3 | 4 | 5, isConnected: boolean) => {
-    const world = new World({ settings: { maxStoredMessages: 3, maxInflightMessages: 1 } })
-    const subscriber = silent(world, 'full', { ...durable })
-    subscriber.subscribe('a')
-    if (!isConnected) subscriber.disconnect()
-    const live = world.subscriber('a')
-    const author = world.connect('author', { version })
-    return { world, subscriber, live, author }
-  }
+/** Returns a session of at most three messages, and a live subscriber of the same topic. */
+function overflowing(version: 3 | 4 | 5, isConnected: boolean) {
+  const world = new World({ settings: { maxStoredMessages: 3, maxInflightMessages: 1 } })
+  const subscriber = silent(world, 'full', { ...durable })
+  subscriber.subscribe('a')
+  if (!isConnected) subscriber.disconnect()
+  const live = world.subscriber('a')
+  const author = world.connect('author', { version })
+  return { world, subscriber, live, author }
+}
 
+describe('mqtt.stored_messages_overflow = drop_oldest', () => {
   for (const version of [4, 5] as const)
     for (const qos of [1, 2] as const)
       test(`a ${version}.x publisher of QoS ${qos} is acknowledged, and the full session loses its own oldest messages`, () => {

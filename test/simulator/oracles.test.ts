@@ -137,9 +137,9 @@ function droppedAndReadAgain(): { world: World; author: Client; offlineClient: C
   offlineClient.acknowledges = false
   offlineClient.subscribe('t/a', { qos: 1 })
   for (const payload of ['one', 'two']) author.publish('t/a', payload, { qos: 1 })
-  const neighbour = world.connect(idOn(1, 'neighbour'), { version: 4 })
+  const publisher = world.connect(idOn(1, 'neighbour'), { version: 4 })
   world.disk.hold()
-  neighbour.publish('t/a', 'lost', { qos: 1 })
+  publisher.publish('t/a', 'lost', { qos: 1 })
   void world.host.killShard(1)
   world.settle()
   world.disk.release()

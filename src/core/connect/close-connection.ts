@@ -187,6 +187,7 @@ export function detachConnection(state: BrokerState, connection: Connection, end
   state.waiting.forMemory.delete(connection)
   state.waiting.forActions.delete(connection)
   state.waiting.forQueues.delete(connection)
+  state.waiting.forTurn.delete(connection)
   state.peerTable?.waitingForPeers.delete(connection)
   if (state.peerTable !== undefined) endExclusiveWait(state, connection)
   const { session } = now

@@ -78,6 +78,7 @@ export function openConnection(
     incomingAliases: undefined,
     parked: undefined,
     waiting: undefined,
+    filterParts: undefined,
     authenticationMethod: connect.properties?.authenticationMethod,
     reauthentication: undefined,
     hasSessionExpiry: (connect.properties?.sessionExpiryIntervalSeconds ?? 0) > 0,

@@ -24,6 +24,8 @@ export const readPauseReasons = {
   actions: 128,
   /** The queue of a session is full, and the publisher cannot be refused with a reason. */
   queues: 256,
+  /** A packet with many filters is handled in parts. */
+  turn: 512,
 } as const
 export type ReadPauseReason = (typeof readPauseReasons)[keyof typeof readPauseReasons]
 

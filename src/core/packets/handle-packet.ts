@@ -77,7 +77,7 @@ function handleOpen(state: BrokerState, connection: Connection, open: Open, pack
     case 'subscribe':
       return handleSubscribe(state, connection, open, packet)
     case 'unsubscribe':
-      return handleUnsubscribe(state, connection, open.session, packet)
+      return handleUnsubscribe(state, connection, open, packet)
     case 'pingreq':
       return handlePingreq(state, connection, open.session)
     case 'disconnect':
@@ -176,6 +176,16 @@ export function resumeWaitingForActions(state: BrokerState): void {
   state.rules.hasActionCapacity = false
   resume(state, state.waiting.forQueues, readPauseReasons.queues)
   resume(state, state.waiting.forActions, readPauseReasons.actions)
+}
+
+/** Handles the next part of one packet with many filters; the packets of other connections follow in later turns. */
+export function resumeNextPart(state: BrokerState): void {
+  const [connection] = state.waiting.forTurn
+  state.waiting.forTurn.delete(connection)
+  const now = stateOf(connection)
+  if (now.state !== 'open') return
+  resumeReading(state, connection, readPauseReasons.turn)
+  handleParked(state, connection, now)
 }
 
 function resume(state: BrokerState, waiting: Set<Connection>, reason: ReadPauseReason): void {

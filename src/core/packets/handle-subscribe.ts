@@ -23,6 +23,7 @@ import type { CoreSettings } from '../model/settings.ts'
 import type { Parts, SubscribeParts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import type { Open } from '../state/connection-state.ts'
+import { finishPart, maxFiltersPerPart, startParts } from './filter-parts.ts'
 import { deniedFilters } from '../connect/authorize-subscribe.ts'
 import type { SendLimits } from '../model/rate-limiter.ts'
 import { rewriteFilter } from '../model/topic-rewrites.ts'
@@ -45,6 +46,8 @@ const subackFailure311 = 0x80
 
 export function handleSubscribe(state: BrokerState, connection: Connection, open: Open, packet: SubscribePacket): void {
   if (!canSendResponse(state, connection, { type: 'suback', count: packet.subscriptions.length })) return
+  if (packet.subscriptions.length > maxFiltersPerPart)
+    return handleSubscribe(state, connection, open, startParts(open, packet))
   const denied = deniedFilters(state, connection, open, packet)
   if (denied === undefined) return
   const held = findHeldFilters(state, connection, open, { packet, denied })
@@ -73,13 +76,14 @@ export function handleSubscribe(state: BrokerState, connection: Connection, open
   if (state.peerTable !== undefined) endExclusiveWait(state, connection)
   const reasonCodesInOrder = outcomes.map((outcome) => (typeof outcome === 'number' ? outcome : outcome.options.qos))
   const granted = outcomes.filter((outcome) => typeof outcome !== 'number').map(({ filter }) => filter)
-  const suback = {
-    type: 'suback',
-    packetId: packet.packetId,
-    reasonCodes: reasonCodesInOrder,
-    properties: undefined,
-  } as const
-  sendSubackWhenSeen(state, connection, { session, suback, granted })
+  const { packetId } = packet
+  const hasParts = open.filterParts !== undefined
+  const all = hasParts ? finishPart(state, connection, open, { reasonCodes: reasonCodesInOrder, granted }) : undefined
+  if (!hasParts || all !== undefined) {
+    const codes = all?.reasonCodes ?? reasonCodesInOrder
+    const suback = { type: 'suback', packetId, reasonCodes: codes, properties: undefined } as const
+    sendSubackWhenSeen(state, connection, { session, suback, granted: all?.granted ?? granted })
+  }
   for (const outcome of outcomes) {
     if (typeof outcome === 'number') continue
     const { filter, options } = outcome
@@ -242,10 +246,13 @@ function acquireExclusive(state: SubscribeParts, session: Session, filter: Topic
 export function handleUnsubscribe(
   state: BrokerState,
   connection: Connection,
-  session: Session,
+  open: Open,
   packet: UnsubscribePacket,
 ): void {
   if (!canSendResponse(state, connection, { type: 'unsuback', count: packet.filters.length })) return
+  if (packet.filters.length > maxFiltersPerPart)
+    return handleUnsubscribe(state, connection, open, startParts(open, packet))
+  const { session } = open
   const found = packet.filters.map((filter) => {
     const renamed = rewritten(state, connection, session, filter)
     const mounted = renamed === undefined ? undefined : mountedFilter(connection.mountpoint, renamed)
@@ -253,17 +260,12 @@ export function handleUnsubscribe(
     return unsubscribe(state, session, mounted, packet.properties)
   })
   const codes = found.map((existed) => (existed ? reasonCodes.success : reasonCodes.noSubscriptionExisted))
-  sendPacket(
-    state,
-    connection,
-    {
-      type: 'unsuback',
-      packetId: packet.packetId,
-      reasonCodes: connection.version === 5 ? codes : [],
-      properties: undefined,
-    },
-    session.stored !== undefined,
-  )
+  const hasParts = open.filterParts !== undefined
+  const all = hasParts ? finishPart(state, connection, open, { reasonCodes: codes, granted: [] }) : undefined
+  if (hasParts && all === undefined) return
+  const inOrder = connection.version === 5 ? (all?.reasonCodes ?? codes) : []
+  const unsuback = { type: 'unsuback', packetId: packet.packetId, reasonCodes: inOrder, properties: undefined } as const
+  sendPacket(state, connection, unsuback, session.stored !== undefined)
 }
 
 /** Returns true if the subscription existed. */

@@ -5,7 +5,15 @@
 //                                awaiting-auth
 //          \____________________________\____ refused ____________________/^
 
-import type { ConnectPacket, Packet, ReasonCode, Topic } from '../../protocol/index.ts'
+import type {
+  ConnectPacket,
+  Packet,
+  ReasonCode,
+  SubscribePacket,
+  Topic,
+  TopicFilter,
+  UnsubscribePacket,
+} from '../../protocol/index.ts'
 import type { Identity } from '../messages/identity.ts'
 import type { Connection } from '../model/connection.ts'
 import type { RequestId } from '../model/inputs.ts'
@@ -57,12 +65,24 @@ export interface Open {
    */
   parked: Packet[] | undefined
   waiting: AuthorizationWait | undefined
+  /** A SUBSCRIBE or UNSUBSCRIBE with many filters, of which a part was handled. */
+  filterParts: FilterParts | undefined
   /** The method in CONNECT; undefined: there was none, and AUTH is not allowed [MQTT5-4.12.0-7]. */
   readonly authenticationMethod: string | undefined
   /** The re-authentication in progress. */
   reauthentication: Reauthentication | undefined
   /** CONNECT requested a session expiry, whatever was granted: DISCONNECT may request another [MQTT5-3.14.2-2]. */
   readonly hasSessionExpiry: boolean
+}
+
+/** See `packets/filter-parts.ts`. */
+export interface FilterParts {
+  readonly whole: SubscribePacket | UnsubscribePacket
+  /** End of the part that is being handled. */
+  end: number
+  /** Results of the parts before. */
+  readonly reasonCodes: number[]
+  readonly granted: TopicFilter[]
 }
 
 /** A packet that waits for authorization, and all requests for it: see `authorization-wait.ts`. */

@@ -15,4 +15,6 @@ export class WaitingConnections {
   readonly forActions = new Set<Connection>()
   /** Reading pauses until queues of sessions have space. */
   readonly forQueues = new Set<Connection>()
+  /** Reading pauses until the next part of a packet was handled, in the next turn. */
+  readonly forTurn = new Set<Connection>()
 }

@@ -9,7 +9,7 @@ import { endConnection, endCloseDrain } from '../connect/close-connection.ts'
 import { stateOf } from '../state/connection-state.ts'
 import { endReauthentication } from '../packets/handle-auth.ts'
 import { handleTakeoverWait } from '../packets/handle-connect.ts'
-import { handlePacket, resumeWaitingForActions } from '../packets/handle-packet.ts'
+import { handlePacket, resumeNextPart, resumeWaitingForActions } from '../packets/handle-packet.ts'
 import { continueAccessChecks } from '../packets/handle-permissions.ts'
 import { resumeAfterRateLimit } from '../connect/rate-limit.ts'
 import { endDeferral } from '../outgoing/deliveries-rate.ts'
@@ -49,7 +49,8 @@ export function handleTick(state: BrokerState): void {
   continueRelief(state, disconnectForMemory)
   if (state.peerTable !== undefined) sendRetainedResponses(state, state.peerTable)
   continueAccessChecks(state)
-  const { forActions, forQueues } = state.waiting
+  const { forActions, forQueues, forTurn } = state.waiting
+  if (forTurn.size > 0) resumeNextPart(state)
   if (state.rules.hasActionCapacity && forActions.size + forQueues.size > 0) resumeWaitingForActions(state)
   if (state.bridges.clientFilters?.isComplete === false) state.bridges.clientFilters.walk(state.sessions)
 }

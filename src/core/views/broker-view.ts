@@ -74,7 +74,8 @@ export class BrokerView {
     if (retained.replaying.size > 0 || subscriptions.endingSessions.length > 0) return true
     if (access.checks !== undefined || sessions.reliefFrom !== undefined) return true
     if (this.#state.rules.triggers.hasWaiting) return true
-    const { forActions, forQueues } = this.#state.waiting
+    const { forActions, forQueues, forTurn } = this.#state.waiting
+    if (forTurn.size > 0) return true
     if (this.#state.rules.hasActionCapacity && forActions.size + forQueues.size > 0) return true
     return (
       (peerTable !== undefined && this.#hasMoreForPeers(peerTable)) ||

@@ -32,18 +32,21 @@ export class QueueAlarms {
 
   /** Raises and ends alarms. Called every few seconds. */
   check(): void {
-    const { listNearlyFull, nowMs, raiseAlarm, endAlarm } = this.#dependencies
-    const found = new Map(listNearlyFull(maxAlarms).map((session) => [session.clientId, session]))
+    const dependencies = this.#dependencies
+    const found = new Map(dependencies.listNearlyFull(maxAlarms).map((session) => [session.clientId, session]))
     for (const clientId of this.#raised.keys()) {
       if (found.has(clientId)) continue
       this.#raised.delete(clientId)
-      endAlarm(alarmOf(clientId), `the queue of the session ${clientId} has space again, or the session has ended`)
+      dependencies.endAlarm(
+        alarmOf(clientId),
+        `the queue of the session ${clientId} has space again, or the session has ended`,
+      )
     }
     for (const [clientId, session] of found) {
       const isFull = session.storedMessages >= session.limit
       if (this.#raised.get(clientId) === isFull) continue
       this.#raised.set(clientId, isFull)
-      raiseAlarm(alarmOf(clientId), textOfAlarm(session, nowMs()))
+      dependencies.raiseAlarm(alarmOf(clientId), textOfAlarm(session, dependencies.nowMs()))
     }
   }
 }
