@@ -18,11 +18,13 @@ export interface DeliverySettings {
   readonly maxRetries: number
   readonly retryIntervalMs: number
   readonly healthCheckIntervalMs: number
+  /** The shortest time that the sink waits for a response of the service: a failure after it means that there was none. */
+  readonly responseTimeoutMs: number
   /** Whether the sink may send entries of one batch at the same time: a batch then has one entry of each key. */
   readonly onePerKey: boolean
 }
 
-/** `connecting`: the service has not responded yet, or has not responded to recent requests. `stopped`: the action is disabled or stopped. */
+/** `connecting`: the service has not responded yet, or does not respond. `disconnected`: it refuses connections or requests. `stopped`: the action is disabled or stopped. */
 export type ActionState = 'connecting' | 'connected' | 'disconnected' | 'stopped'
 
 export interface DeliveryCounters {
@@ -44,7 +46,8 @@ export interface ActionDeliveryDependencies {
   /** Reports the final outcome of an entry, for the statistics of its rule. */
   noteOutcome(entry: ActionEntry, isDone: boolean, why: string): void
   /** Called when the state has changed. */
-  noteState(state: ActionState, why: string): void
+  /** `hasFailed`: the last request or check failed. */
+  noteState(state: ActionState, why: string, hasFailed: boolean): void
   /** Called when the action queue was opened for the first time. */
   noteReady(): void
 }
@@ -64,6 +67,8 @@ const maxReceiveMaximum = 65_535
 
 /** If the service has not responded for this time, its state is no longer `connected`. */
 const maxSilenceMs = 2_000
+/** Timers may be early by the resolution of the clock. */
+const timerSlackMs = 5
 
 export class ActionDelivery {
   readonly counters: DeliveryCounters = { success: 0, failed: 0, retried: 0 }
@@ -82,6 +87,8 @@ export class ActionDelivery {
   /** Time of the last response, or of the last request that was sent while no response was pending. */
   #lastResponseAtMs = 0
   #silenceTimer: { cancel(): void } | undefined
+  #isChecking = false
+  #hasFailed = false
   #sequence = 0
   /** Number of the connection to the action queue. Outcomes for an earlier connection are ignored: its entries are delivered again. */
   #connectionNumber = 0
@@ -121,6 +128,11 @@ export class ActionDelivery {
     return this.#stateReason
   }
 
+  /** Whether the last request or check failed. */
+  get hasFailed(): boolean {
+    return this.#hasFailed
+  }
+
   get lastError(): string {
     return this.#lastError
   }
@@ -146,6 +158,8 @@ export class ActionDelivery {
     this.#retryTimer?.cancel()
     this.#retryTimer = undefined
     previous?.close()
+    this.#isChecking = false
+    this.#hasFailed = false
     this.#setState(sink === undefined ? 'stopped' : 'connecting', why)
     this.#checkHealth()
     this.#sendBatches()
@@ -183,9 +197,9 @@ export class ActionDelivery {
     while (this.#canSend()) {
       const { batchSize, onePerKey } = this.#settings
       const batch = this.#waiting.take(Math.min(batchSize, this.#freeWindow()), onePerKey)
-      if (this.#inflight === 0) this.#lastResponseAtMs = this.#dependencies.nowMs()
+      if (this.#inflight === 0 && !this.#isChecking) this.#lastResponseAtMs = this.#dependencies.nowMs()
       this.#inflight += batch.length
-      this.#silenceTimer ??= this.#dependencies.after(maxSilenceMs, () => this.#noteSilence())
+      this.#watchSilence()
       this.#send(batch)
     }
   }
@@ -236,7 +250,6 @@ export class ActionDelivery {
       if (connectionNumber !== this.#connectionNumber || this.#isClosed) return
       this.#inflight -= batch.length
       this.#waiting.release(batch)
-      this.#lastResponseAtMs = this.#dependencies.nowMs()
       // The batch failed because its sink was replaced, not because of the service.
       this.#handleOutcomes(batch, outcomes, sink === this.#sink)
       this.#sendBatches()
@@ -306,25 +319,40 @@ export class ActionDelivery {
     }, this.#rethrow)
   }
 
-  /** Checks whether the service has been silent for too long. All batches in progress share this timer. */
+  #watchSilence(): void {
+    this.#silenceTimer ??= this.#dependencies.after(maxSilenceMs, () => this.#noteSilence())
+  }
+
+  /** Checks whether the service has been silent for too long. All batches in progress and the check share this timer. */
   #noteSilence(): void {
     this.#silenceTimer = undefined
-    if (this.#inflight === 0) return
+    if (this.#inflight === 0 && !this.#isChecking) return
     const silentMs = this.#dependencies.nowMs() - this.#lastResponseAtMs
-    if (silentMs >= maxSilenceMs && this.#state === 'connected')
+    const hasNoReason = this.#state === 'connecting' && this.#stateReason === ''
+    if (silentMs >= maxSilenceMs && (this.#state === 'connected' || hasNoReason))
       this.#setState('connecting', `the service has not responded for ${maxSilenceMs / 1_000} s`)
     const nextMs = silentMs >= maxSilenceMs ? maxSilenceMs : maxSilenceMs - silentMs
     this.#silenceTimer = this.#dependencies.after(nextMs, () => this.#noteSilence())
   }
 
   #noteReached(): void {
+    this.#lastResponseAtMs = this.#dependencies.nowMs()
     this.#backoff.reset()
+    this.#hasFailed = false
     this.#setState('connected', '')
   }
 
-  #noteFailure(why: string): void {
+  /** A service that does not answer may still do so: the action is connecting. After an answer that is no result, it is disconnected. */
+  #setFailedState(why: string): void {
+    const silentMs = this.#dependencies.nowMs() - this.#lastResponseAtMs
+    this.#hasFailed = true
     this.#lastError = why
-    this.#setState('disconnected', why)
+    const isSilent = silentMs + timerSlackMs >= Math.min(maxSilenceMs, this.#settings.responseTimeoutMs)
+    this.#setState(isSilent ? 'connecting' : 'disconnected', why)
+  }
+
+  #noteFailure(why: string): void {
+    this.#setFailedState(why)
     if (this.#retryTimer !== undefined) return
     this.#retryTimer = this.#dependencies.after(this.#backoff.nextMs(), () => {
       this.#retryTimer = undefined
@@ -343,12 +371,16 @@ export class ActionDelivery {
       this.#healthTimer = this.#dependencies.after(this.#settings.healthCheckIntervalMs, () => this.#checkHealth())
     }
     if (!this.#isIdle()) return planNext()
+    this.#isChecking = true
+    this.#lastResponseAtMs = this.#dependencies.nowMs()
+    this.#watchSilence()
     sink.check().then((problem) => {
       if (sink !== this.#sink || this.#isClosed) return
+      this.#isChecking = false
       // A batch was sent meanwhile, and its result is more recent.
       if (this.#isIdle()) {
-        if (problem === undefined) this.#setState('connected', '')
-        else this.#setState('disconnected', problem)
+        if (problem === undefined) this.#noteReached()
+        else this.#setFailedState(problem)
       }
       planNext()
     }, this.#rethrow)
@@ -364,6 +396,6 @@ export class ActionDelivery {
     if (state === this.#state && why === this.#stateReason) return
     this.#state = state
     this.#stateReason = why
-    this.#dependencies.noteState(state, why)
+    this.#dependencies.noteState(state, why, this.#hasFailed)
   }
 }

@@ -9,6 +9,7 @@ export {
 } from './action-delivery.ts'
 export type { CompileTemplate, KeptOrder, Render, RuleData, Sink, ActionEntry, WriteOutcome } from './sink.ts'
 export { Backoff } from './backoff.ts'
+export { endCallsOnClose } from './connections/closable-sink.ts'
 export {
   type ReceivedMessage,
   type SourceCallbacks,

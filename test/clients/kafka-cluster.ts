@@ -4,7 +4,7 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { runProgram, type Scope, WatchedProcess } from '../e2e/godwit-process.ts'
-import { Relay, type RelayState } from './relay.ts'
+import { Relay, type RelayState, type Rewrite } from './relay.ts'
 
 const run = promisify(execFile)
 const lengthBytes = 4
@@ -26,23 +26,36 @@ interface KcatMessage {
   readonly headers?: readonly string[]
 }
 
+export interface KafkaRelay {
+  readonly port: number
+}
+
 export class KafkaCluster {
   readonly #ports: readonly number[]
-  readonly #relays: readonly Relay[]
+  readonly #relays: readonly KafkaRelay[]
 
-  private constructor(ports: readonly number[], relays: readonly Relay[]) {
+  private constructor(ports: readonly number[], relays: readonly KafkaRelay[]) {
     this.#ports = ports
     this.#relays = relays
   }
 
   static async start(t: Scope, brokers = 3): Promise<KafkaCluster> {
+    return await KafkaCluster.startBehind(t, brokers, (port, rewrite) => Relay.start(t, port, rewrite))
+  }
+
+  /** `startRelay` starts what is in front of each broker. */
+  static async startBehind(
+    t: Scope,
+    brokers: number,
+    startRelay: (port: number, rewrite: Rewrite) => Promise<KafkaRelay>,
+  ): Promise<KafkaCluster> {
     // The cluster runs as long as the input of the producer is open.
     const words = ['-b', 'unused', '-X', `test.mock.num.brokers=${brokers}`, '-d', 'mock', '-P', '-t', 'unused']
     const kcat = runProgram(t, 'kcat', words)
     const [, servers = ''] = await kcat.until(/bootstrap\.servers=(\S+)\s/)
     const ports = servers.split(',').map((server) => Number(server.split(':')[1]))
-    const relays: Relay[] = []
-    for (const port of ports) relays.push(await Relay.start(t, port, () => portReplacer(ports, relays)))
+    const relays: KafkaRelay[] = []
+    for (const port of ports) relays.push(await startRelay(port, () => portReplacer(ports, relays)))
     return new KafkaCluster(ports, relays)
   }
 
@@ -52,7 +65,7 @@ export class KafkaCluster {
   }
 
   async set(state: RelayState): Promise<void> {
-    for (const relay of this.#relays) await relay.set(state)
+    for (const relay of this.#relays) if (relay instanceof Relay) await relay.set(state)
   }
 
   /** Returns all records of the topic. */
@@ -88,7 +101,7 @@ export class KafkaCluster {
 }
 
 /** Replaces ports in complete frames only, because a chunk may end within a port. */
-function portReplacer(ports: readonly number[], relays: readonly Relay[]): (chunk: Buffer) => Buffer {
+function portReplacer(ports: readonly number[], relays: readonly KafkaRelay[]): (chunk: Buffer) => Buffer {
   let pending = Buffer.alloc(0)
   return (chunk) => {
     pending = Buffer.concat([pending, chunk])

@@ -46,7 +46,11 @@ const entries = (values: readonly string[]): readonly ActionEntry[] =>
 
 function sinkWith(open: () => KafkaProducer, maxBatchBytes = 1_000_000): KafkaProducerSink {
   const action = { parameters: { topic: 't', max_batch_bytes: maxBatchBytes } } as KafkaAction
-  return new KafkaProducerSink(action, async () => open(), { hasFixedTopic: true, requestTimeoutMs: 60_000 })
+  return new KafkaProducerSink(action, async () => open(), {
+    hasFixedTopic: true,
+    connectTimeoutMs: 60_000,
+    requestTimeoutMs: 60_000,
+  })
 }
 
 const outcomesOf = async (sink: KafkaProducerSink, values: readonly string[]): Promise<string> =>
@@ -136,7 +140,7 @@ test('a topic template is rendered for each result; a missing topic does not del
     check: async (topic) => assert.equal(topic, undefined),
     close: () => {},
   }
-  const limits = { hasFixedTopic: false, requestTimeoutMs: 60_000 }
+  const limits = { hasFixedTopic: false, connectTimeoutMs: 60_000, requestTimeoutMs: 60_000 }
   const sink = new KafkaProducerSink(templated, async () => producer, limits)
   assert.equal(kafkaProducerSinkType.problemOfAction(templated, compileSinkTemplate), undefined)
   const render = kafkaProducerSinkType.renderer(templated, compileSinkTemplate, () => '')

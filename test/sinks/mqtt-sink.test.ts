@@ -156,7 +156,7 @@ const entries = (texts: readonly string[], flags = '1') =>
   }))
 
 const sinkWith = (fate: (payload: string) => PublishResult | ConnectionEnded): MqttSink =>
-  new MqttSink(async () => new FatefulConnection(fate), { requestTimeoutMs: 60_000 })
+  new MqttSink(async () => new FatefulConnection(fate), { connectTimeoutMs: 60_000, requestTimeoutMs: 60_000 })
 
 const write = async (sink: MqttSink, texts: readonly string[], flags?: string): Promise<string> =>
   (await sink.write(entries(texts, flags))).map(({ outcome }) => outcome).join(' ')
@@ -205,7 +205,7 @@ test('a QoS 0 message is delivered when the remote broker has responded to a lat
     },
     close: () => {},
   }
-  const sink = new MqttSink(async () => connection, { requestTimeoutMs: 60_000 })
+  const sink = new MqttSink(async () => connection, { connectTimeoutMs: 60_000, requestTimeoutMs: 60_000 })
   assert.equal(await write(sink, ['a', 'b'], '0'), 'retry retry')
   assert.equal(pings, 1)
   assert.equal(await write(sink, ['a', 'b'], '1'), 'done done')

@@ -26,6 +26,7 @@ import {
   type ActionState,
   deadLetterOf,
   DeadLetters,
+  endCallsOnClose,
   type Render,
   type Sink,
   sinkTypes,
@@ -47,6 +48,7 @@ import {
   isOfDeadLetters,
   publicationOf,
   reasonForNoSink,
+  responseTimeoutOf,
   ruleOf,
 } from './action-entries.ts'
 import { ActionFallbacks } from './action-fallbacks.ts'
@@ -261,7 +263,7 @@ export class ActionManager implements RuleSinks {
   #sinkOf({ id, type, action, connector }: ActionAssignment): Sink | undefined {
     if (!action.enable || connector === undefined) return undefined
     const { dataDirectory, nodeName, own: shard } = this.#dependencies
-    return sinkTypes[type].open(connector, action, {
+    const sink = sinkTypes[type].open(connector, action, {
       requestTimeoutMs: action.resource_opts.request_timeout,
       action: id,
       nodeName,
@@ -269,6 +271,7 @@ export class ActionManager implements RuleSinks {
       dataDirectory,
       shard,
     })
+    return endCallsOnClose(sink)
   }
 
   /** Returns a sink that moves the dead letters of another shard into the session `clientId`. */
@@ -293,6 +296,7 @@ export class ActionManager implements RuleSinks {
         maxRetries: sinkTypes[assignment.type].maxRetries?.(assignment.action) ?? options.max_retries,
         retryIntervalMs: options.retry_interval,
         healthCheckIntervalMs: options.health_check_interval,
+        responseTimeoutMs: responseTimeoutOf(assignment),
         onePerKey: sinkTypes[assignment.type].keepsOrderOf(assignment.action) === 'nothing',
       },
       {
@@ -303,7 +307,7 @@ export class ActionManager implements RuleSinks {
         queue: this.#queueOptions(clientId, assignment, false),
         storeDeadLetter: (entry, why) => this.#handleRefused(running, entry, why),
         noteOutcome: (entry, isDone, why) => this.#dependencies.noteDelivered(ruleOf(entry) ?? '', isDone, why),
-        noteState: (state, why) => this.#noteState(id, state, why),
+        noteState: (state, why, hasFailed) => this.#noteState(id, state, { why, hasFailed }),
         noteReady: () => this.#noteReady(id),
       },
     )
@@ -437,8 +441,8 @@ export class ActionManager implements RuleSinks {
   #endFullAlarm(id: string, { assignment, clientId, deliveries, full }: RunningAction): void {
     if (!full.isFull || this.#storedIn(clientId) >= assignment.action.resource_opts.max_buffer_messages) return
     full.reset()
-    const [{ state, stateReason }] = deliveries
-    if (state === 'disconnected')
+    const [{ state, stateReason, hasFailed }] = deliveries
+    if (state !== 'stopped' && hasFailed)
       this.#dependencies.raiseAlarm(alarmOf(id), `the action ${id} cannot send: ${stateReason}`)
     else this.#dependencies.endAlarm(alarmOf(id), `the action queue of ${id} has space again`)
   }
@@ -447,13 +451,14 @@ export class ActionManager implements RuleSinks {
     return this.#dependencies.shard.core.view.bridgeSession(clientId)?.spooled ?? 0
   }
 
-  #noteState(id: string, state: ActionState, why: string): void {
+  #noteState(id: string, state: ActionState, { why, hasFailed }: { why: string; hasFailed: boolean }): void {
     const { log } = this.#dependencies
     const full = this.#actions.get(id)?.full
-    if (state === 'disconnected') {
-      log.warn('action disconnected', { action: id, reason: why })
+    if (state === 'disconnected') log.warn('action disconnected', { action: id, reason: why })
+    else if (state === 'connecting' && why !== '') log.warn('action gets no response', { action: id, reason: why })
+    if (state !== 'connected' && state !== 'stopped' && hasFailed)
       this.#dependencies.raiseAlarm(alarmOf(id), `the action ${id} cannot send: ${why}${full?.suffix ?? ''}`)
-    } else if (state === 'connected') {
+    else if (state === 'connected') {
       log.info('action connected', { action: id })
       full?.reset()
       this.#dependencies.endAlarm(alarmOf(id), `the action ${id} sends again`)

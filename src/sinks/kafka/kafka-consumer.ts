@@ -4,7 +4,7 @@
 import type { ConnectorsConfig, SourcesConfig } from '../../config/index.ts'
 import type { UserProperties } from '../../protocol/index.ts'
 import type { NamedValue } from '../sink.ts'
-import { messageOf, withTimeout } from '../service-responses.ts'
+import { checkOnce, type OpeningAttempt } from '../connections/open-connection.ts'
 import {
   cleanText,
   nameAtService,
@@ -12,7 +12,13 @@ import {
   sourceProperties,
   type SourceType,
 } from '../sources/source-type.ts'
-import { type ConsumedRecord, openKafkaConsumer, openKafkaProducer } from './kafka-library.ts'
+import {
+  type ConsumedRecord,
+  type KafkaProducer,
+  loadKafka,
+  openKafkaConsumer,
+  openKafkaProducer,
+} from './kafka-library.ts'
 import { kafkaClientSettings, problemOfKafka, problemOfTopic } from './kafka-producer-sink.ts'
 
 type KafkaSourceSettings = NamedValue<SourcesConfig['kafka_consumer']>
@@ -49,17 +55,15 @@ export const kafkaSourceType: SourceType<KafkaSourceSettings, KafkaSourceConnect
 
   async check(connector, source, timeoutMs) {
     const usual = { acks: 'all', compression: 'no_compression' } as const
-    const opening = openKafkaProducer({ ...kafkaClientSettings(connector, timeoutMs), ...usual })
-    try {
-      const client = await withTimeout(opening, timeoutMs)
-      if (source !== undefined) await withTimeout(client.check(source.parameters.topic ?? ''), timeoutMs)
-      return undefined
-    } catch (error) {
-      return messageOf(error)
-    } finally {
-      // A client that opens after the timeout is closed as well.
-      opening.then((client) => client.close()).catch(() => {})
+    const settings = { ...kafkaClientSettings(connector, timeoutMs), ...usual }
+    const driver = {
+      load: loadKafka,
+      open: (attempt: OpeningAttempt) => openKafkaProducer(settings, attempt),
+      destroy: (client: KafkaProducer) => client.close(),
     }
+    return await checkOnce(driver, timeoutMs, async (client) => {
+      if (source !== undefined) await client.check(source.parameters.topic ?? '')
+    })
   },
 }
 

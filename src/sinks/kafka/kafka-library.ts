@@ -17,6 +17,7 @@ import type {
   SASLOptions,
 } from 'kafkajs'
 import { isForbiddenAddress, safeLookup } from '../../transports/index.ts'
+import type { OpeningAttempt } from '../connections/open-connection.ts'
 import { loadLibrary } from '../optional-library.ts'
 
 export interface KafkaRecord {
@@ -57,8 +58,11 @@ const heartheartbeatTimerPerSession = 10
 const maxFetchWaitMs = 500
 const maxDisconnectMs = 2_000
 
-export async function openKafkaProducer(settings: KafkaProducerSettings): Promise<KafkaProducer> {
-  const library = await load()
+export async function openKafkaProducer(
+  settings: KafkaProducerSettings,
+  attempt: OpeningAttempt,
+): Promise<KafkaProducer> {
+  const library = await loadKafka()
   const { kafka, sockets } = clientOf(library, settings)
   const partitioner = new BatchPartitioner(library.Partitioners.DefaultPartitioner)
   const producer = kafka.producer({ createPartitioner: partitioner.create })
@@ -67,12 +71,8 @@ export async function openKafkaProducer(settings: KafkaProducerSettings): Promis
     for (const end of [producer.disconnect(), admin.disconnect()]) end.catch(() => {})
     sockets.destroy()
   }
-  try {
-    await Promise.all([producer.connect(), admin.connect()])
-  } catch (error) {
-    close()
-    throw error
-  }
+  attempt.onFailure(close)
+  await Promise.all([producer.connect(), admin.connect()])
   const { CompressionTypes } = library
   const codecs = { no_compression: CompressionTypes.None, gzip: CompressionTypes.GZIP, zstd: CompressionTypes.ZSTD }
   return {
@@ -136,7 +136,7 @@ export async function openKafkaConsumer(
   settings: KafkaConsumerSettings,
   callbacks: ConsumerCallbacks,
 ): Promise<KafkaConsumer> {
-  const library = await load()
+  const library = await loadKafka()
   const { kafka, sockets } = clientOf(library, settings)
   const { topic, groupId, fromBeginning, maxBytes, sessionTimeoutMs: sessionTimeout } = settings
   const consumer = kafka.consumer({
@@ -216,7 +216,7 @@ export function kafkaErrorType(error: unknown): string | undefined {
   return undefined
 }
 
-async function load(): Promise<Library> {
+export async function loadKafka(): Promise<Library> {
   const { default: library } = await loadLibrary(
     'kafkajs',
     () => import('kafkajs') as unknown as Promise<{ readonly default: Library }>,

@@ -2,9 +2,10 @@
 
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import { isForbiddenAddress } from '../../transports/index.ts'
-import { LazyConnection } from '../lazy-connection.ts'
+import { type ConnectionLimits, type OpeningAttempt } from '../connections/open-connection.ts'
+import { SharedConnection } from '../connections/shared-connection.ts'
 import { hostAndPort, tlsOf } from '../service-address.ts'
-import { messageOf, withTimeout } from '../service-responses.ts'
+import { messageOf } from '../service-responses.ts'
 import {
   bytesOfText,
   type CompileTemplate,
@@ -20,6 +21,7 @@ import {
 import { headersRenderer, problemOfHeaders } from './kafka-headers.ts'
 import {
   kafkaErrorType,
+  loadKafka,
   openKafkaProducer,
   type KafkaClientSettings,
   type KafkaProducer,
@@ -85,8 +87,11 @@ export const kafkaProducerSinkType: SinkType<KafkaAction, KafkaConnector> = {
       compression: action.parameters.compression,
     }
     const hasFixedTopic = !isTemplate(action.parameters.topic, context.compile)
-    const limits = { hasFixedTopic, requestTimeoutMs: context.requestTimeoutMs }
-    return new KafkaProducerSink(action, () => openKafkaProducer(settings), limits)
+    return new KafkaProducerSink(action, (attempt) => openKafkaProducer(settings, attempt), {
+      hasFixedTopic,
+      connectTimeoutMs: settings.connectTimeoutMs,
+      requestTimeoutMs: settings.requestTimeoutMs,
+    })
   },
 }
 
@@ -155,22 +160,25 @@ export class KafkaProducerSink implements Sink {
   readonly #hasFixedTopic: boolean
   readonly #refusals: readonly string[]
   readonly #maxBatchBytes: number
-  readonly #requestTimeoutMs: number
-  readonly #producer: LazyConnection<KafkaProducer>
-  /** True if the connection failed without a response: the next request opens another connection. */
-  #broken: KafkaProducer | undefined
+  readonly #producer: SharedConnection<KafkaProducer>
 
   constructor(
     { parameters: { topic, max_batch_bytes: maxBatchBytes } }: KafkaAction,
-    open: () => Promise<KafkaProducer>,
-    { hasFixedTopic, requestTimeoutMs }: { readonly hasFixedTopic: boolean; readonly requestTimeoutMs: number },
+    open: (attempt: OpeningAttempt) => Promise<KafkaProducer>,
+    { hasFixedTopic, ...limits }: ConnectionLimits & { readonly hasFixedTopic: boolean },
   ) {
     this.#topic = topic
     this.#hasFixedTopic = hasFixedTopic
     this.#refusals = hasFixedTopic ? refusals : [...refusals, ...topicRefusals]
     this.#maxBatchBytes = maxBatchBytes
-    this.#requestTimeoutMs = requestTimeoutMs
-    this.#producer = new LazyConnection(open, (producer) => producer.close())
+    const driver = {
+      load: loadKafka,
+      open,
+      // Without an error code of Kafka, no broker has responded: the library does not replace such a connection.
+      isFatal: (error: unknown) => kafkaErrorType(error) === undefined,
+      destroy: (producer: KafkaProducer) => producer.close(),
+    }
+    this.#producer = new SharedConnection(driver, limits)
   }
 
   async write(batch: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
@@ -197,7 +205,7 @@ export class KafkaProducerSink implements Sink {
 
   async check(): Promise<string | undefined> {
     try {
-      await this.#use((producer) => producer.check(this.#hasFixedTopic ? this.#topic : undefined))
+      await this.#producer.use((producer) => producer.check(this.#hasFixedTopic ? this.#topic : undefined))
       return undefined
     } catch (error) {
       return messageOf(error)
@@ -216,7 +224,7 @@ export class KafkaProducerSink implements Sink {
       return [{ outcome: 'refused', why }]
     }
     try {
-      await this.#use((producer) => producer.send(topic, records))
+      await this.#producer.use((producer) => producer.send(topic, records))
       return records.map(() => done)
     } catch (error) {
       const why = messageOf(error)
@@ -229,19 +237,6 @@ export class KafkaProducerSink implements Sink {
     const last = first.at(-1)
     if (last?.outcome === 'retry') return [...first, ...rest.map(() => last)]
     return [...first, ...(await this.#send(topic, rest))]
-  }
-
-  async #use<Value>(work: (producer: KafkaProducer) => Promise<Value>): Promise<Value> {
-    const producer = await withTimeout(
-      this.#producer.get((open) => open !== this.#broken),
-      this.#requestTimeoutMs,
-    )
-    try {
-      return await withTimeout(work(producer), this.#requestTimeoutMs)
-    } catch (error) {
-      if (kafkaErrorType(error) === undefined) this.#broken = producer
-      throw error
-    }
   }
 }
 

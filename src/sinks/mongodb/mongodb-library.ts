@@ -3,8 +3,9 @@
 import type * as MongodbLibrary from 'mongodb'
 import type { MongoClient, MongoClientOptions } from 'mongodb'
 import { safeLookup } from '../../transports/index.ts'
+import type { OpeningAttempt } from '../connections/open-connection.ts'
 import { loadLibrary } from '../optional-library.ts'
-import { messageOf, withTimeout } from '../service-responses.ts'
+import { messageOf } from '../service-responses.ts'
 
 export interface MongodbSettings {
   /** `host:port`, separated by commas. */
@@ -55,6 +56,7 @@ interface WriteError {
   readonly errmsg?: string
 }
 
+const selectionShare = 0.9
 const duplicateKey = 11_000
 /** A pattern in the error message of a server. */
 const idIndexForm = /\bindex: _id_\b/
@@ -62,15 +64,15 @@ const maxDocumentBytes = 16_777_216
 /** The text that the rule function `mongo_date` returns. */
 const dateForm = /^ISODate\("?(?<time>[^")]+)"?\)$/
 
-export async function openMongodb(settings: MongodbSettings): Promise<MongodbDatabase> {
-  const library = await loadLibrary('mongodb', () => import('mongodb'))
+export function loadMongodb(): Promise<Library> {
+  return loadLibrary('mongodb', () => import('mongodb'))
+}
+
+export async function openMongodb(settings: MongodbSettings, attempt: OpeningAttempt): Promise<MongodbDatabase> {
+  const library = await loadMongodb()
   const client = new library.MongoClient(`mongodb://${settings.servers}/`, optionsOf(settings))
-  try {
-    await withTimeout(client.connect(), settings.connectTimeoutMs)
-  } catch (error) {
-    end(client)
-    throw error
-  }
+  attempt.onFailure(() => end(client))
+  await client.connect()
   return new Database(library, client, settings)
 }
 
@@ -87,7 +89,8 @@ function optionsOf(settings: MongodbSettings): MongoClientOptions {
     ...(replicaSet === undefined ? {} : { replicaSet }),
     ...(username === undefined ? {} : { auth: { username, password: password ?? '' }, authSource }),
     maxPoolSize: poolSize,
-    serverSelectionTimeoutMS: settings.connectTimeoutMs,
+    // The library reports why it finds no server before the time limit of the connection is over.
+    serverSelectionTimeoutMS: Math.ceil(settings.connectTimeoutMs * selectionShare),
     connectTimeoutMS: settings.connectTimeoutMs,
     socketTimeoutMS: settings.requestTimeoutMs,
     // A delivered document survives the failure of a server.
@@ -137,8 +140,7 @@ class Database implements MongodbDatabase {
   }
 
   async check(): Promise<void> {
-    const { database, requestTimeoutMs } = this.#settings
-    await withTimeout(this.#client.db(database).command({ ping: 1 }), requestTimeoutMs)
+    await this.#client.db(this.#settings.database).command({ ping: 1 })
   }
 
   close(): void {
@@ -164,10 +166,9 @@ class Database implements MongodbDatabase {
     isOrdered: boolean,
   ): Promise<readonly Failure[]> {
     if (documents.length === 0) return []
-    const { database, requestTimeoutMs } = this.#settings
-    const target = this.#client.db(database).collection(collection)
+    const target = this.#client.db(this.#settings.database).collection(collection)
     try {
-      await withTimeout(target.insertMany([...documents], { ordered: isOrdered }), requestTimeoutMs)
+      await target.insertMany([...documents], { ordered: isOrdered })
       return []
     } catch (error) {
       const errors = writeErrorsOf(error)

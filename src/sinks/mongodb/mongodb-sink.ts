@@ -2,7 +2,8 @@
 
 import { randomBytes } from 'node:crypto'
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
-import { LazyConnection } from '../lazy-connection.ts'
+import type { OpeningAttempt } from '../connections/open-connection.ts'
+import { SharedConnection } from '../connections/shared-connection.ts'
 import { problemOfServer, tlsOf } from '../service-address.ts'
 import { messageOf } from '../service-responses.ts'
 import {
@@ -14,7 +15,13 @@ import {
   textOf,
   type WriteOutcome,
 } from '../sink.ts'
-import { type MongodbDatabase, type MongodbSettings, type NewDocument, openMongodb } from './mongodb-library.ts'
+import {
+  loadMongodb,
+  type MongodbDatabase,
+  type MongodbSettings,
+  type NewDocument,
+  openMongodb,
+} from './mongodb-library.ts'
 
 type MongodbConnector = NamedValue<ConnectorsConfig['mongodb']>
 type MongodbAction = NamedValue<ActionsConfig['mongodb']>
@@ -57,7 +64,7 @@ export const mongodbSinkType: SinkType<MongodbAction, MongodbConnector> = {
   },
 
   keepsOrderOf: () => 'batch',
-  open: (connector, _, context) => new MongodbSink(() => openMongodb(settingsOf(connector, context))),
+  open: (connector, _, context) => new MongodbSink(settingsOf(connector, context)),
 }
 
 function serversOf({ parameters: { server = '', servers = '' } }: MongodbConnector): readonly string[] {
@@ -108,21 +115,24 @@ function settingsOf(connector: MongodbConnector, { requestTimeoutMs }: SinkConte
   }
 }
 
-/** Exported for tests. */
-export class MongodbSink implements Sink {
-  readonly #database: LazyConnection<MongodbDatabase>
+class MongodbSink implements Sink {
+  readonly #database: SharedConnection<MongodbDatabase>
 
-  constructor(open: () => Promise<MongodbDatabase>) {
-    this.#database = new LazyConnection(open, (database) => database.close())
+  constructor(settings: MongodbSettings) {
+    const driver = {
+      load: loadMongodb,
+      open: (attempt: OpeningAttempt) => openMongodb(settings, attempt),
+      destroy: (database: MongodbDatabase) => database.close(),
+    }
+    this.#database = new SharedConnection(driver, settings)
   }
 
   /** Inserts consecutive documents of the same collection with one request. */
   async write(batch: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
     const outcomes: WriteOutcome[] = []
     try {
-      const database = await this.#database.get()
       let isRepeat = false
-      while (outcomes.length < batch.length) isRepeat = await this.#insert(database, batch, outcomes, isRepeat)
+      while (outcomes.length < batch.length) isRepeat = await this.#insert(batch, outcomes, isRepeat)
     } catch (error) {
       while (outcomes.length < batch.length) outcomes.push({ outcome: 'retry', why: messageOf(error) })
     }
@@ -131,7 +141,7 @@ export class MongodbSink implements Sink {
 
   async check(): Promise<string | undefined> {
     try {
-      await (await this.#database.get()).check()
+      await this.#database.use((database) => database.check())
       return undefined
     } catch (error) {
       return messageOf(error)
@@ -146,19 +156,17 @@ export class MongodbSink implements Sink {
    * Adds at least one outcome. Returns true if documents exist already: then the batch was sent before and its order is known. With
    * `isRepeat`, all documents are sent in one request instead of one request for each.
    */
-  async #insert(
-    database: MongodbDatabase,
-    batch: readonly ActionEntry[],
-    outcomes: WriteOutcome[],
-    isRepeat: boolean,
-  ): Promise<boolean> {
+  async #insert(batch: readonly ActionEntry[], outcomes: WriteOutcome[], isRepeat: boolean): Promise<boolean> {
     const start = outcomes.length
     const collection = attributeOf(batch[start], collectionAttribute)
     const end = batch.findIndex(
       (entry, index) => index > start && attributeOf(entry, collectionAttribute) !== collection,
     )
     const entries = batch.slice(start, end < 0 ? batch.length : end)
-    const { tried, failures } = await database.insert(collection, entries.map(newDocument), !isRepeat)
+    const documents = entries.map(newDocument)
+    const { tried, failures } = await this.#database.use((database) =>
+      database.insert(collection, documents, !isRepeat),
+    )
     const failed = new Map(failures.map((failure) => [failure.index, failure]))
     for (let index = 0; index < tried; index++) {
       const failure = failed.get(index)

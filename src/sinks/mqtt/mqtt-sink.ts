@@ -13,7 +13,8 @@ import {
   type UserProperties,
 } from '../../protocol/index.ts'
 import type { DialSettings } from '../../transports/index.ts'
-import { LazyConnection } from '../lazy-connection.ts'
+import type { ConnectionLimits } from '../connections/open-connection.ts'
+import { SharedConnection } from '../connections/shared-connection.ts'
 import { hostAndPort, problemOfServer } from '../service-address.ts'
 import { messageOf } from '../service-responses.ts'
 import {
@@ -42,6 +43,7 @@ type MqttAction = NamedValue<ActionsConfig['mqtt']>
 
 const defaultPort = 1_883
 const defaultTlsPort = 8_883
+const dialSlackMs = 500
 const topicAttribute = 'topic'
 const flagsAttribute = 'flags'
 /** If the connection ends this many times while the same message is the only one in flight, the message is refused. */
@@ -87,14 +89,15 @@ export const mqttSinkType: SinkType<MqttAction, MqttConnector> = {
   },
 
   keepsOrderOf: () => 'calls',
-  open: (connector, _, context) => new MqttSink(() => openPublisher(settingsOf(connector, context)), context),
+  open: (connector, _, context) =>
+    new MqttSink(() => openPublisher(settingsOf(connector, context)), limitsOf(connector, context)),
 }
 
 /** Returns why the remote broker does not accept a connection or does not respond; undefined: it does both. */
 export async function checkMqtt(connector: MqttConnector, timeoutMs: number): Promise<string | undefined> {
   const context = { action: 'mqtt:probe', shard: 0, requestTimeoutMs: timeoutMs }
-  const settings = settingsOf({ ...connector, connect_timeout: timeoutMs }, context)
-  const sink = new MqttSink(() => openPublisher(settings), context)
+  const hasty = { ...connector, connect_timeout: timeoutMs }
+  const sink = new MqttSink(() => openPublisher(settingsOf(hasty, context)), limitsOf(hasty, context))
   try {
     return await sink.check()
   } finally {
@@ -143,57 +146,43 @@ export type MqttConnection = Pick<MqttPublisher, 'isOpen' | 'publish' | 'ping' |
 
 /** Exported for tests. */
 export class MqttSink implements Sink {
-  readonly #requestTimeoutMs: number
-  readonly #connection: LazyConnection<MqttConnection>
+  readonly #connection: SharedConnection<MqttConnection>
   /** True after a connection ended with messages in flight: one of them may be the reason, so they are sent one at a time. */
   #sendsOneByOne = false
   /** The message that was the only one in flight when the connection ended. */
   #onlyInFlight: { readonly payload: Buffer; ends: number } | undefined
 
-  constructor(open: () => Promise<MqttConnection>, { requestTimeoutMs }: Pick<SinkContext, 'requestTimeoutMs'>) {
-    this.#requestTimeoutMs = requestTimeoutMs
-    this.#connection = new LazyConnection(open, (publisher) => publisher.close())
+  constructor(open: () => Promise<MqttConnection>, limits: ConnectionLimits) {
+    const driver = {
+      open,
+      isUsable: ({ isOpen }: MqttConnection) => isOpen,
+      // Messages in flight fail with this reason; those that were acknowledged keep their outcome.
+      destroy: (publisher: MqttConnection, { message }: Error) => publisher.close(message),
+    }
+    this.#connection = new SharedConnection(driver, limits)
   }
 
   async write(batch: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
-    let publisher: MqttConnection
     try {
-      publisher = await this.#open()
+      return await this.#connection.use((publisher) =>
+        this.#sendsOneByOne ? this.#sendEach(publisher, batch) : this.#sendTogether(publisher, batch),
+      )
     } catch (error) {
       return batch.map(() => ({ outcome: 'retry', why: messageOf(error) }))
-    }
-    const why = `no response within ${this.#requestTimeoutMs} ms`
-    const late = setTimeout(() => publisher.close(why), this.#requestTimeoutMs)
-    try {
-      return await (this.#sendsOneByOne ? this.#sendEach(publisher, batch) : this.#sendTogether(publisher, batch))
-    } finally {
-      clearTimeout(late)
     }
   }
 
   async check(): Promise<string | undefined> {
-    let late: NodeJS.Timeout | undefined
     try {
-      const publisher = await this.#open()
-      late = setTimeout(
-        () => publisher.close(`no response within ${this.#requestTimeoutMs} ms`),
-        this.#requestTimeoutMs,
-      )
-      await publisher.ping()
+      await this.#connection.use((publisher) => publisher.ping())
       return undefined
     } catch (error) {
       return messageOf(error)
-    } finally {
-      clearTimeout(late)
     }
   }
 
   close(): void {
     this.#connection.close()
-  }
-
-  #open(): Promise<MqttConnection> {
-    return this.#connection.get(({ isOpen }) => isOpen)
   }
 
   async #sendTogether(publisher: MqttConnection, batch: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
@@ -257,6 +246,14 @@ async function outcomeOf(work: ReturnType<MqttPublisher['publish']>): Promise<Wr
 async function confirmed(publisher: MqttConnection): ReturnType<MqttPublisher['publish']> {
   await publisher.ping()
   return { result: 'accepted' }
+}
+
+/** A late CONNACK is reported by the publisher, with a sentence about the remote broker: this limit includes time to do so. */
+function limitsOf(
+  { connect_timeout: connectTimeoutMs }: MqttConnector,
+  { requestTimeoutMs }: Pick<SinkContext, 'requestTimeoutMs'>,
+): ConnectionLimits {
+  return { connectTimeoutMs: 2 * connectTimeoutMs + dialSlackMs, requestTimeoutMs }
 }
 
 function settingsOf(connector: MqttConnector, context: Pick<SinkContext, 'action' | 'shard'>): PublisherSettings {

@@ -43,6 +43,14 @@ const done: WriteOutcome = { outcome: 'done' }
 /** JetStream status codes from this one on mean that the server cannot store messages at the moment. */
 const firstPassingStatus = 500
 
+export async function loadNats({ usesJetStream }: Pick<NatsSettings, 'usesJetStream'>) {
+  const { connect } = await loadLibrary('@nats-io/transport-node', () => import('@nats-io/transport-node'))
+  const streams = usesJetStream
+    ? await loadLibrary('@nats-io/jetstream', () => import('@nats-io/jetstream'))
+    : undefined
+  return { connect, streams }
+}
+
 export async function openNats(settings: NatsSettings): Promise<NatsPublisher> {
   const { connection, streams } = await connectTo(settings)
   const client = streams?.jetstream(connection, { timeout: settings.requestTimeoutMs })
@@ -60,10 +68,7 @@ interface Connected {
 }
 
 async function connectTo(settings: NatsSettings): Promise<Connected> {
-  const { connect } = await loadLibrary('@nats-io/transport-node', () => import('@nats-io/transport-node'))
-  const streams = settings.usesJetStream
-    ? await loadLibrary('@nats-io/jetstream', () => import('@nats-io/jetstream'))
-    : undefined
+  const { connect, streams } = await loadNats(settings)
   await refuseForbidden(settings)
   return { connection: await connect(optionsOf(settings)), streams }
 }

@@ -3,7 +3,7 @@
 
 import { randomUUID } from 'node:crypto'
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
-import { LazyConnection } from '../lazy-connection.ts'
+import { SharedConnection } from '../connections/shared-connection.ts'
 import { hostAndPort, problemOfServer, tlsOf } from '../service-address.ts'
 import { messageOf } from '../service-responses.ts'
 import {
@@ -15,7 +15,7 @@ import {
   textOf,
   type WriteOutcome,
 } from '../sink.ts'
-import { openNats, type NatsMessage, type NatsPublisher, type NatsSettings } from './nats-library.ts'
+import { loadNats, openNats, type NatsMessage, type NatsPublisher, type NatsSettings } from './nats-library.ts'
 
 type NatsConnector = NamedValue<ConnectorsConfig['nats']>
 type NatsAction = NamedValue<ActionsConfig['nats']>
@@ -52,7 +52,7 @@ export const natsSinkType: SinkType<NatsAction, NatsConnector> = {
 
   keepsOrderOf: () => 'batch',
   open: (connector, { parameters }, { requestTimeoutMs }) =>
-    new NatsSink(() => openNats(natsSettings(connector, { usesJetStream: parameters.jetstream, requestTimeoutMs }))),
+    new NatsSink(natsSettings(connector, { usesJetStream: parameters.jetstream, requestTimeoutMs })),
 }
 
 /** Builds the message of one result. Exported for tests. */
@@ -86,15 +86,21 @@ export function natsSettings(
 }
 
 class NatsSink implements Sink {
-  readonly #publisher: LazyConnection<NatsPublisher>
+  readonly #publisher: SharedConnection<NatsPublisher>
 
-  constructor(open: () => Promise<NatsPublisher>) {
-    this.#publisher = new LazyConnection(open, (publisher) => publisher.close())
+  constructor(settings: NatsSettings) {
+    const driver = {
+      load: () => loadNats(settings),
+      open: () => openNats(settings),
+      isUsable: ({ isOpen }: NatsPublisher) => isOpen,
+      destroy: (publisher: NatsPublisher) => publisher.close(),
+    }
+    this.#publisher = new SharedConnection(driver, settings)
   }
 
   async write(batch: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
     try {
-      return await (await this.#open()).publish(batch.map(messageOfEntry))
+      return await this.#publisher.use((publisher) => publisher.publish(batch.map(messageOfEntry)))
     } catch (error) {
       return batch.map(() => ({ outcome: 'retry', why: messageOf(error) }))
     }
@@ -102,7 +108,7 @@ class NatsSink implements Sink {
 
   async check(): Promise<string | undefined> {
     try {
-      await (await this.#open()).check()
+      await this.#publisher.use((publisher) => publisher.check())
       return undefined
     } catch (error) {
       return messageOf(error)
@@ -111,10 +117,6 @@ class NatsSink implements Sink {
 
   close(): void {
     this.#publisher.close()
-  }
-
-  #open(): Promise<NatsPublisher> {
-    return this.#publisher.get(({ isOpen }) => isOpen)
   }
 }
 

@@ -50,6 +50,10 @@ const done: WriteOutcome = { outcome: 'done' }
 /** The server closes the channel with this code for a message that it will never accept, such as one that is too large. */
 const preconditionFailed = 406
 
+export function loadRabbitmq() {
+  return loadLibrary('amqplib', () => import('amqplib'))
+}
+
 export async function openRabbitmq(settings: RabbitmqSettings, target: RabbitmqTarget): Promise<RabbitmqPublisher> {
   const { requestTimeoutMs, connectTimeoutMs } = settings
   const connection = await connectTo(settings)
@@ -63,7 +67,7 @@ export async function openRabbitmq(settings: RabbitmqSettings, target: RabbitmqT
 }
 
 async function connectTo(settings: RabbitmqSettings): Promise<ChannelModel> {
-  const { connect } = await loadLibrary('amqplib', () => import('amqplib'))
+  const { connect } = await loadRabbitmq()
   const { host, port, username, password, virtualHost, heartbeatSeconds, tls, connectTimeoutMs } = settings
   if (isForbiddenAddress(host)) throw new Error(`the address ${host} is denied by node.denied_addresses`)
   const address: Options.Connect = {

@@ -3,7 +3,7 @@
 
 import { randomUUID } from 'node:crypto'
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
-import { LazyConnection } from '../lazy-connection.ts'
+import { SharedConnection } from '../connections/shared-connection.ts'
 import { MergedWrites } from '../merged-writes.ts'
 import { hostAndPort, problemOfServer, tlsOf } from '../service-address.ts'
 import { messageOf } from '../service-responses.ts'
@@ -19,10 +19,12 @@ import {
 } from '../sink.ts'
 import { writeByHalves } from '../write-by-halves.ts'
 import {
+  loadRabbitmq,
   openRabbitmq,
   type RabbitmqMessage,
   type RabbitmqPublisher,
   type RabbitmqSettings,
+  type RabbitmqTarget,
 } from './rabbitmq-library.ts'
 import { optionsOf, problemOfProperties, propertiesRenderer } from './rabbitmq-properties.ts'
 
@@ -63,7 +65,7 @@ export const rabbitmqSinkType: SinkType<RabbitmqAction, RabbitmqConnector> = {
   keepsOrderOf: () => 'calls',
   open: (connector, { parameters }, context) => {
     const target = { exchange: parameters.exchange, isPersistent: parameters.delivery_mode === 'persistent' }
-    return new RabbitmqSink(() => openRabbitmq(settingsOf(connector, context), target))
+    return new RabbitmqSink(settingsOf(connector, context), target)
   },
 }
 
@@ -96,11 +98,17 @@ export function settingsOf(
 }
 
 class RabbitmqSink implements Sink {
-  readonly #publisher: LazyConnection<RabbitmqPublisher>
+  readonly #publisher: SharedConnection<RabbitmqPublisher>
   readonly #writes = new MergedWrites(maxMessagesPerWrite, (entries) => this.#write(entries))
 
-  constructor(open: () => Promise<RabbitmqPublisher>) {
-    this.#publisher = new LazyConnection(open, (publisher) => publisher.close())
+  constructor(settings: RabbitmqSettings, target: RabbitmqTarget) {
+    const driver = {
+      load: loadRabbitmq,
+      open: () => openRabbitmq(settings, target),
+      isUsable: ({ isOpen }: RabbitmqPublisher) => isOpen,
+      destroy: (publisher: RabbitmqPublisher) => publisher.close(),
+    }
+    this.#publisher = new SharedConnection(driver, settings)
   }
 
   write(batch: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
@@ -109,7 +117,7 @@ class RabbitmqSink implements Sink {
 
   async check(): Promise<string | undefined> {
     try {
-      await (await this.#open()).check()
+      await this.#publisher.use((publisher) => publisher.check())
       return undefined
     } catch (error) {
       return messageOf(error)
@@ -123,15 +131,11 @@ class RabbitmqSink implements Sink {
   #write(entries: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
     return writeByHalves(entries.map(messageOfEntry), async (messages) => {
       try {
-        return await (await this.#open()).publish(messages)
+        return await this.#publisher.use((publisher) => publisher.publish(messages))
       } catch (error) {
         return { outcome: 'retry', why: messageOf(error) }
       }
     })
-  }
-
-  #open(): Promise<RabbitmqPublisher> {
-    return this.#publisher.get(({ isOpen }) => isOpen)
   }
 }
 

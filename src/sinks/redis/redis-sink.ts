@@ -3,9 +3,10 @@
 import type { RedisClientType } from 'redis'
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
 import { safeLookup } from '../../transports/index.ts'
-import { LazyConnection } from '../lazy-connection.ts'
+import type { OpeningAttempt } from '../connections/open-connection.ts'
+import { SharedConnection } from '../connections/shared-connection.ts'
 import { loadLibrary } from '../optional-library.ts'
-import { messageOf, withTimeout } from '../service-responses.ts'
+import { messageOf } from '../service-responses.ts'
 import { hostAndPort, problemOfServer, tlsOf } from '../service-address.ts'
 import { bytesOfText, type NamedValue, type Sink, type SinkType, type ActionEntry, type WriteOutcome } from '../sink.ts'
 
@@ -50,32 +51,26 @@ export const redisSinkType: SinkType<RedisAction, RedisConnector> = {
 }
 
 class RedisSink implements Sink {
-  readonly #requestTimeoutMs: number
-  readonly #client: LazyConnection<RedisClientType>
+  readonly #client: SharedConnection<RedisClientType>
 
   constructor(connector: RedisConnector, requestTimeoutMs: number) {
-    this.#requestTimeoutMs = requestTimeoutMs
-    this.#client = new LazyConnection(
-      () => connect(connector),
-      (client) => client.destroy(),
-    )
+    const driver = {
+      load: loadRedis,
+      open: (attempt: OpeningAttempt) => connect(connector, attempt),
+      isUsable: (client: RedisClientType) => client.isReady,
+      destroy: (client: RedisClientType) => client.destroy(),
+    }
+    this.#client = new SharedConnection(driver, { connectTimeoutMs: connector.connect_timeout, requestTimeoutMs })
   }
 
-  async write(batch: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
-    let client: RedisClientType
-    try {
-      client = await this.#open()
-    } catch (error) {
-      return batch.map(() => ({ outcome: 'retry', why: messageOf(error) }))
-    }
-    // The commands are sent together; the responses have their order.
-    return await Promise.all(batch.map((entry) => this.#send(client, entry)))
+  /** The commands are sent together; the responses have their order. */
+  write(batch: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
+    return Promise.all(batch.map((entry) => this.#send(entry)))
   }
 
   async check(): Promise<string | undefined> {
     try {
-      const client = await this.#open()
-      await withTimeout(client.ping(), this.#requestTimeoutMs)
+      await this.#client.use((client) => client.ping())
       return undefined
     } catch (error) {
       return messageOf(error)
@@ -86,10 +81,10 @@ class RedisSink implements Sink {
     this.#client.close()
   }
 
-  async #send(client: RedisClientType, { payload }: ActionEntry): Promise<WriteOutcome> {
+  async #send({ payload }: ActionEntry): Promise<WriteOutcome> {
     const words = (JSON.parse(payload.toString()) as string[]).map((word) => Buffer.from(word, 'base64'))
     try {
-      await withTimeout(client.sendCommand(words), this.#requestTimeoutMs)
+      await this.#client.use((client) => client.sendCommand(words))
       return done
     } catch (error) {
       const why = messageOf(error)
@@ -98,11 +93,6 @@ class RedisSink implements Sink {
       const isTemporary = temporaryErrors.some((word) => why.startsWith(word))
       return { outcome: isResponse && !isTemporary ? 'refused' : 'retry', why }
     }
-  }
-
-  /** Opens a connection if none is open. The library does not reconnect by itself: see `reconnectStrategy`. */
-  #open(): Promise<RedisClientType> {
-    return this.#client.get((client) => client.isReady)
   }
 }
 
@@ -116,8 +106,12 @@ function placeOf({ parameters, ...connector }: RedisConnector) {
   }
 }
 
-async function connect(connector: RedisConnector): Promise<RedisClientType> {
-  const library = await loadLibrary('redis', () => import('redis'))
+function loadRedis() {
+  return loadLibrary('redis', () => import('redis'))
+}
+
+async function connect(connector: RedisConnector, attempt: OpeningAttempt): Promise<RedisClientType> {
+  const library = await loadRedis()
   const { connect_timeout: connectTimeout, ssl } = connector
   const { server, username, password, database } = placeOf(connector)
   const place = hostAndPort(server ?? '', defaultPort)
@@ -138,6 +132,8 @@ async function connect(connector: RedisConnector): Promise<RedisClientType> {
   }) as unknown as RedisClientType
   // Pending requests fail with errors of their own.
   client.on('error', () => {})
+  // The library limits the time of the TCP connection only, not that of HELLO, AUTH and SELECT.
+  attempt.onFailure(() => client.destroy())
   await client.connect()
   return client
 }

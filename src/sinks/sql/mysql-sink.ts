@@ -1,12 +1,14 @@
 // The sink for MySQL and MariaDB.
 
-import type { PoolConnection } from 'mysql2/promise'
+import type { Socket } from 'node:net'
+import type { Connection } from 'mysql2/promise'
+import type { OpeningAttempt } from '../connections/open-connection.ts'
 import { loadLibrary } from '../optional-library.ts'
 import { hostAndPort, tlsOf } from '../service-address.ts'
 import { connectGuarded } from './guarded-socket.ts'
-import { sqlSinkType, type SqlPool } from './sql-sink.ts'
+import type { SqlStatement } from './sql-entry.ts'
+import { type SqlClient, sqlSinkType } from './sql-sink.ts'
 import type { SqlConnector } from './sql-settings.ts'
-import type { SqlConnection } from './write-batch.ts'
 
 const defaultPort = 3_306
 /**
@@ -23,44 +25,73 @@ interface MysqlError {
 export const mysqlSinkType = sqlSinkType({
   defaultPort,
   escapesWithBackslash: true,
-  createPool,
+  load: loadMysql,
+  connect,
   stateOf: (error) => (error as MysqlError).sqlState ?? '',
   isRefusal: (error) => rowErrorNumbers.includes((error as MysqlError).errno ?? 0),
 })
 
-async function createPool(connector: SqlConnector, requestTimeoutMs: number): Promise<SqlPool> {
-  const library = await loadLibrary('mysql2', () => import('mysql2/promise'))
-  const { server, username, password, database, pool_size: max, connect_timeout: connectTimeout } = connector
+function loadMysql() {
+  return loadLibrary('mysql2', () => import('mysql2/promise'))
+}
+
+async function connect(
+  connector: SqlConnector,
+  _requestTimeoutMs: number,
+  attempt: OpeningAttempt,
+): Promise<SqlClient> {
+  const library = await loadMysql()
+  const { server, username, password, database } = connector
   const ssl = tlsOf(connector.ssl)
   const place = hostAndPort(server ?? '', defaultPort)
-  const pool = library.createPool({
+  const socket = connectGuarded(place)
+  attempt.onFailure(() => socket.destroy())
+  const connection = await library.createConnection({
     ...place,
-    stream: () => connectGuarded(place),
-    connectionLimit: max,
-    connectTimeout,
+    stream: () => socket,
+    // The connection has a time limit of its own, which includes the handshake.
+    connectTimeout: 0,
     charset: 'utf8mb4',
     ...(username === undefined ? {} : { user: username }),
     ...(password === undefined ? {} : { password }),
     ...(database === undefined ? {} : { database }),
     ...(ssl === undefined ? {} : { ssl }),
   })
-  // The pool replaces a broken connection when it needs one. The query on the broken connection rejects, so its error event needs
-  // no handling.
-  pool.on('connection', (connection) => void connection.on('error', () => {}))
-  return {
-    connect: async () => connectionOf(await pool.getConnection(), requestTimeoutMs),
-    check: () => pool.query({ sql: 'SELECT 1', timeout: requestTimeoutMs }),
-    end: () => pool.end(),
-  }
+  return new MysqlClient(connection, socket)
 }
 
-function connectionOf(connection: PoolConnection, timeout: number): SqlConnection {
-  return {
-    // `execute` sends the values separately from the SQL text; `query` would insert them into it.
-    run: async ({ texts, values }) => void (await connection.execute({ sql: texts.join('?'), timeout }, [...values])),
-    begin: () => connection.beginTransaction(),
-    commit: () => connection.commit(),
-    rollback: () => connection.rollback(),
-    release: (isBroken) => (isBroken ? connection.destroy() : connection.release()),
+class MysqlClient implements SqlClient {
+  readonly #connection: Connection
+  readonly #socket: Socket
+  #hasFailed = false
+
+  constructor(connection: Connection, socket: Socket) {
+    this.#connection = connection
+    this.#socket = socket
+    // The query in progress rejects as well.
+    connection.on('error', () => (this.#hasFailed = true))
+    connection.on('end', () => (this.#hasFailed = true))
+  }
+
+  get isOpen(): boolean {
+    return !this.#hasFailed && !this.#socket.destroyed && this.#socket.readable
+  }
+
+  /** `execute` sends the values separately from the SQL text; `query` would insert them into it. */
+  run({ texts, values }: SqlStatement): Promise<unknown> {
+    return this.#connection.execute(texts.join('?'), [...values])
+  }
+
+  command(text: string): Promise<unknown> {
+    return this.#connection.query(text)
+  }
+
+  end(): Promise<unknown> {
+    return this.#connection.end()
+  }
+
+  destroy(): void {
+    this.#connection.destroy()
+    this.#socket.destroy()
   }
 }

@@ -1,11 +1,12 @@
 // Writes rows to an SQL database. The differences between databases are in their drivers.
 
-import { LazyConnection } from '../lazy-connection.ts'
+import { ConnectionPool } from '../connections/connection-pool.ts'
+import type { ConnectionDriver, OpeningAttempt } from '../connections/open-connection.ts'
 import { problemOfServer } from '../service-address.ts'
 import { messageOf } from '../service-responses.ts'
 import type { Sink, SinkType, ActionEntry, WriteOutcome } from '../sink.ts'
 import { RowCombiner } from './combine-rows.ts'
-import { sqlRenderer, StatementReader } from './sql-entry.ts'
+import { sqlRenderer, type SqlStatement, StatementReader } from './sql-entry.ts'
 import { problemOfSql, type SqlAction, type SqlConnector } from './sql-settings.ts'
 import type { SqlDialect } from './sql-template.ts'
 import { type SqlConnection, writeBatch } from './write-batch.ts'
@@ -16,17 +17,24 @@ const refusingClasses = ['22', '23']
 /** `cardinality_violation`: ON CONFLICT DO UPDATE would change a row twice in one statement. */
 const conflictOfRows = '21000'
 
-export interface SqlPool {
-  connect(): Promise<SqlConnection>
-  /** Rejects if the database does not respond. */
-  check(): Promise<unknown>
+/** One connection to a database. It serves one transaction at a time. */
+export interface SqlClient {
+  readonly isOpen: boolean
+  run(statement: SqlStatement): Promise<unknown>
+  /** A statement without values and result. */
+  command(text: 'BEGIN' | 'COMMIT' | 'ROLLBACK' | 'SELECT 1'): Promise<unknown>
+  /** Says goodbye to the server. */
   end(): Promise<unknown>
+  /** Closes the socket. */
+  destroy(): void
 }
 
 export interface SqlDriver extends SqlDialect {
   readonly defaultPort: number
-  /** Loads the library. Rejects with a sentence if it is missing. */
-  createPool(connector: SqlConnector, requestTimeoutMs: number): Promise<SqlPool>
+  /** Loads the client library. Rejects with a sentence if it is missing. */
+  load(): Promise<unknown>
+  /** Connects and authenticates. */
+  connect(connector: SqlConnector, requestTimeoutMs: number, attempt: OpeningAttempt): Promise<SqlClient>
   /** SQLSTATE; '' if the error is not from the database. */
   stateOf(error: unknown): string
   /** Returns whether the database will never accept the row, for errors outside of the classes 22 and 23. */
@@ -46,7 +54,7 @@ export function sqlSinkType(driver: SqlDriver): SinkType<SqlAction, SqlConnector
 
 class SqlSink implements Sink {
   readonly #driver: SqlDriver
-  readonly #pool: LazyConnection<SqlPool>
+  readonly #pool: ConnectionPool<SqlClient>
   readonly #statements = new StatementReader()
   readonly #rows: RowCombiner
 
@@ -57,10 +65,15 @@ class SqlSink implements Sink {
   ) {
     this.#driver = driver
     this.#rows = new RowCombiner(batchSize)
-    this.#pool = new LazyConnection(
-      () => driver.createPool(connector, requestTimeoutMs),
-      (pool) => pool.end(),
-    )
+    const connections: ConnectionDriver<SqlClient> = {
+      load: () => driver.load(),
+      open: (attempt) => driver.connect(connector, requestTimeoutMs, attempt),
+      isUsable: ({ isOpen }) => isOpen,
+      end: (client) => client.end(),
+      destroy: (client) => client.destroy(),
+    }
+    const limits = { connectTimeoutMs: connector.connect_timeout, requestTimeoutMs }
+    this.#pool = new ConnectionPool(connections, limits, connector.pool_size)
   }
 
   write(batch: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
@@ -69,7 +82,7 @@ class SqlSink implements Sink {
       {
         statements: this.#statements,
         rows: this.#rows,
-        connect: async () => (await this.#pool.get()).connect(),
+        connect: () => this.#connect(),
         isRefusal: (error) =>
           refusingClasses.includes(driver.stateOf(error).slice(0, 2)) || driver.isRefusal?.(error) === true,
         isConflictOfRows: (error) => driver.stateOf(error) === conflictOfRows,
@@ -81,7 +94,7 @@ class SqlSink implements Sink {
 
   async check(): Promise<string | undefined> {
     try {
-      await (await this.#pool.get()).check()
+      await this.#pool.use((client) => client.command('SELECT 1'))
       return undefined
     } catch (error) {
       return textOf(error)
@@ -90,6 +103,20 @@ class SqlSink implements Sink {
 
   close(): void {
     this.#pool.close()
+  }
+
+  /** Each statement has a time limit, also BEGIN, COMMIT and ROLLBACK. */
+  async #connect(): Promise<SqlConnection> {
+    const connection = await this.#pool.acquire()
+    const command = async (text: 'BEGIN' | 'COMMIT' | 'ROLLBACK'): Promise<void> =>
+      void (await connection.run((client) => client.command(text)))
+    return {
+      run: async (statement) => void (await connection.run((client) => client.run(statement))),
+      begin: () => command('BEGIN'),
+      commit: () => command('COMMIT'),
+      rollback: () => command('ROLLBACK'),
+      release: (isBroken) => connection.release(isBroken),
+    }
   }
 }
 

@@ -1,0 +1,201 @@
+// One cell of the fault matrix: a fault begins in a phase of an action that sends, and ends. State, reason, alarm, log and counters are
+// compared with what is known, and everything that was acknowledged must arrive.
+
+import type mqtt from 'mqtt'
+import type { BrokerWithApi } from '../../management/api.ts'
+import { type Dependency, requestTimeoutMs } from './dependencies.ts'
+import type { Begin, Fault } from './fault-proxy.ts'
+
+export type Phase =
+  | 'start'
+  | 'handshake'
+  | 'idle'
+  | 'request'
+  | 'batch'
+  | 'begin'
+  | 'commit'
+  | 'rollback'
+  | 'close'
+  | 'reconnect'
+
+export interface Cell {
+  readonly fault: Fault
+  readonly phase: Phase
+}
+
+interface ActionView {
+  readonly status: string
+  readonly status_reason: string
+}
+
+interface Metrics {
+  readonly queuing: number
+  readonly inflight: number
+  readonly dead_letters: number
+}
+
+/** More than the connections of an action. */
+const messages = 40
+/** Faults that end the service for all connections, until it heals. */
+const lastingFaults: readonly Fault[] = ['refuse', 'silent', 'nonsense']
+/** Connections with which a fault begins on a text are other ones after a reconnect. */
+const noticedMs = 20_000
+const recoveredMs = 40_000
+const pollMs = 100
+
+export class MatrixRun {
+  readonly #broker: BrokerWithApi
+  readonly #client: mqtt.MqttClient
+  readonly #dependency: Dependency
+  readonly #published = new Set<number>()
+  #deadLetters = 0
+  #log = ''
+  #next = 0
+
+  constructor(broker: BrokerWithApi, client: mqtt.MqttClient, dependency: Dependency) {
+    this.#broker = broker
+    this.#client = client
+    this.#dependency = dependency
+    broker.process.child.stdout?.on('data', (text: Buffer) => (this.#log += text.toString()))
+    broker.process.child.stderr?.on('data', (text: Buffer) => (this.#log += text.toString()))
+  }
+
+  /** Returns differences from the expected behavior, as text. */
+  async run({ fault, phase }: Cell): Promise<readonly string[]> {
+    const { proxies, action } = this.#dependency
+    const faults: string[] = []
+    const expect = (isTrue: boolean, text: string): void => {
+      if (!isTrue) faults.push(text)
+    }
+    await this.#recovers(expect, 'before the fault')
+    this.#log = ''
+    await this.#begin(phase, fault)
+    await this.#publish(phase, fault)
+    if (lastingFaults.includes(fault)) await this.#checkFailure(expect, fault)
+    else await pause(requestTimeoutMs)
+    if (phase === 'close') await this.#control('stop', expect)
+    else if (lastingFaults.includes(fault)) await this.#control('restart', expect)
+    await proxies.heal()
+    if (phase === 'close') await this.#control('start', expect)
+    await this.#recovers(expect, 'after the fault')
+    expect(
+      proxies.open <= this.#dependency.maxConnections,
+      `${proxies.open} connections are open; maximum ${this.#dependency.maxConnections}`,
+    )
+    await this.#control('restart', expect)
+    await this.#recovers(expect, 'after a restart')
+    return faults.map((text) => `${action}, ${fault} at ${phase}: ${text}`)
+  }
+
+  async #begin(phase: Phase, fault: Fault): Promise<void> {
+    const { proxies, phases } = this.#dependency
+    const beginOf: Partial<Record<Phase, Begin>> = { handshake: 'handshake', request: /./ }
+    if (phase === 'start' || phase === 'handshake') await this.#control('stop')
+    if (phase === 'reconnect') {
+      await proxies.begin('refuse')
+      await this.#until(async () => (await this.#view()).status !== 'connected', noticedMs)
+      await proxies.heal()
+    }
+    if (phase !== 'batch') await proxies.begin(fault, phases[phase] ?? beginOf[phase] ?? 'now')
+    if (phase === 'start' || phase === 'handshake') await this.#control('start')
+  }
+
+  async #publish(phase: Phase, fault: Fault): Promise<void> {
+    for (let count = 0; count < messages; count++) {
+      const number = this.#next++
+      this.#published.add(number)
+      await this.#client.publishAsync('matrix/1', JSON.stringify({ number }), { qos: 1 })
+      if (count === messages >> 1 && phase === 'rollback') await this.#publishRefused()
+      if (count === messages >> 1 && phase === 'batch') await this.#dependency.proxies.begin(fault)
+    }
+  }
+
+  /** A message that the database refuses, so that its transaction is rolled back. */
+  async #publishRefused(): Promise<void> {
+    this.#deadLetters++
+    await this.#client.publishAsync('matrix/1', JSON.stringify({ number: 'not a number' }), { qos: 1 })
+  }
+
+  async #checkFailure(expect: (isTrue: boolean, text: string) => void, fault: Fault): Promise<void> {
+    const { action } = this.#dependency
+    const isNoticed = await this.#until(async () => (await this.#view()).status !== 'connected', noticedMs)
+    expect(isNoticed, `the action is connected ${noticedMs} ms after the fault began`)
+    const isExplained = await this.#until(async () => (await this.#view()).status_reason !== '', noticedMs)
+    const view = await this.#view()
+    expect(isExplained, `the action is ${view.status} and has no reason`)
+    if (fault === 'silent')
+      expect(
+        view.status === 'connecting',
+        `the action is ${view.status} (${view.status_reason}), and the service is silent`,
+      )
+    const hasAlarm = await this.#until(async () => await this.#hasAlarm(), noticedMs)
+    expect(hasAlarm, 'no alarm is active')
+    const isLogged = this.#log
+      .split('\n')
+      .some((line) => /action (?:disconnected|gets no response)/.test(line) && line.includes(action))
+    expect(isLogged, 'the log has no event')
+    const arrived = await this.#dependency.arrived()
+    const missing = [...this.#published].filter((number) => !arrived.has(number)).length
+    const { queuing, inflight } = await this.#metrics()
+    expect(queuing + inflight >= missing, `queuing ${queuing}, inflight ${inflight}, and ${missing} are missing`)
+  }
+
+  /** Checks that the action recovers by itself, and that everything arrives. */
+  async #recovers(expect: (isTrue: boolean, text: string) => void, when: string): Promise<void> {
+    let missing: readonly number[] = []
+    const isDone = await this.#until(async () => {
+      const { status } = await this.#view()
+      if (status !== 'connected') return false
+      const arrived = await this.#dependency.arrived()
+      missing = [...this.#published].filter((number) => !arrived.has(number))
+      const { queuing, inflight, dead_letters: dead } = await this.#metrics()
+      return missing.length === 0 && queuing + inflight === 0 && dead === this.#deadLetters && !(await this.#hasAlarm())
+    }, recoveredMs)
+    if (isDone) {
+      const { status_reason: reason } = await this.#view()
+      return expect(reason === '', `${when}: connected, with the reason ${reason}`)
+    }
+    const state = JSON.stringify([await this.#view(), await this.#metrics(), await this.#hasAlarm()])
+    expect(false, `${when}: not recovered, ${missing.length} are missing: ${state}`)
+  }
+
+  async #control(
+    operation: 'start' | 'stop' | 'restart',
+    expect?: (isTrue: boolean, text: string) => void,
+  ): Promise<void> {
+    const startMs = Date.now()
+    const { status, text } = await this.#broker.request(`/api/v5/actions/${this.#dependency.action}/${operation}`, {
+      method: 'POST',
+    })
+    expect?.(status === 204, `${operation}: status ${status} ${text}`)
+    const tookMs = Date.now() - startMs
+    expect?.(tookMs < noticedMs, `${operation} took ${tookMs} ms`)
+  }
+
+  async #view(): Promise<ActionView> {
+    return (await this.#broker.request(`/api/v5/actions/${this.#dependency.action}`)).json as ActionView
+  }
+
+  async #metrics(): Promise<Metrics> {
+    const { json } = await this.#broker.request(`/api/v5/actions/${this.#dependency.action}/metrics`)
+    return (json as { readonly metrics: Metrics }).metrics
+  }
+
+  async #hasAlarm(): Promise<boolean> {
+    const { text } = await this.#broker.request('/api/v4/alarms/activated')
+    return text.includes(`action:${this.#dependency.action}`)
+  }
+
+  async #until(isReached: () => Promise<boolean>, limitMs: number): Promise<boolean> {
+    const endMs = Date.now() + limitMs
+    while (!(await isReached())) {
+      if (Date.now() > endMs) return false
+      await pause(pollMs)
+    }
+    return true
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
