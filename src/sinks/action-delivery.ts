@@ -18,13 +18,11 @@ export interface DeliverySettings {
   readonly maxRetries: number
   readonly retryIntervalMs: number
   readonly healthCheckIntervalMs: number
-  /** The shortest time that the sink waits for a response of the service: a failure after it means that there was none. */
-  readonly responseTimeoutMs: number
   /** Whether the sink may send entries of one batch at the same time: a batch then has one entry of each key. */
   readonly onePerKey: boolean
 }
 
-/** `connecting`: the service has not responded yet, or does not respond. `disconnected`: it refuses connections or requests. `stopped`: the action is disabled or stopped. */
+/** `connecting`: the service has not responded yet to the current attempt. `disconnected`: the last attempt failed. `stopped`: the action is disabled or stopped. */
 export type ActionState = 'connecting' | 'connected' | 'disconnected' | 'stopped'
 
 export interface DeliveryCounters {
@@ -67,8 +65,6 @@ const maxReceiveMaximum = 65_535
 
 /** If the service has not responded for this time, its state is no longer `connected`. */
 const maxSilenceMs = 2_000
-/** Timers may be early by the resolution of the clock. */
-const timerSlackMs = 5
 
 export class ActionDelivery {
   readonly counters: DeliveryCounters = { success: 0, failed: 0, retried: 0 }
@@ -328,8 +324,7 @@ export class ActionDelivery {
     this.#silenceTimer = undefined
     if (this.#inflight === 0 && !this.#isChecking) return
     const silentMs = this.#dependencies.nowMs() - this.#lastResponseAtMs
-    const hasNoReason = this.#state === 'connecting' && this.#stateReason === ''
-    if (silentMs >= maxSilenceMs && (this.#state === 'connected' || hasNoReason))
+    if (silentMs >= maxSilenceMs && this.#state !== 'stopped')
       this.#setState('connecting', `the service has not responded for ${maxSilenceMs / 1_000} s`)
     const nextMs = silentMs >= maxSilenceMs ? maxSilenceMs : maxSilenceMs - silentMs
     this.#silenceTimer = this.#dependencies.after(nextMs, () => this.#noteSilence())
@@ -342,13 +337,10 @@ export class ActionDelivery {
     this.#setState('connected', '')
   }
 
-  /** A service that does not answer may still do so: the action is connecting. After an answer that is no result, it is disconnected. */
   #setFailedState(why: string): void {
-    const silentMs = this.#dependencies.nowMs() - this.#lastResponseAtMs
     this.#hasFailed = true
     this.#lastError = why
-    const isSilent = silentMs + timerSlackMs >= Math.min(maxSilenceMs, this.#settings.responseTimeoutMs)
-    this.#setState(isSilent ? 'connecting' : 'disconnected', why)
+    this.#setState('disconnected', why)
   }
 
   #noteFailure(why: string): void {

@@ -27,7 +27,8 @@ function cellsOf(name: string, hasTransactions: boolean): readonly Cell[] {
     faults.map((fault) => ({ fault, phase })),
   )
   if (isLong) return all
-  return all.filter(({ fault, phase }) => daily[name]?.includes(`${fault} ${phase}`) === true)
+  const named = daily[name] ?? []
+  return all.filter(({ fault, phase }) => named.includes(`${fault} ${phase}`))
 }
 
 const names = Object.keys(dependencies).filter((name) => only?.includes(name) ?? (isLong || Object.hasOwn(daily, name)))

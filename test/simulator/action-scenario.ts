@@ -216,7 +216,7 @@ class ScenarioRun {
     const guarded = (work: () => void) => (): void => (this.#starts === start ? work() : undefined)
     const settings = { batchSize: 4, batchTimeMs: 10, inflightWindow: 8, maxRetries: 2, retryIntervalMs: 500 }
     return new ActionDelivery(
-      { ...settings, healthCheckIntervalMs: 5_000, responseTimeoutMs: 15_000, onePerKey: false },
+      { ...settings, healthCheckIntervalMs: 5_000, onePerKey: false },
       {
         nowMs: () => stage.nowMs,
         random: () => stage.random.fraction(),

@@ -26,7 +26,6 @@ class Stage {
         maxRetries: 0,
         retryIntervalMs: 500,
         healthCheckIntervalMs: 5_000,
-        responseTimeoutMs: 15_000,
         onePerKey: false,
       },
       {

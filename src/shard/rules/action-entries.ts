@@ -105,10 +105,3 @@ export function reasonForNoSink({ action, connector }: ActionAssignment): string
 export function alarmOf(id: string): AlarmName {
   return `action:${id}`
 }
-
-/** The shortest time that the sink of an action waits for a response. */
-export function responseTimeoutOf({ action, connector }: ActionAssignment): number {
-  const { request_timeout: requestTimeoutMs } = action.resource_opts
-  if (connector === undefined || !('connect_timeout' in connector)) return requestTimeoutMs
-  return Math.min(requestTimeoutMs, connector.connect_timeout)
-}

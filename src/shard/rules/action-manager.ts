@@ -23,7 +23,6 @@ import { createStreamPair } from '../../bridges/index.ts'
 import { valueAsJson, type RuleMap } from '../../rules/index.ts'
 import {
   ActionDelivery,
-  type ActionState,
   deadLetterOf,
   DeadLetters,
   endCallsOnClose,
@@ -48,12 +47,11 @@ import {
   isOfDeadLetters,
   publicationOf,
   reasonForNoSink,
-  responseTimeoutOf,
   ruleOf,
 } from './action-entries.ts'
 import { ActionFallbacks } from './action-fallbacks.ts'
 import { ActionOrder } from './action-order.ts'
-import { actionReport, type QueueSession } from './action-report.ts'
+import { actionReport, ActionStateEvents, type QueueSession } from './action-report.ts'
 import { FullQueueAlarm } from './full-queue-alarm.ts'
 import type { ActionInput, RuleSinks } from './rule-runner.ts'
 
@@ -102,6 +100,7 @@ export class ActionManager implements RuleSinks {
   readonly #actions = new Map<string, RunningAction>()
   /** Counters by action. A change of an action does not reset them. */
   readonly #counters = new Map<string, ActionCounters>()
+  readonly #stateEvents: ActionStateEvents
   readonly #notReady = new Set<string>()
   #ready = Promise.withResolvers<void>()
   #checkTimer: NodeJS.Timeout | undefined
@@ -111,6 +110,7 @@ export class ActionManager implements RuleSinks {
 
   constructor(dependencies: ActionManagerDependencies) {
     this.#dependencies = dependencies
+    this.#stateEvents = new ActionStateEvents(dependencies)
   }
 
   /** Starts these actions, and restarts those with changed settings. The settings were checked. */
@@ -296,7 +296,6 @@ export class ActionManager implements RuleSinks {
         maxRetries: sinkTypes[assignment.type].maxRetries?.(assignment.action) ?? options.max_retries,
         retryIntervalMs: options.retry_interval,
         healthCheckIntervalMs: options.health_check_interval,
-        responseTimeoutMs: responseTimeoutOf(assignment),
         onePerKey: sinkTypes[assignment.type].keepsOrderOf(assignment.action) === 'nothing',
       },
       {
@@ -307,7 +306,8 @@ export class ActionManager implements RuleSinks {
         queue: this.#queueOptions(clientId, assignment, false),
         storeDeadLetter: (entry, why) => this.#handleRefused(running, entry, why),
         noteOutcome: (entry, isDone, why) => this.#dependencies.noteDelivered(ruleOf(entry) ?? '', isDone, why),
-        noteState: (state, why, hasFailed) => this.#noteState(id, state, { why, hasFailed }),
+        noteState: (state, stateReason, hasFailed) =>
+          this.#stateEvents.note(id, { state, stateReason, hasFailed }, this.#actions.get(id)?.full),
         noteReady: () => this.#noteReady(id),
       },
     )
@@ -449,20 +449,6 @@ export class ActionManager implements RuleSinks {
 
   #storedIn(clientId: string): number {
     return this.#dependencies.shard.core.view.bridgeSession(clientId)?.spooled ?? 0
-  }
-
-  #noteState(id: string, state: ActionState, { why, hasFailed }: { why: string; hasFailed: boolean }): void {
-    const { log } = this.#dependencies
-    const full = this.#actions.get(id)?.full
-    if (state === 'disconnected') log.warn('action disconnected', { action: id, reason: why })
-    else if (state === 'connecting' && why !== '') log.warn('action gets no response', { action: id, reason: why })
-    if (state !== 'connected' && state !== 'stopped' && hasFailed)
-      this.#dependencies.raiseAlarm(alarmOf(id), `the action ${id} cannot send: ${why}${full?.suffix ?? ''}`)
-    else if (state === 'connected') {
-      log.info('action connected', { action: id })
-      full?.reset()
-      this.#dependencies.endAlarm(alarmOf(id), `the action ${id} sends again`)
-    }
   }
 
   #noteReady(id: string): void {

@@ -1,8 +1,11 @@
-// Report of an action on one shard, for the API: its counters, its queues, and the state of its service.
+// Report of an action on one shard, for the API: its counters, its queues, and the state of its service. Log events and alarms about that state.
 
 import type { ActionDelivery } from '../../sinks/index.ts'
+import type { AlarmName, Log } from '../../telemetry/index.ts'
 import type { ActionReport } from '../messages/rule-plan.ts'
 import type { ActionCounters } from './action-counters.ts'
+import { alarmOf } from './action-entries.ts'
+import type { FullQueueAlarm } from './full-queue-alarm.ts'
 
 /** The session that stores an action queue or dead letters. */
 export interface QueueSession {
@@ -51,5 +54,51 @@ export function actionReport(
     oldestAgeMs: oldestAtMs === Infinity ? undefined : Math.max(0, nowMs - oldestAtMs),
     deadLetters: storedIn(deadClientId),
     lastError: deliveries.find(({ lastError }) => lastError !== '')?.lastError ?? '',
+  }
+}
+
+export interface StateEventDependencies {
+  readonly log: Log
+  raiseAlarm(name: AlarmName, message: string): void
+  endAlarm(name: AlarmName, message: string): void
+}
+
+/** Log events and alarms about the states of actions. Attempts that fail one after the other with the same reason are reported once. */
+export class ActionStateEvents {
+  readonly #dependencies: StateEventDependencies
+  /** The reported reason of each action that is not connected. */
+  readonly #reported = new Map<string, string>()
+
+  constructor(dependencies: StateEventDependencies) {
+    this.#dependencies = dependencies
+  }
+
+  /** `delivery`: state, reason, and whether the last attempt failed. */
+  note(
+    id: string,
+    { state, stateReason: why, hasFailed }: Pick<ActionDelivery, 'state' | 'stateReason' | 'hasFailed'>,
+    full: FullQueueAlarm | undefined,
+  ): void {
+    const { log } = this.#dependencies
+    if (state === 'connected') {
+      this.#reported.delete(id)
+      log.info('action connected', { action: id })
+      full?.reset()
+      return this.#dependencies.endAlarm(alarmOf(id), `the action ${id} sends again`)
+    }
+    if (state === 'stopped') {
+      if (this.#reported.delete(id)) this.#dependencies.endAlarm(alarmOf(id), `the action ${id} is stopped: ${why}`)
+      return
+    }
+    // The action starts again, so each outcome is news.
+    if (why === '') this.#reported.delete(id)
+    else if (this.#reported.get(id) === why) return
+    // The reason of a failure stays reported while the next attempt gets no response.
+    if (state === 'disconnected') this.#reported.set(id, why)
+    if (state === 'disconnected') log.warn('action disconnected', { action: id, reason: why })
+    // While attempts fail, further waiting is no news.
+    else if (why !== '' && !hasFailed) log.warn('action gets no response', { action: id, reason: why })
+    if (state === 'disconnected' && hasFailed)
+      this.#dependencies.raiseAlarm(alarmOf(id), `the action ${id} cannot send: ${why}${full?.suffix ?? ''}`)
   }
 }

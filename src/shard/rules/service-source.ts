@@ -54,6 +54,12 @@ export class ServiceSource {
     this.#open().catch((error: unknown) => this.#dependencies.fail(error))
   }
 
+  /** Called when the service has not responded to the attempt to connect for this time. */
+  noteSilence(silentMs: number): void {
+    if (this.#state === 'connecting')
+      this.#setState('connecting', `the service has not responded for ${silentMs / 1_000} s`)
+  }
+
   stop(why: string): void {
     this.#generation++
     this.#reconnectTimer?.cancel()

@@ -7,10 +7,14 @@ import type { SourceAssignment, SourceReport, SourceService } from '../messages/
 import { bridgeListener } from '../bridges/bridge-manager.ts'
 import type { ActionManagerDependencies } from './action-manager.ts'
 import type { AlarmName } from '../../telemetry/index.ts'
-import { sourceTypes } from '../../sinks/index.ts'
+import { type SourceConnection, sourceTypes } from '../../sinks/index.ts'
 import { ServiceSource } from './service-source.ts'
 import { SourcePublisher } from './source-publisher.ts'
 import type { PacketLimits } from '../../protocol/index.ts'
+
+/** After this time without a response of the service, the state has a reason. */
+const maxSilenceMs = 2_000
+const openTimeoutMs = 60_000
 
 export interface SourceManagerDependencies extends Pick<
   ActionManagerDependencies,
@@ -96,7 +100,8 @@ export class SourceManager {
     })
     const running = new ServiceSource({
       id,
-      open: (callbacks) => sourceTypes[type].open(id, source, connector, callbacks),
+      open: (callbacks) =>
+        limitOpening(sourceTypes[type].open(id, source, connector, callbacks), () => running.noteSilence(maxSilenceMs)),
       publisher,
       maxPacketBytes: () => limits().maxPacketBytes,
       after: (delayMs, work) => {
@@ -117,7 +122,8 @@ export class SourceManager {
 
   #noteState(id: string, state: SourceReport['state'], why: string): void {
     const { log, raiseAlarm, endAlarm } = this.#dependencies
-    if (state === 'connected') {
+    if (state === 'connecting' && why !== '') log.debug('source gets no response', { source: id, reason: why })
+    else if (state === 'connected') {
       log.info('source connected', { source: id })
       endAlarm(alarmOf(id), `the source ${id} receives again`)
     } else if (state === 'disconnected' && !this.#isClosed) {
@@ -125,6 +131,22 @@ export class SourceManager {
       const isWanted = this.#sources.get(id)?.isStopped === false
       if (isWanted) raiseAlarm(alarmOf(id), `the source ${id} does not receive: ${why}`)
     }
+  }
+}
+
+/** The drivers limit each step. This limit is for what they do not limit. A connection that opens later is closed. */
+async function limitOpening(opening: Promise<SourceConnection>, noteSilence: () => void): Promise<SourceConnection> {
+  const late = Promise.withResolvers<never>()
+  const silenceTimer = setTimeout(noteSilence, maxSilenceMs)
+  const timer = setTimeout(() => {
+    late.reject(new Error(`no connection within ${openTimeoutMs} ms`))
+    opening.then((connection) => connection.close()).catch(() => {})
+  }, openTimeoutMs)
+  try {
+    return await Promise.race([opening, late.promise])
+  } finally {
+    clearTimeout(silenceTimer)
+    clearTimeout(timer)
   }
 }
 

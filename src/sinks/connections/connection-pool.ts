@@ -5,7 +5,7 @@
 import {
   type ConnectionDriver,
   type ConnectionLimits,
-  OpenConnection,
+  type OpenConnection,
   type Opening,
   openWithin,
 } from './open-connection.ts'
@@ -23,7 +23,7 @@ interface Idle<Connection> {
   readonly sinceMs: number
 }
 
-/** A connection that nobody used for this time is closed: a firewall may have forgotten it. */
+/** A connection that was not used for this time is closed: a firewall may have forgotten it. */
 const maxIdleMs = 30_000
 
 export class ConnectionPool<Connection> {

@@ -4,7 +4,9 @@
 //       │ late or cancelled: what was opened so far is destroyed       ▲
 //       └──────────────────────────────── run: late, or a fatal error ─┘   a connection without a response is never used again
 
+import type { Socket } from 'node:net'
 import { messageOf } from '../service-responses.ts'
+import { collectSockets } from './opened-sockets.ts'
 
 /** The service has not responded within the time limit. */
 export class NoResponse extends Error {
@@ -47,12 +49,15 @@ const settleTimeoutMs = 100
 export class OpenConnection<Connection> {
   readonly #driver: ConnectionDriver<Connection>
   readonly #connection: Connection
+  readonly #sockets: ReadonlySet<Socket>
   readonly #rejectPending = new Set<(why: Error) => void>()
   #endedBecause: Error | undefined
 
-  constructor(driver: ConnectionDriver<Connection>, connection: Connection) {
+  /** `sockets`: those that the client library has opened by itself. */
+  constructor(driver: ConnectionDriver<Connection>, connection: Connection, sockets: ReadonlySet<Socket>) {
     this.#driver = driver
     this.#connection = connection
+    this.#sockets = sockets
   }
 
   get isUsable(): boolean {
@@ -88,6 +93,7 @@ export class OpenConnection<Connection> {
     if (this.#endedBecause !== undefined) return
     this.#endedBecause = why
     destroyQuietly(() => this.#driver.destroy(this.#connection, why))
+    destroyLater(this.#sockets)
     if (this.#rejectPending.size === 0) return
     setTimeout(() => {
       for (const reject of this.#rejectPending) reject(why)
@@ -122,6 +128,7 @@ export function openWithin<Connection>(
 ): Opening<Connection> {
   const { promise: opened, resolve, reject } = Promise.withResolvers<OpenConnection<Connection>>()
   const ends: (() => unknown)[] = []
+  const sockets = new Set<Socket>()
   let state: 'opening' | 'open' | 'failed' = 'opening'
   let timer: NodeJS.Timeout | undefined
   const cancel = (error: unknown): void => {
@@ -130,6 +137,7 @@ export function openWithin<Connection>(
     clearTimeout(timer)
     reject(error)
     for (const end of ends) destroyQuietly(end)
+    destroyLater(sockets)
   }
   const fail = (): void => cancel(new NoResponse(`no connection within ${connectTimeoutMs} ms`))
   const onFailure = (end: () => unknown): void => {
@@ -139,18 +147,27 @@ export function openWithin<Connection>(
   const open = (): Promise<Connection> => {
     if (state === 'failed') throw new Error('the connection was cancelled')
     timer = setTimeout(fail, connectTimeoutMs)
-    return driver.open({ onFailure })
+    return collectSockets(sockets, () => driver.open({ onFailure }))
   }
   const opening = driver.load === undefined ? open() : driver.load().then(open)
   opening.then((connection) => {
     // A connection that opens after the time limit is not used.
-    if (state === 'failed')
-      return destroyQuietly(() => driver.destroy(connection, new Error('the connection opened too late')))
+    if (state === 'failed') {
+      destroyQuietly(() => driver.destroy(connection, new Error('the connection opened too late')))
+      return destroyLater(sockets)
+    }
     state = 'open'
     clearTimeout(timer)
-    resolve(new OpenConnection(driver, connection))
+    resolve(new OpenConnection(driver, connection, sockets))
   }, cancel)
   return { opened, cancel }
+}
+
+/** The driver closes its sockets itself, so that the service gets its last bytes. Some libraries leave sockets of failed attempts open. */
+function destroyLater(sockets: ReadonlySet<Socket>): void {
+  setTimeout(() => {
+    for (const socket of sockets) socket.destroy()
+  }, endTimeoutMs).unref()
 }
 
 /** The connection is not used any more, so its errors have no receiver. */

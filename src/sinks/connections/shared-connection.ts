@@ -4,7 +4,7 @@
 import {
   type ConnectionDriver,
   type ConnectionLimits,
-  OpenConnection,
+  type OpenConnection,
   type Opening,
   openWithin,
 } from './open-connection.ts'

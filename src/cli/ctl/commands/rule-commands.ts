@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { type CtlCall, type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
+import { controlled } from '../controlled-service.ts'
 
 export const settingsOption = {
   flags: '--settings <json>',
@@ -202,14 +203,18 @@ function actionCommands(): CtlCommand[] {
       description: `${operation} the actions and sources of a connector until the next change or start of the broker`,
       arguments: ['<id>'],
       run: ({ client, operands: [id = ''] }: CtlCall) =>
-        doneAs(client.control_connector({ params: { id, operation } }), `${id}: ${operation} is done`),
+        controlled(client.control_connector({ params: { id, operation } }), { id, operation }, () =>
+          client.get_connector({ params: { id } }),
+        ),
     })),
     ...(['start', 'stop', 'restart'] as const).map((operation) => ({
       name: `actions ${operation}`,
       description: `${operation} an action until the next change or start of the broker`,
       arguments: ['<id>'],
       run: ({ client, operands: [id = ''] }: CtlCall) =>
-        doneAs(client.control_action({ params: { id, operation } }), `${id}: ${operation} is done`),
+        controlled(client.control_action({ params: { id, operation } }), { id, operation }, () =>
+          client.get_action({ params: { id } }),
+        ),
     })),
     {
       name: 'actions metrics',

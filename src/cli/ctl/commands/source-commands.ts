@@ -1,6 +1,7 @@
 // Sources of rules: what they receive from services.
 
 import { type CtlCall, type CtlCommand, doneAs, shown } from '../ctl-command.ts'
+import { controlled } from '../controlled-service.ts'
 import { settingsOption, withJson } from './rule-commands.ts'
 
 export const sourceCommands: readonly CtlCommand[] = [
@@ -58,6 +59,8 @@ export const sourceCommands: readonly CtlCommand[] = [
     description: `${operation} a source until the next change or start of the broker`,
     arguments: ['<id>'],
     run: ({ client, operands: [id = ''] }: CtlCall) =>
-      doneAs(client.control_source({ params: { id, operation } }), `${id}: ${operation} is done`),
+      controlled(client.control_source({ params: { id, operation } }), { id, operation }, () =>
+        client.get_source({ params: { id } }),
+      ),
   })),
 ]
