@@ -5,9 +5,8 @@ import type { GodwitConfig } from './godwit-config.ts'
 import type { AppliesOn } from './schema/setting.ts'
 import { parseHocon } from './hocon/parse-hocon.ts'
 import { toPlain, type PlainValue } from './hocon/values.ts'
-
-/** Replaces a secret. */
-export const mask = '******'
+import { mask } from './mask.ts'
+import { maskUrlSecrets } from './url-secrets.ts'
 
 /**
  * A setting that differs between two configurations. Values are as in a file; secrets are masked; undefined: absent.
@@ -117,6 +116,7 @@ function valueOf(setting: SettingText): DescribedValue {
 }
 
 function show(setting: SettingText | undefined): string | undefined {
+  if (setting === undefined) return undefined
   // A secret that is not set is shown as such.
-  return setting === undefined || !setting.isSecret || setting.isDefault ? setting?.text : mask
+  return setting.isSecret && !setting.isDefault ? mask : maskUrlSecrets(setting.text)
 }

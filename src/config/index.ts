@@ -9,10 +9,11 @@ export {
   applyResultOf,
   describeAsObject,
   describeConfig,
-  mask,
   type DescribedValue,
   type Difference,
 } from './differences.ts'
+export { mask } from './mask.ts'
+export { hasMaskedUrl, maskUrlSecrets, restoreUrlSecrets } from './url-secrets.ts'
 export type { SettingText } from './check/check-settings.ts'
 export type { NamedPath } from './schema/named-path.ts'
 export type {

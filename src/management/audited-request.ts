@@ -1,6 +1,7 @@
 // The audit log entry of a request that changes something: caller, operation, address, result. Secrets are removed by
 // the names of their keys, and long values are truncated.
 
+import { mask, maskUrlSecrets } from '../config/index.ts'
 import type { Caller, Endpoint } from '../contract/index.ts'
 import type { AuditEntry } from './subjects/audit.ts'
 import { ApiError } from './http/api-error.ts'
@@ -55,7 +56,7 @@ function outcomeOf(result: unknown): Pick<AuditEntry, 'status' | 'code' | 'outco
   if (result instanceof ApiError) {
     const { status, code, message } = result
     const outcome = status >= internalErrorStatus ? 'failed' : 'refused'
-    return { status, code, outcome, message: shortenText(message) }
+    return { status, code, outcome, message: shortenText(maskUrlSecrets(message)) }
   }
   if (result instanceof Error)
     return { status: internalErrorStatus, code: 102, outcome: 'failed', message: 'see the log' }
@@ -82,12 +83,11 @@ const maxReadBytes = 65_536
 const maxTextLength = 256
 const maxEntries = 20
 const maxDepth = 4
-const mask = '******'
 const secretKey =
   /pass(word|wd|phrase)?|pwd|secret|token|psk|salt|hash|credential|authorization|cookie|private|(^|[._-])keys?$|cert|^value$|^headers$|payload/i
 
 function maskSecrets(value: unknown, depth = 0): unknown {
-  if (typeof value === 'string') return shortenText(value)
+  if (typeof value === 'string') return shortenText(maskUrlSecrets(value))
   if (typeof value !== 'object' || value === null) return value
   if (depth >= maxDepth) return '...'
   if (Array.isArray(value)) {

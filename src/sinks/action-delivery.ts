@@ -6,6 +6,7 @@
 //
 // This class stores nothing: after a crash, the action queue delivers unacknowledged entries again.
 
+import { maskUrlSecrets } from '../config/index.ts'
 import { Backoff } from './backoff.ts'
 import type { Sink, ActionEntry, WriteOutcome } from './sink.ts'
 import { WaitingEntries } from './waiting-entries.ts'
@@ -287,7 +288,7 @@ export class ActionDelivery {
   }
 
   #noteRefused(attempted: Attempted, why: string): void {
-    this.#lastError = why
+    this.#lastError = maskUrlSecrets(why)
     attempted.refusals++
     if (attempted.refusals > this.#settings.maxRetries) return this.#storeDeadLetter(attempted, why)
     this.counters.retried++
@@ -306,12 +307,12 @@ export class ActionDelivery {
 
   #storeDeadLetter(attempted: Attempted, why: string): void {
     const connectionNumber = this.#connectionNumber
-    this.#dependencies.storeDeadLetter(attempted.entry, why).then((isStored) => {
+    this.#dependencies.storeDeadLetter(attempted.entry, maskUrlSecrets(why)).then((isStored) => {
       if (connectionNumber !== this.#connectionNumber || this.#isClosed) return
       if (!isStored) return this.#retryLater(attempted, this.#settings.retryIntervalMs)
       this.counters.failed++
       this.#client.acknowledge(attempted.entry)
-      this.#dependencies.noteOutcome(attempted.entry, false, why)
+      this.#dependencies.noteOutcome(attempted.entry, false, maskUrlSecrets(why))
     }, this.#rethrow)
   }
 
@@ -339,7 +340,7 @@ export class ActionDelivery {
 
   #setFailedState(why: string): void {
     this.#hasFailed = true
-    this.#lastError = why
+    this.#lastError = maskUrlSecrets(why)
     this.#setState('disconnected', why)
   }
 
@@ -384,7 +385,8 @@ export class ActionDelivery {
     return this.#inflight === 0 && (this.#waiting.size === 0 || isCollecting)
   }
 
-  #setState(state: ActionState, why: string): void {
+  #setState(state: ActionState, reason: string): void {
+    const why = maskUrlSecrets(reason)
     if (state === this.#state && why === this.#stateReason) return
     this.#state = state
     this.#stateReason = why

@@ -1,7 +1,7 @@
 // Writes the log of this process to the console, to a file, or to both. Only the main thread has a logger: shards send their lines to it.
 
 import { createJsonLog, type LineLog } from './json-log.ts'
-import type { LogLevel } from './log.ts'
+import type { LogFields, LogLevel } from './log.ts'
 import { openRotatingFile, type RotatingFile } from './rotating-file.ts'
 import { terminalLine } from './terminal-line.ts'
 
@@ -19,6 +19,8 @@ export interface LogTargets {
 }
 
 export interface LoggerOptions extends LogTargets {
+  /** Returns a text without secrets. Called for each text of a line. */
+  maskText?(text: string): string
   /** log.level */
   readonly level: LogLevel
 }
@@ -48,11 +50,12 @@ const reopenAfterMs = 30_000
 /** Creates the logger. Rejects with the error of the operating system if the log file cannot be opened. */
 export async function createLogger(options: LoggerOptions, console: Console = process.stderr): Promise<Logger> {
   let open = await openTargets(options, console)
-  const log = createJsonLog(options.level, (line) => {
+  const unmasked = createJsonLog(options.level, (line) => {
     const isWritten = open.file?.write(line) ?? false
     // A line that could not be written to the file goes to the console.
     if (open.usesConsole || !isWritten) writeToConsole(console, line)
   })
+  const log = options.maskText === undefined ? unmasked : maskedLog(unmasked, options.maskText)
   return {
     ...log,
     changeTargets: async (targets) => {
@@ -63,6 +66,24 @@ export async function createLogger(options: LoggerOptions, console: Console = pr
     close: async () => {
       await open.file?.close()
     },
+  }
+}
+
+function maskedLog(log: LineLog, maskText: (text: string) => string): LineLog {
+  const write = (level: LogLevel, event: string, fields: LogFields | undefined): void => {
+    const pairs = Object.entries(fields ?? {}).map(([name, value]) => [
+      name,
+      typeof value === 'string' ? maskText(value) : value,
+    ])
+    log.write(level, event, fields === undefined ? undefined : (Object.fromEntries(pairs) as LogFields))
+  }
+  return {
+    write,
+    changeLevel: (level) => log.changeLevel(level),
+    debug: (event, fields) => write('debug', event, fields),
+    info: (event, fields) => write('info', event, fields),
+    warn: (event, fields) => write('warn', event, fields),
+    error: (event, fields) => write('error', event, fields),
   }
 }
 

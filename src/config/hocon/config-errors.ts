@@ -1,3 +1,4 @@
+import { maskUrlSecrets } from '../url-secrets.ts'
 import type { Position } from './values.ts'
 
 /** An error in a configuration with its remedy. Line 0: not in a file. */
@@ -19,7 +20,14 @@ const maxKeyLength = 200
 
 export function configErrorAt(at: Position, key: string, message: string, hint = ''): ConfigError {
   const shownKey = key.length > maxKeyLength ? `${key.slice(0, maxKeyLength)}...` : key
-  return { file: at.file, line: at.line, column: at.column, key: shownKey, message, hint }
+  return {
+    file: at.file,
+    line: at.line,
+    column: at.column,
+    key: shownKey,
+    message: maskUrlSecrets(message),
+    hint: maskUrlSecrets(hint),
+  }
 }
 
 /**
@@ -36,7 +44,8 @@ export function formatConfigError(error: ConfigError): string {
 /** Quotes a value for a message: short, on one line. */
 export function quoteForMessage(text: string): string {
   const longest = 60
-  const shown = text.length > longest ? `${text.slice(0, longest)}...` : text
+  const safe = maskUrlSecrets(text)
+  const shown = safe.length > longest ? `${safe.slice(0, longest)}...` : safe
   return escapeControls(`"${shown}"`)
 }
 

@@ -1,7 +1,8 @@
 // Lists every setting of a running configuration with its definition, for forms.
 
 import type { SettingText } from '../check/check-settings.ts'
-import { mask } from '../differences.ts'
+import { mask } from '../mask.ts'
+import { maskUrlSecrets } from '../url-secrets.ts'
 import type { GodwitConfig } from '../godwit-config.ts'
 import type { Position, PlainValue } from '../hocon/values.ts'
 import type { SchemaNode, Setting, AppliesOn } from '../schema/setting.ts'
@@ -102,7 +103,7 @@ function describeSetting(
     isRequired: node.isRequired,
     isLocal,
     isDefault,
-    value: setting.isSecret && !isDefault ? mask : setting.text,
+    value: setting.isSecret && !isDefault ? mask : maskUrlSecrets(setting.text),
     place,
   }
 }

@@ -1,5 +1,6 @@
 // A refusal as a value, which handlers return instead of a reply.
 
+import { maskUrlSecrets } from '../../config/index.ts'
 import { type ReasonName, reasonOf, reasons, type ResultCodeName, resultCodes } from '../../contract/index.ts'
 
 export interface ApiErrorFields {
@@ -30,7 +31,8 @@ export class ApiError implements ApiErrorFields {
   constructor({ code, status, message, reason, parts, guessedAccount, mfa }: ApiErrorFields) {
     this.code = code
     this.status = status
-    this.message = message
+    // A message may quote a URL of the request or of the configuration.
+    this.message = maskUrlSecrets(message)
     this.reason = reason
     this.parts = parts
     this.guessedAccount = guessedAccount

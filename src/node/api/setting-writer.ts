@@ -1,7 +1,7 @@
 // Writes settings of one named item of a section: a rule, a connector, a gateway. This is a change of the
 // configuration.
 
-import { fromPlain, mask, toPlain, valueAt } from '../../config/index.ts'
+import { fromPlain, mask, restoreUrlSecrets, toPlain, valueAt } from '../../config/index.ts'
 import type { Caller } from '../../contract/index.ts'
 import type { RuleProblem } from '../../management/index.ts'
 import type { ConfigManager } from '../configuration/config-manager.ts'
@@ -55,6 +55,8 @@ export class SettingWriter {
 
 function replaceMasks(sent: unknown, stored: unknown): unknown {
   if (sent === mask) return stored ?? sent
+  if (typeof sent === 'string' && typeof stored === 'string') return restoreUrlSecrets(sent, stored)
+  if (Array.isArray(sent) && Array.isArray(stored)) return sent.map((item, index) => replaceMasks(item, stored[index]))
   if (typeof sent !== 'object' || sent === null || Array.isArray(sent)) return sent
   const known = typeof stored === 'object' && stored !== null ? (stored as Readonly<Record<string, unknown>>) : {}
   const entries = Object.entries(sent).map(([key, value]) => [

@@ -9,7 +9,7 @@ import {
   type TableRecord,
   writeRow,
 } from '../../backup/index.ts'
-import { mask, type PlainValue } from '../../config/index.ts'
+import { mask, maskUrlSecrets, type PlainValue } from '../../config/index.ts'
 import type { ArchiveDifference } from '../../management/index.ts'
 import { configurationOf } from './check-file.ts'
 import { digestOf } from './import-preview.ts'
@@ -86,7 +86,11 @@ export function configurationDifferences(
     const [old, now] = [one.get(key), other.get(key)]
     if (old === now) return []
     const shown = (text: string | undefined): string | undefined =>
-      text !== undefined && (isSecret(key) || secretKey.test(key)) ? JSON.stringify(mask) : text
+      text === undefined
+        ? undefined
+        : isSecret(key) || secretKey.test(key)
+          ? JSON.stringify(mask)
+          : maskUrlSecrets(text)
     return [{ key, old: shown(old), new: shown(now) }]
   })
 }

@@ -2,7 +2,7 @@
 // the next one needs, or an error text.
 
 import { homedir } from 'node:os'
-import { formatConfigError, type GodwitConfig, type Warning } from '../../config/index.ts'
+import { formatConfigError, type GodwitConfig, maskUrlSecrets, type Warning } from '../../config/index.ts'
 import type { BackupOperations } from '../../management/index.ts'
 import { clockBaseMs, readClock, shardEntry, type ShardStart } from '../../shard/index.ts'
 import { StorageFailure } from '../../storage/index.ts'
@@ -200,7 +200,7 @@ type Logging = { readonly log: Logger } | { readonly problem: string }
 async function openLog({ log }: GodwitConfig, dataDirectory: string): Promise<Logging> {
   const targets = logTargetsOf(log, dataDirectory)
   try {
-    return { log: await createLogger({ ...targets, level: logLevelOf(log) }) }
+    return { log: await createLogger({ ...targets, level: logLevelOf(log), maskText: maskUrlSecrets }) }
   } catch (error) {
     return problemOfLog(targets, error)
   }

@@ -4,7 +4,7 @@
 import { createHmac } from 'node:crypto'
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type GodwitConfig, mask, type PlainValue } from '../../config/index.ts'
+import { type GodwitConfig, mask, maskUrlSecrets, type PlainValue } from '../../config/index.ts'
 import { stageFile } from './staged-file.ts'
 
 /** Maximum number of versions. */
@@ -162,4 +162,4 @@ const markOf = (setting: Noted): string =>
   setting === undefined ? '' : 'digest' in setting ? `digest ${setting.digest}` : `text ${setting.text}`
 
 const shown = (setting: Noted): string | undefined =>
-  setting === undefined ? undefined : 'digest' in setting ? `"${mask}"` : setting.text
+  setting === undefined ? undefined : 'digest' in setting ? `"${mask}"` : maskUrlSecrets(setting.text)

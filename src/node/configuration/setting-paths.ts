@@ -4,9 +4,12 @@ import {
   type ConfigObject,
   type ConfigValue,
   type GodwitConfig,
+  hasMaskedUrl,
   mask,
+  maskUrlSecrets,
   parseOverride,
   putValues,
+  toPlain,
   valueAt,
 } from '../../config/index.ts'
 
@@ -45,9 +48,19 @@ export function isPinned(path: readonly string[], pinned: readonly (readonly str
 /** Returns the paths in `written` of masked secrets. */
 export function maskedPaths(written: ConfigObject, config: GodwitConfig): readonly (readonly string[])[] {
   return settingsIn(written, config).flatMap(({ path, value }) => {
-    const isMask = value.kind === 'text' && value.text === mask
-    return isMask && config.settingTexts.get(path.join('.'))?.isSecret === true ? [path] : []
+    const setting = config.settingTexts.get(path.join('.'))
+    if (setting === undefined) return []
+    const sent = toPlain(value)
+    const isMasked = setting.isSecret ? sent === mask : isShownText(JSON.stringify(sent), setting.text)
+    return isMasked ? [path] : []
   })
+}
+
+const spaces = /(?<=[,[])\s+/g
+
+/** Returns whether `sent`, as JSON, is the text with masked URLs that the API shows for a setting. `text`: as in a configuration file. */
+function isShownText(sent: string, text: string): boolean {
+  return hasMaskedUrl(sent) && sent.replaceAll(spaces, '') === maskUrlSecrets(text).replaceAll(spaces, '')
 }
 
 /** Returns the stored values at `paths`, if there are any. */
@@ -58,9 +71,9 @@ export function storedAt(stored: ConfigObject, paths: readonly (readonly string[
   return putValues(empty, kept)
 }
 
-/** Returns secrets that equal the mask, which is well known. */
+/** Returns settings with a mask, which is well known, in the place of a secret. */
 export function maskedKeys(config: GodwitConfig): readonly string[] {
   return [...config.settingTexts].flatMap(([key, { isSecret, text }]) =>
-    isSecret && text === JSON.stringify(mask) ? [key] : [],
+    (isSecret && text === JSON.stringify(mask)) || hasMaskedUrl(text) ? [key] : [],
   )
 }

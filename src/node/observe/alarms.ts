@@ -5,6 +5,7 @@
 // Names are constants, so there are few. Several sources (shards, listeners) may have the same alarm, which ends when it has ended for all
 // of them.
 
+import { maskUrlSecrets } from '../../config/index.ts'
 import type { AlarmName, Logger } from '../../telemetry/index.ts'
 
 export interface Alarm {
@@ -56,7 +57,8 @@ export class Alarms {
   }
 
   /** `source`: identifies the origin, if several may raise it. */
-  raise(name: AlarmName, message: string, source = ''): void {
+  raise(name: AlarmName, text: string, source = ''): void {
+    const message = maskUrlSecrets(text)
     let active = this.#active.get(name)
     if (active === undefined) {
       if (this.#active.size >= maxActive) return

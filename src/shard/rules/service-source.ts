@@ -8,6 +8,7 @@ import {
   type SourceCallbacks,
   type SourceConnection,
 } from '../../sinks/index.ts'
+import { maskUrlSecrets } from '../../config/index.ts'
 import { sourceTopicPrefix } from '../../core/index.ts'
 import { parseTopicName } from '../../protocol/index.ts'
 import type { SourceReport } from '../messages/rule-plan.ts'
@@ -111,7 +112,7 @@ export class ServiceSource {
 
   #reopen(error: unknown): void {
     this.#generation++
-    this.#lastError = messageOf(error)
+    this.#lastError = maskUrlSecrets(messageOf(error))
     this.#closeConnection()
     this.#setState('disconnected', this.#lastError)
     this.#reconnectTimer = this.#dependencies.after(this.#backoff.nextMs(), () => this.start())

@@ -1,6 +1,6 @@
 // A bridge in API responses: secrets masked, certificates as PEM, durations with their unit.
 
-import { mask, type MqttBridgeConfig, spoolPolicyOf, tlsOfBridge } from '../../../config/index.ts'
+import { mask, maskUrlSecrets, type MqttBridgeConfig, spoolPolicyOf, tlsOfBridge } from '../../../config/index.ts'
 import type { bridgeEndpoints, ReplyOf } from '../../../contract/index.ts'
 import type { BridgeReport } from './bridge-operations.ts'
 import { localTime } from '../../http/format-time.ts'
@@ -51,7 +51,7 @@ export async function bridgeNodeOf(
     quic_multi_stream: bridge.multi_stream ?? bridge.quic_multi_stream,
     multi_stream: bridge.multi_stream ?? bridge.quic_multi_stream,
     hybrid_bridging: bridge.hybrid_bridging,
-    hybrid_servers: [...bridge.hybrid_servers],
+    hybrid_servers: bridge.hybrid_servers.map(maskUrlSecrets),
     quic_qos_priority: bridge.quic_qos_priority,
     quic_0rtt: bridge.quic_0rtt,
     // Values that apply if the setting is absent.
@@ -80,7 +80,7 @@ function activeVersion(bridge: MqttBridgeConfig, report: BridgeReport | undefine
 function connectorOf(bridge: MqttBridgeConfig): BridgeNode['connector'] {
   const isVersion5 = bridge.proto_ver === '5'
   return {
-    server: bridge.server ?? '',
+    server: maskUrlSecrets(bridge.server ?? ''),
     proto_ver: Number(bridge.proto_ver),
     clientid: bridge.clientid ?? null,
     clean_start: bridge.clean_start,
@@ -233,10 +233,10 @@ function statusOf(report: BridgeReport): BridgeNode['status'] {
   return {
     state: report.state,
     since: localTime(report.sinceMs),
-    server: report.server,
+    server: maskUrlSecrets(report.server),
     proto_ver: report.version,
     attempts: report.attempts,
-    last_error: report.lastError ?? null,
+    last_error: report.lastError === undefined ? null : maskUrlSecrets(report.lastError),
     last_error_at: lastErrorAtMs === undefined ? null : localTime(lastErrorAtMs),
     in_flight: report.inFlight,
     spool_depth: report.spooled,

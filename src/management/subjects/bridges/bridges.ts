@@ -1,6 +1,6 @@
 // Bridges: handlers.
 
-import { mask, type MqttBridgeConfig, nameAtAws, spoolMessagesIn } from '../../../config/index.ts'
+import { hasMaskedUrl, mask, type MqttBridgeConfig, nameAtAws, spoolMessagesIn } from '../../../config/index.ts'
 import type { bridgeEndpoints, Caller, ReplyOf } from '../../../contract/index.ts'
 import { awsSettingsOf, removeUnchanged } from './aws-bridge-node.ts'
 import { type BridgeNode, bridgeNodeOf } from './bridge-node.ts'
@@ -127,7 +127,7 @@ async function createBridge(
 function maskedKeyIn(node: Sent): string | undefined {
   const groups = Object.values(node).filter(isSentObject)
   const entries = [node, ...groups].flatMap((group) => Object.entries(group))
-  return entries.find(([, value]) => value === mask)?.[0]
+  return entries.find(([, value]) => value === mask || (typeof value === 'string' && hasMaskedUrl(value)))?.[0]
 }
 
 /** Returns a bridge in the form of PUT, by its name. */

@@ -1,0 +1,2 @@
+/** Replaces a secret. */
+export const mask = '******'

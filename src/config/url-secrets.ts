@@ -1,0 +1,77 @@
+// Secrets within URLs: user names and passwords (http://user:pw@host), and values of the query such as ?token=. Texts that are shown have a mask
+// in their place. A masked text that is sent back keeps the stored secrets.
+
+import { mask } from './mask.ts'
+
+interface UrlSecret {
+  /** What the secret is: the user information, or the name of a value of the query. */
+  readonly name: string
+  readonly text: string
+  /** Position of the text. */
+  readonly start: number
+}
+
+/**
+ * The user information of a URL ends at the last @ before its path. In addition, a whole quoted text without a scheme, such as
+ * "user:pw@host:1883".
+ */
+const userInfo = /(?<=\b[a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/?#]+(?=@)|(?<=^"?)[^\s"@/:?#]+:[^\s"@/]+(?=@[\w.[\]:-]+"?$)/giu
+/** A value of a query. The name may be percent-encoded. */
+const queryValue = /(?<=[?&;](?<name>[^\s=&;?#"'\\]{1,100})=)[^\s&;#"'\\]+/giu
+/** Names of values that are secrets, such as X-Amz-Signature, sig, api_key, access_token and the p of InfluxDB. */
+const secretName =
+  /pass|pwd|secret|token|key|sig|auth|cred|session|jwt|bearer|hash|hmac|salt|private|cookie|code|otp|^(?:p|pw|k|t|s|sas|se|st|sp|sv|sr|pin|id_?t)$/iu
+/** A value that looks like a secret whatever its name is: long, with letters and digits. */
+const secretValue = /^(?=.*[a-z])(?=.*\d)[\w~.+/%=-]{20,}$/iu
+
+/** Returns the text with masks in the place of secrets of URLs. */
+export function maskUrlSecrets(text: string): string {
+  // Most texts have no URL.
+  if (!text.includes('@') && !text.includes('=')) return text
+  let shown = ''
+  let end = 0
+  for (const secret of urlSecrets(text)) {
+    shown += text.slice(end, secret.start) + mask
+    end = secret.start + secret.text.length
+  }
+  return shown + text.slice(end)
+}
+
+/** Returns whether a secret of a URL is a mask. */
+export function hasMaskedUrl(text: string): boolean {
+  return text.includes(mask) && urlSecrets(text).some((secret) => secret.text === mask)
+}
+
+/** Replaces masks in URLs of `sent` by the secrets of `stored` with the same names. Masks without one remain. */
+export function restoreUrlSecrets(sent: string, stored: string): string {
+  if (!hasMaskedUrl(sent)) return sent
+  if (maskUrlSecrets(stored) === sent) return stored
+  const known = Map.groupBy(urlSecrets(stored), ({ name }) => name)
+  let restored = ''
+  let end = 0
+  for (const { name, text, start } of urlSecrets(sent)) {
+    const secret = text === mask ? known.get(name)?.shift() : undefined
+    restored += sent.slice(end, start) + (secret?.text ?? text)
+    end = start + text.length
+  }
+  return restored + sent.slice(end)
+}
+
+function urlSecrets(text: string): readonly UrlSecret[] {
+  const users = [...text.matchAll(userInfo)].map((match) => ({ name: '@', text: match[0], start: match.index }))
+  const values = [...text.matchAll(queryValue)].flatMap((match) => {
+    const name = decodeName(match.groups?.['name'] ?? '')
+    const isSecret = secretName.test(name) || secretValue.test(match[0]) || match[0] === mask
+    return isSecret ? [{ name: `=${name}`, text: match[0], start: match.index }] : []
+  })
+  // A user information may contain ? or & only percent-encoded, so the two kinds do not overlap.
+  return [...users, ...values].toSorted((one, other) => one.start - other.start)
+}
+
+function decodeName(name: string): string {
+  try {
+    return decodeURIComponent(name)
+  } catch {
+    return name
+  }
+}
