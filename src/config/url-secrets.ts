@@ -12,15 +12,18 @@ interface UrlSecret {
 }
 
 /**
- * The user information of a URL ends at the last @ before its path. In addition, a whole quoted text without a scheme, such as
+ * The user information of a URL ends at the last @ before its path. In addition, a quoted text without a scheme, such as
  * "user:pw@host:1883".
  */
-const userInfo = /(?<=\b[a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/?#]+(?=@)|(?<=^"?)[^\s"@/:?#]+:[^\s"@/]+(?=@[\w.[\]:-]+"?$)/giu
+const userInfo =
+  /(?<=\b[a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/?#]+(?=@)|(?<=^|")(?:[^\s"@/:?#${}]+:[^\s"@/]+|\*{6})(?=@[\w.[\]:-]+(?:"|$))/giu
 /** A value of a query. The name may be percent-encoded. */
 const queryValue = /(?<=[?&;](?<name>[^\s=&;?#"'\\]{1,100})=)[^\s&;#"'\\]+/giu
 /** Names of values that are secrets, such as X-Amz-Signature, sig, api_key, access_token and the p of InfluxDB. */
 const secretName =
   /pass|pwd|secret|token|key|sig|auth|cred|session|jwt|bearer|hash|hmac|salt|private|cookie|code|otp|^(?:p|pw|k|t|s|sas|se|st|sp|sv|sr|pin|id_?t)$/iu
+/** A placeholder, which is replaced by a value of a message. */
+const placeholder = /^\$\{[^}]*\}$/u
 /** A value that looks like a secret whatever its name is: long, with letters and digits. */
 const secretValue = /^(?=.*[a-z])(?=.*\d)[\w~.+/%=-]{20,}$/iu
 
@@ -61,6 +64,7 @@ function urlSecrets(text: string): readonly UrlSecret[] {
   const users = [...text.matchAll(userInfo)].map((match) => ({ name: '@', text: match[0], start: match.index }))
   const values = [...text.matchAll(queryValue)].flatMap((match) => {
     const name = decodeName(match.groups?.['name'] ?? '')
+    if (placeholder.test(match[0])) return []
     const isSecret = secretName.test(name) || secretValue.test(match[0]) || match[0] === mask
     return isSecret ? [{ name: `=${name}`, text: match[0], start: match.index }] : []
   })

@@ -20,7 +20,7 @@ export interface LogTargets {
 
 export interface LoggerOptions extends LogTargets {
   /** Returns a text without secrets. Called for each text of a line. */
-  maskText?(text: string): string
+  readonly maskText?: (text: string) => string
   /** log.level */
   readonly level: LogLevel
 }

@@ -1,7 +1,13 @@
 // Derives rules and actions from sections of the configuration that other brokers have: `webhook` of EMQX, `rules` of NanoMQ.
 
 import { resolve } from 'node:path'
-import { type DerivedRules, derivedNanoMq, derivedWebhook, type GodwitConfig } from '../../config/index.ts'
+import {
+  type DerivedRules,
+  derivedNanoMq,
+  derivedWebhook,
+  type GodwitConfig,
+  maskUrlSecrets,
+} from '../../config/index.ts'
 import type { Resource, ResourceKind } from '../../management/index.ts'
 import { RuleCompileError, selectedNames } from '../../rules/index.ts'
 import type { Problem } from '../configuration/config-consumers.ts'
@@ -48,11 +54,21 @@ const placeNames = ['url', 'server', 'path', 'database']
 
 function placeOf(connector: object): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
-    Object.entries(connector).filter(([name, value]) => placeNames.includes(name) && value !== undefined),
+    Object.entries(connector).flatMap(([name, value]) =>
+      placeNames.includes(name) && value !== undefined ? [[name, withoutUrlSecrets(value)]] : [],
+    ),
   )
+}
+
+function withoutUrlSecrets(value: unknown): unknown {
+  return typeof value === 'string' ? maskUrlSecrets(value) : value
 }
 
 /** Returns only parameters that are texts: headers may contain secrets. */
 function textsOf(parameters: object): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(Object.entries(parameters).filter(([, value]) => typeof value === 'string'))
+  return Object.fromEntries(
+    Object.entries(parameters).flatMap(([name, value]) =>
+      typeof value === 'string' ? [[name, maskUrlSecrets(value)]] : [],
+    ),
+  )
 }
