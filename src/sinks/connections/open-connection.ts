@@ -49,12 +49,12 @@ const settleTimeoutMs = 100
 export class OpenConnection<Connection> {
   readonly #driver: ConnectionDriver<Connection>
   readonly #connection: Connection
-  readonly #sockets: ReadonlySet<Socket>
+  readonly #sockets: Set<Socket>
   readonly #rejectPending = new Set<(why: Error) => void>()
   #endedBecause: Error | undefined
 
   /** `sockets`: those that the client library has opened by itself. */
-  constructor(driver: ConnectionDriver<Connection>, connection: Connection, sockets: ReadonlySet<Socket>) {
+  constructor(driver: ConnectionDriver<Connection>, connection: Connection, sockets: Set<Socket>) {
     this.#driver = driver
     this.#connection = connection
     this.#sockets = sockets
@@ -74,7 +74,8 @@ export class OpenConnection<Connection> {
       clearTimeout(timer)
       this.#rejectPending.delete(reject)
     }
-    work(this.#connection).then(
+    // Some libraries open further sockets for a request.
+    collectSockets(this.#sockets, () => work(this.#connection)).then(
       (value) => {
         settle()
         resolve(value)
@@ -164,7 +165,7 @@ export function openWithin<Connection>(
 }
 
 /** The driver closes its sockets itself, so that the service gets its last bytes. Some libraries leave sockets of failed attempts open. */
-function destroyLater(sockets: ReadonlySet<Socket>): void {
+export function destroyLater(sockets: ReadonlySet<Socket>): void {
   setTimeout(() => {
     for (const socket of sockets) socket.destroy()
   }, endTimeoutMs).unref()

@@ -1,8 +1,10 @@
-// Finds the sockets that a client library opens by itself, so that they can be destroyed when the library does not do so.
+// Finds the sockets that a client library opens by itself: they are destroyed when the library does not do so, and an exception of the library for
+// what a service sends ends the connection, not the shard.
 
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { subscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
+import { messageOf } from '../service-responses.ts'
 
 const current = new AsyncLocalStorage<Set<Socket>>()
 
@@ -12,8 +14,29 @@ subscribe('net.client.socket', (message) => {
   if (sockets === undefined) return
   const { socket } = message as { readonly socket: Socket }
   sockets.add(socket)
+  endOnException(socket)
   socket.once('close', () => sockets.delete(socket))
 })
+
+/**
+ * A client library may throw for bytes that are not of its protocol, within the event of the socket. Nothing above would catch that. The
+ * connection is closed with this error.
+ */
+export function endOnException<Opened extends Socket>(socket: Opened): Opened {
+  const emit = socket.emit.bind(socket)
+  const guarded = (event: string | symbol, ...values: unknown[]): boolean => {
+    if (event !== 'data' && event !== 'readable') return emit(event, ...values)
+    try {
+      return emit(event, ...values)
+    } catch (error) {
+      const why = messageOf(error)
+      socket.destroy(new Error(`the service sent what its protocol does not allow: ${why}`, { cause: error }))
+      return true
+    }
+  }
+  socket.emit = guarded as Opened['emit']
+  return socket
+}
 
 /** Runs `work`. The sockets that it opens, also later and in its asynchronous parts, are in `sockets` until they are closed. */
 export function collectSockets<Result>(sockets: Set<Socket>, work: () => Result): Result {

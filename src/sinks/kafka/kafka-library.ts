@@ -17,6 +17,7 @@ import type {
   SASLOptions,
 } from 'kafkajs'
 import { isForbiddenAddress, safeLookup } from '../../transports/index.ts'
+import { endOnException } from '../connections/opened-sockets.ts'
 import type { OpeningAttempt } from '../connections/open-connection.ts'
 import { loadLibrary } from '../optional-library.ts'
 
@@ -260,6 +261,7 @@ class Sockets {
       ? connectTls({ ...target, ...(isIP(host) === 0 ? { servername: host } : {}), ...ssl }, onConnect)
       : connectTcp(target, onConnect)
     socket.setKeepAlive(true, keepAliveMs)
+    endOnException(socket)
     // The library drops its listeners before the last error.
     socket.on('error', () => {})
     this.#open.add(socket)

@@ -1,6 +1,7 @@
 // TCP connections for database libraries that have no option for the lookup of a host name.
 
 import { connect, Socket } from 'node:net'
+import { endOnException } from '../connections/opened-sockets.ts'
 import { safeLookup } from '../../transports/index.ts'
 
 /** A socket that the library connects itself, to a port and a host. It does not connect to denied addresses. */
@@ -9,10 +10,10 @@ export function guardedSocket(): Socket {
   const connectSocket = socket.connect.bind(socket)
   socket.connect = ((port: number, host: string) =>
     connectSocket({ port, host, lookup: safeLookup })) as Socket['connect']
-  return socket
+  return endOnException(socket)
 }
 
 /** A socket that connects, but not to denied addresses. */
 export function connectGuarded(place: { readonly host: string; readonly port: number }): Socket {
-  return connect({ ...place, lookup: safeLookup, keepAlive: true, noDelay: true })
+  return endOnException(connect({ ...place, lookup: safeLookup, keepAlive: true, noDelay: true }))
 }

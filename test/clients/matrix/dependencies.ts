@@ -153,7 +153,7 @@ export const dependencies: Readonly<Record<string, Start>> = {
 
   elasticsearch: (t) =>
     startStub(t, 'elasticsearch', 200, (port) => [
-      `connectors.elasticsearch.matrix={server="http://127.0.0.1:${port}",${pool},${connectTimeout}}`,
+      `connectors.elasticsearch.matrix={server="127.0.0.1:${port}",${pool},${connectTimeout}}`,
       `actions.elasticsearch.matrix={connector=matrix,parameters={index=readings,doc="{\\"t\\":\\"n\${payload.number}n\\"}"},${options}}`,
     ]),
 
@@ -275,7 +275,7 @@ export const dependencies: Readonly<Record<string, Start>> = {
   },
 }
 
-function togetherWith(proxies: readonly FaultProxy[]): Proxies {
+export function togetherWith(proxies: readonly FaultProxy[]): Proxies {
   return {
     get open() {
       return proxies.reduce((sum, { open }) => sum + open, 0)

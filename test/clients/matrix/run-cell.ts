@@ -84,6 +84,7 @@ export class MatrixRun {
     )
     await this.#control('restart', expect)
     await this.#recovers(expect, 'after a restart')
+    expect(!/shard failed|shard died|uncaught/i.test(this.#log), `a shard failed: ${this.#log.slice(-1_000)}`)
     return faults.map((text) => `${action}, ${fault} at ${phase}: ${text}`)
   }
 
@@ -171,8 +172,10 @@ export class MatrixRun {
   }
 
   async #metrics(): Promise<Metrics> {
-    const { json } = await this.#broker.request(`/api/v5/actions/${this.#dependency.action}/metrics`)
-    return (json as { readonly metrics: Metrics }).metrics
+    const { json, text } = await this.#broker.request(`/api/v5/actions/${this.#dependency.action}/metrics`)
+    const { metrics } = json as { readonly metrics?: Metrics }
+    if (metrics === undefined) throw new Error(`the shard does not respond: ${text}\n${this.#log.slice(-2_000)}`)
+    return metrics
   }
 
   async #hasAlarm(): Promise<boolean> {

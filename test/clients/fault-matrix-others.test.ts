@@ -1,0 +1,238 @@
+// Fault x dependency x phase for what is not an action: sources, bridges, probes of connectors, the HTTP service of authentication, and the HTTP client
+// that authentication, access rules and OpenID Connect have in common. Actions: fault-matrix.test.ts.
+
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import mqtt from 'mqtt'
+import { HttpClient } from '../../src/access/http/http-client.ts'
+import { fromPlain, parseHocon, toPlain } from '../../src/config/index.ts'
+import { HttpService } from '../e2e/http-service.ts'
+import { type BrokerWithApi, startBrokerWithApi } from '../management/api.ts'
+import { casesOf, isLong } from '../test-length.ts'
+import { dependencies, lateMs, type Proxies } from './matrix/dependencies.ts'
+import { type Fault, FaultProxy } from './matrix/fault-proxy.ts'
+import { sourceDependencies } from './matrix/source-dependencies.ts'
+import { startMosquitto } from './mosquitto-server.ts'
+import { untilSource } from './source-stage.ts'
+
+const faults: readonly Fault[] = ['refuse', 'silent', 'freeze', 'delay', 'reset', 'nonsense', 'late']
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+const noticedMs = 45_000
+const recoveredMs = 60_000
+
+async function until(isReached: () => Promise<boolean> | boolean, limitMs: number): Promise<boolean> {
+  const endMs = Date.now() + limitMs
+  while (!(await isReached())) {
+    if (Date.now() > endMs) return false
+    await pause(200)
+  }
+  return true
+}
+
+describe('the HTTP client of authentication, access rules and OpenID Connect', { concurrency: true }, () => {
+  const timeoutMs = 2_000
+  const poolSize = 2
+  for (const fault of faults) {
+    test(`${fault}: every request has a result in time, and the next one after the fault succeeds`, async (t) => {
+      const service = await HttpService.start(t)
+      const proxy = await FaultProxy.start(t, service.port, { lateMs })
+      const client = new HttpClient({ timeoutMs, connectTimeoutMs: 1_000, poolSize, maxWaiting: 100 })
+      t.after(() => client.close())
+      const send = () =>
+        client.send(
+          { url: new URL(`http://127.0.0.1:${proxy.port}/`), method: 'GET', headers: {}, body: undefined },
+          () => true,
+        )
+      for (const phase of ['start', 'idle', 'request'] as const) {
+        if (phase === 'start') await proxy.begin(fault)
+        else assert.ok('status' in (await send()), `${phase}: before the fault`)
+        await proxy.begin(fault, phase === 'request' ? /GET/ : 'now')
+        const beginMs = Date.now()
+        // More requests than connections.
+        await Promise.all(Array.from({ length: 10 }, send))
+        assert.ok(Date.now() - beginMs < timeoutMs + 1_500, `${phase}: ${Date.now() - beginMs} ms`)
+        await proxy.heal()
+        const isWell = await until(async () => 'status' in (await send()), 3 * timeoutMs)
+        assert.ok(isWell, `${phase}: not recovered`)
+        assert.ok(await until(() => proxy.open <= poolSize, 3_000), `${phase}: ${proxy.open} connections`)
+      }
+    })
+  }
+})
+
+test('clients are refused in time while the HTTP service of authentication is silent, and accepted when it responds', async (t) => {
+  const service = await HttpService.start(t)
+  const proxy = await FaultProxy.start(t, service.port, { lateMs })
+  const url = `http://127.0.0.1:${proxy.port}`
+  const broker = await startBrokerWithApi(t, {
+    set: [
+      `auth.http_auth={timeout=1s,connect_timeout=500ms,pool_size=2,auth_req={url="${url}/auth",params={username="%u"}},acl_req={url="${url}/acl",params={topic="%t"}}}`,
+    ],
+  })
+  const connect = async (): Promise<mqtt.MqttClient> => {
+    const options = { username: 'a', password: 'b', reconnectPeriod: 0 }
+    const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, options)
+    t.after(() => client.end(true))
+    return client
+  }
+  await connect()
+  for (const fault of ['silent', 'reset', 'nonsense', 'refuse'] as const) {
+    await proxy.begin(fault)
+    const beginMs = Date.now()
+    const results = await Promise.allSettled(Array.from({ length: 6 }, connect))
+    assert.ok(
+      results.every(({ status }) => status === 'rejected'),
+      fault,
+    )
+    assert.ok(Date.now() - beginMs < 8_000, `${fault}: ${Date.now() - beginMs} ms`)
+    await proxy.heal()
+    await connect()
+  }
+})
+
+const probed = casesOf(
+  Object.keys(dependencies).map((name) => [name] as const),
+  'redis',
+)
+
+describe('a probe of a connector', { concurrency: true }, () => {
+  for (const [name] of probed) {
+    test(`${name}: has a reason in time, and leaves no connection`, async (t) => {
+      const { settings, proxies } = await dependencies[name](t)
+      const broker = await startBrokerWithApi(t)
+      const body = bodyOf(settings[0])
+      const probe = () => broker.request('/api/v5/connectors_probe', { method: 'POST', body })
+      for (const fault of ['silent', 'refuse', 'nonsense'] as const) {
+        const first = await probe()
+        assert.equal(first.status, 204, first.text)
+        await proxies.begin(fault)
+        const beginMs = Date.now()
+        const { status, json, text } = await probe()
+        assert.equal(status, 400, `${fault}: ${text}`)
+        assert.ok(String(json.message).length > 5, text)
+        assert.ok(Date.now() - beginMs < 9_000, `${fault}: ${Date.now() - beginMs} ms`)
+        assert.ok(await until(() => proxies.open === 0, 5_000), `${fault}: ${proxies.open} connections`)
+        await proxies.heal()
+      }
+    })
+  }
+})
+
+/** `setting`: `connectors.TYPE.NAME={...}`. */
+function bodyOf(setting: string): object {
+  const [, type = '', name = '', text = ''] = /^connectors\.(\w+)\.(\w+)=(.*)$/s.exec(setting) ?? []
+  const parsed = parseHocon(`value = ${text}`, { file: '' })
+  assert.ok('value' in parsed)
+  const { value } = toPlain(parsed.value) as { readonly value: object }
+  assert.ok(!('errors' in fromPlain({ ...value }, '')))
+  return { ...value, type, name }
+}
+
+async function checkDown(broker: BrokerWithApi, alarm: string, view: () => Promise<readonly [string, string]>) {
+  const problems: string[] = []
+  if (!(await until(async () => (await view())[0] !== 'connected', noticedMs))) problems.push('it is still connected')
+  if (!(await until(async () => (await view())[1] !== '', noticedMs))) problems.push('it has no reason')
+  const hasAlarm = async (): Promise<boolean> => (await broker.request('/api/v4/alarms/activated')).text.includes(alarm)
+  if (!(await until(hasAlarm, noticedMs))) problems.push(`there is no alarm ${alarm}`)
+  return problems
+}
+
+const sources = casesOf(
+  Object.keys(sourceDependencies).map((name) => [name] as const),
+  'nats',
+)
+const sourceCells: readonly (readonly [Fault, 'start' | 'idle'])[] = isLong
+  ? faults.flatMap((fault) => [[fault, 'start'] as const, [fault, 'idle'] as const])
+  : [['silent', 'idle']]
+
+describe('a source whose service fails', { concurrency: true }, () => {
+  for (const [name] of sources) {
+    test(`${name}: the source recovers, its state is true, and each message arrives`, async (t) => {
+      const { source, settings, proxies, maxConnections, send } = await sourceDependencies[name](t)
+      if (name === 'kafka') await send(-1)
+      const rule = `rule_engine.rules.all={sql="SELECT * FROM \\"$bridges/${source}\\"",actions=[{function=republish,args={topic="from/source",qos=1,payload="\${payload}"}}]}`
+      const broker = await startBrokerWithApi(t, { set: [...settings, rule] })
+      const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`)
+      t.after(() => client.end(true))
+      const received = new Set<number>()
+      client.on('message', (_, payload) => void received.add(Number(payload.toString())))
+      await client.subscribeAsync('from/source', { qos: 1 })
+      const view = async (): Promise<readonly [string, string]> => {
+        const { json } = await broker.request(`/api/v5/sources/${source}`)
+        return [String(json.status), String(json.status_reason)]
+      }
+      const control = async (operation: string): Promise<void> => {
+        const { status, text } = await broker.request(`/api/v5/sources/${source}/${operation}`, { method: 'POST' })
+        assert.equal(status, 204, text)
+      }
+      const problems: string[] = []
+      let sent = 0
+      for (const [fault, phase] of sourceCells) {
+        const cell = `${name}, ${fault} at ${phase}`
+        const found: string[] = []
+        await untilSource(broker, source, 'connected')
+        if (phase === 'start') await control('stop')
+        await proxies.begin(fault)
+        if (phase === 'start') await control('start')
+        for (let count = 0; count < 5; count++) await send(sent++)
+        if (fault === 'silent' || fault === 'refuse' || fault === 'nonsense')
+          found.push(...(await checkDown(broker, `source:${source}`, view)))
+        else await pause(1_000)
+        await proxies.heal()
+        const isWell = async (): Promise<boolean> => {
+          const [status, reason] = await view()
+          const hasAll = Array.from({ length: sent }, (_, number) => number).every((number) => received.has(number))
+          const { text } = await broker.request('/api/v4/alarms/activated')
+          // A source of MQTT has no persistent session at a broker that has not seen it.
+          return status === 'connected' && reason === '' && hasAll && !text.includes(`source:${source}`)
+        }
+        if (!(await until(isWell, recoveredMs)))
+          found.push(`not recovered: ${(await view()).join(', ')}; ${received.size} of ${sent}`)
+        if (proxies.open > maxConnections) found.push(`${proxies.open} connections`)
+        await control('restart')
+        await untilSource(broker, source, 'connected')
+        for (const text of found) t.diagnostic(`${cell}: ${text}`)
+        problems.push(...found.map((text) => `${cell}: ${text}`))
+      }
+      assert.deepEqual(problems, [])
+    })
+  }
+})
+
+const bridgeCells: readonly Fault[] = isLong ? faults : ['silent']
+
+test('a bridge recovers from each fault of its remote broker, its state is true, and each message arrives', async (t) => {
+  const { port } = await startMosquitto(t)
+  const proxy: Proxies & { readonly port: number } = await FaultProxy.start(t, port, { lateMs })
+  const broker = await startBrokerWithApi(t, {
+    set: [
+      `bridges.mqtt.far={server="mqtt-tcp://127.0.0.1:${proxy.port}",enable=true,proto_ver=4,clientid=far,clean_start=false,keepalive=2s,backoff_max=2s,resend_wait=1s,forwards=[{remote_topic="",local_topic="to/#",qos=1}]}`,
+    ],
+  })
+  const [client, remote] = [
+    await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`),
+    await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`),
+  ]
+  t.after(() => [client, remote].map((each) => each.end(true)))
+  const received = new Set<number>()
+  remote.on('message', (_, payload) => void received.add(Number(payload.toString())))
+  await remote.subscribeAsync('to/#', { qos: 1 })
+  const view = async (): Promise<readonly [string, string]> => {
+    const { json } = await broker.request('/api/v4/bridges/far')
+    const { status } = json.data.bridge.nodes[0]
+    return [String(status.state), String(status.last_error ?? '')]
+  }
+  let sent = 0
+  for (const fault of bridgeCells) {
+    assert.ok(await until(async () => (await view())[0] === 'connected', recoveredMs), `${fault}: not connected before`)
+    await proxy.begin(fault)
+    for (let count = 0; count < 20; count++) await client.publishAsync('to/1', String(sent++), { qos: 1 })
+    if (fault === 'silent' || fault === 'refuse')
+      assert.deepEqual(await checkDown(broker, 'bridge:far', view), [], fault)
+    else await pause(3_000)
+    await proxy.heal()
+    const hasAll = () => Array.from({ length: sent }, (_, number) => number).every((number) => received.has(number))
+    assert.ok(await until(hasAll, recoveredMs), `${fault}: ${received.size} of ${sent}`)
+    assert.ok(proxy.open <= 3, `${fault}: ${proxy.open} connections`)
+  }
+})
