@@ -5,8 +5,8 @@ import type { GodwitConfig } from './godwit-config.ts'
 import type { AppliesOn } from './schema/setting.ts'
 import { parseHocon } from './hocon/parse-hocon.ts'
 import { toPlain, type PlainValue } from './hocon/values.ts'
-import { mask } from './mask.ts'
-import { maskUrlSecrets } from './url-secrets.ts'
+import { mask } from './secrets/mask.ts'
+import { maskUrlSecrets } from './secrets/url-secrets.ts'
 
 /**
  * A setting that differs between two configurations. Values are as in a file; secrets are masked; undefined: absent.

@@ -12,8 +12,8 @@ export {
   type DescribedValue,
   type Difference,
 } from './differences.ts'
-export { mask } from './mask.ts'
-export { hasMaskedUrl, maskUrlSecrets, restoreUrlSecrets } from './url-secrets.ts'
+export { mask } from './secrets/mask.ts'
+export { hasMaskedUrl, maskUrlSecrets, restoreUrlSecrets } from './secrets/url-secrets.ts'
 export type { SettingText } from './check/check-settings.ts'
 export type { NamedPath } from './schema/named-path.ts'
 export type {

@@ -1,4 +1,4 @@
-import { maskUrlSecrets } from '../url-secrets.ts'
+import { maskUrlSecrets } from '../secrets/url-secrets.ts'
 import type { Position } from './values.ts'
 
 /** An error in a configuration with its remedy. Line 0: not in a file. */

@@ -1,8 +1,8 @@
 // Lists every setting of a running configuration with its definition, for forms.
 
 import type { SettingText } from '../check/check-settings.ts'
-import { mask } from '../mask.ts'
-import { maskUrlSecrets } from '../url-secrets.ts'
+import { mask } from '../secrets/mask.ts'
+import { maskUrlSecrets } from '../secrets/url-secrets.ts'
 import type { GodwitConfig } from '../godwit-config.ts'
 import type { Position, PlainValue } from '../hocon/values.ts'
 import type { SchemaNode, Setting, AppliesOn } from '../schema/setting.ts'
