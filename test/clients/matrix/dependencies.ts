@@ -42,7 +42,7 @@ export interface Dependency {
   arrived(): Promise<ReadonlySet<number>>
 }
 
-const options = `resource_opts={batch_size=10,inflight_window=60,retry_interval=100ms,max_retries=1,request_timeout=${requestTimeoutMs}ms,health_check_interval=300ms}`
+const options = `resource_opts={batch_size=10,batch_time=50ms,inflight_window=60,retry_interval=100ms,max_retries=1,request_timeout=${requestTimeoutMs}ms,health_check_interval=300ms}`
 const connectTimeout = `connect_timeout=${connectTimeoutMs}ms`
 const pool = `pool_size=${poolSize}`
 /** A connection that replaces one which is being closed. */

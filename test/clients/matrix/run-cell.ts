@@ -102,13 +102,22 @@ export class MatrixRun {
   }
 
   async #publish(phase: Phase, fault: Fault): Promise<void> {
-    for (let count = 0; count < messages; count++) {
-      const number = this.#next++
-      this.#published.add(number)
-      await this.#client.publishAsync('matrix/1', JSON.stringify({ number }), { qos: 1 })
-      if (count === messages >> 1 && phase === 'rollback') await this.#publishRefused()
-      if (count === messages >> 1 && phase === 'batch') await this.#dependency.proxies.begin(fault)
+    if (phase === 'batch') {
+      await this.#publishSome(messages >> 1)
+      await this.#dependency.proxies.begin(fault)
     }
+    const refused = phase === 'rollback' ? this.#publishRefused() : undefined
+    await this.#publishSome(phase === 'batch' ? messages >> 1 : messages)
+    await refused
+  }
+
+  /** At the same time, so that they are sent in batches. */
+  async #publishSome(count: number): Promise<void> {
+    const numbers = Array.from({ length: count }, () => this.#next++)
+    for (const number of numbers) this.#published.add(number)
+    await Promise.all(
+      numbers.map((number) => this.#client.publishAsync('matrix/1', JSON.stringify({ number }), { qos: 1 })),
+    )
   }
 
   /** A message that the database refuses, so that its transaction is rolled back. */
