@@ -8,7 +8,7 @@ import { namesInFile } from './test-names.ts'
 /** Lines of the list of attacks on the MQTT side. */
 const attacks = 31
 /** Kinds of faults. */
-const faults = 10
+const faults = 12
 /** Rows of the table of security profiles. */
 const profileRows = 9
 

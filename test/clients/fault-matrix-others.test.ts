@@ -148,7 +148,9 @@ const sourceCells: readonly (readonly [Fault, 'start' | 'idle'])[] = isLong
 describe('a source whose service fails', { concurrency: true }, () => {
   for (const [name] of sources) {
     test(`${name}: the source recovers, its state is true, and each message arrives`, async (t) => {
-      const { source, settings, proxies, maxConnections, send } = await sourceDependencies[name](t)
+      const dependency = await sourceDependencies[name](t)
+      const { source, settings, proxies, maxConnections } = dependency
+      const send = (number: number): Promise<void> => dependency.send(number)
       if (name === 'kafka') await send(-1)
       const rule = `rule_engine.rules.all={sql="SELECT * FROM \\"$bridges/${source}\\"",actions=[{function=republish,args={topic="from/source",qos=1,payload="\${payload}"}}]}`
       const broker = await startBrokerWithApi(t, { set: [...settings, rule] })

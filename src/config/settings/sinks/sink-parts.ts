@@ -69,7 +69,8 @@ export const connectorSettings = {
 }
 
 export const connectTimeout = setting(duration({ minMs: 10, maxMs: hourMs, bareUnitMs: 1 }), 15_000, {
-  description: 'Maximum time until a connection is open. After that, the attempt has failed and is repeated.',
+  description:
+    'Maximum time until a connection is open: TCP, TLS and authentication together. After that, the attempt has failed and is repeated.',
 })
 
 export const poolSize = setting(integer({ min: 1, max: 1_024 }), 8, {
@@ -161,7 +162,8 @@ const resourceOptionEntries = {
     description: 'Pause before the first retry after a failure. It doubles with each retry, up to 30 seconds.',
   }),
   request_timeout: setting(duration({ minMs: 10, maxMs: hourMs, bareUnitMs: 1 }), 15_000, {
-    description: 'Maximum time until the service has responded to a request. After that, the request is repeated.',
+    description:
+      'Maximum time until the service has responded to a request, such as a statement or a commit. After that, the connection is closed, and the request is repeated.',
   }),
   health_check_interval: setting(duration({ minMs: 100, maxMs: dayMs, bareUnitMs: 1 }), 15_000, {
     description: 'Interval at which the action checks that the service can be reached, while it has nothing to send.',
