@@ -1,12 +1,12 @@
-// Limits of a gateway per address: 10 responses per second to an unverified address, 1,000 per second to all of them, and the number of
-// clients. All shards count in one table:
+// Limits of a gateway: 10 responses per second to an unverified address and port, 1,000 per second to all of them, and the number of clients
+// per address. All shards count in one table:
 //
 //   all responses | responses by address, hashed | shard 0: clients by address, hashed | shard 1: ...
 //
 // A response cell is a token bucket as one number: the time in ms at which the bucket is full again. Addresses that share a cell share its
 // limit.
 
-const perAddressPerSecond = 10
+const perPeerPerSecond = 10
 const totalPerSecond = 1_000
 const msPerSecond = 1_000
 const responseCells = 4_096
@@ -37,9 +37,13 @@ export class AddressLimits {
     this.#shards = (this.#cells.length - 1 - responseCells) / clientCells
   }
 
-  /** Counts one response to this address. Returns false if it must not be sent. */
-  takeResponse(address: string, nowMs: number): boolean {
-    const isFree = takeToken(this.#cells, 1 + (hashOf(address) % responseCells), perAddressPerSecond, nowMs)
+  /**
+   * Counts one response to this address and port. Returns false if it must not be sent. These responses are not larger than their requests, so
+   * devices behind one address have limits of their own.
+   */
+  takeResponse({ address, port }: { readonly address: string; readonly port: number }, nowMs: number): boolean {
+    const cell = hashOf(`${address}|${port}`) % responseCells
+    const isFree = takeToken(this.#cells, 1 + cell, perPeerPerSecond, nowMs)
     return isFree && takeToken(this.#cells, 0, totalPerSecond, nowMs)
   }
 

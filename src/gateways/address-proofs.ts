@@ -56,7 +56,7 @@ export class AddressProofs {
   noteResponse(peer: PeerAddress, bytes: number): void {
     if (this.isProven(peer)) return
     const key = keyOf(peer)
-    this.#budgets.set(key, Math.max(0, (this.#budgets.get(key) ?? 0) - bytes))
+    this.#budgets.set(key, (this.#budgets.get(key) ?? 0) - bytes)
   }
 }
 

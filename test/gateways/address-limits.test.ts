@@ -9,7 +9,7 @@ function allowed(limits: readonly AddressLimits[], addresses: number, nowMs: num
   let count = 0
   for (let address = 0; address < addresses; address++) {
     const name = `198.51.${address >> 8}.${address & 255}`
-    if (limits[address % limits.length].takeResponse(name, nowMs)) count++
+    if (limits[address % limits.length].takeResponse({ address: name, port: 1 }, nowMs)) count++
   }
   return count
 }
@@ -18,11 +18,13 @@ describe('[F8] responses to unverified addresses', () => {
   test('are 10 per second for one address, also from different shards', () => {
     const table = createAddressTable(2)
     const shards = [new AddressLimits(table, 0), new AddressLimits(table, 1)]
-    const taken = Array.from({ length: 30 }, (_, count) => shards[count % 2].takeResponse('192.0.2.7', 0))
+    const taken = Array.from({ length: 30 }, (_, count) =>
+      shards[count % 2].takeResponse({ address: '192.0.2.7', port: 1 }, 0),
+    )
     assert.equal(taken.filter(Boolean).length, 10)
-    assert.equal(shards[0].takeResponse('192.0.2.7', 99), false)
-    assert.equal(shards[0].takeResponse('192.0.2.7', 100), true)
-    assert.equal(shards[1].takeResponse('192.0.2.7', 100), false)
+    assert.equal(shards[0].takeResponse({ address: '192.0.2.7', port: 1 }, 99), false)
+    assert.equal(shards[0].takeResponse({ address: '192.0.2.7', port: 1 }, 100), true)
+    assert.equal(shards[1].takeResponse({ address: '192.0.2.7', port: 1 }, 100), false)
   })
 
   test('are 1,000 per second for all addresses of all shards', () => {
@@ -35,8 +37,9 @@ describe('[F8] responses to unverified addresses', () => {
   test('are limited also when the time in milliseconds exceeds 31 bits', () => {
     const limits = new AddressLimits()
     const endMs = 2 ** 31
-    for (let count = 0; count < 10; count++) assert.ok(limits.takeResponse('192.0.2.7', endMs - 1))
-    assert.equal(limits.takeResponse('192.0.2.7', endMs), false)
-    assert.equal(limits.takeResponse('192.0.2.7', endMs + 100), true)
+    for (let count = 0; count < 10; count++)
+      assert.ok(limits.takeResponse({ address: '192.0.2.7', port: 1 }, endMs - 1))
+    assert.equal(limits.takeResponse({ address: '192.0.2.7', port: 1 }, endMs), false)
+    assert.equal(limits.takeResponse({ address: '192.0.2.7', port: 1 }, endMs + 100), true)
   })
 })

@@ -3,9 +3,9 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { CoapGateway, type CoapSettings, type PeerAddress } from '../../src/gateways/index.ts'
+import { CoapGateway, type CoapSettings, MqttSnGateway, type PeerAddress } from '../../src/gateways/index.ts'
 import { CoapDevice } from './coap-device.ts'
-import { coapSettings } from './gateway-settings.ts'
+import { coapSettings, snSettings } from './gateway-settings.ts'
 import { GatewayStage } from './gateway-stage.ts'
 import { Lwm2mStage } from './lwm2m-stage.ts'
 
@@ -256,5 +256,65 @@ describe('[F1] a banned address', () => {
     assert.equal(device.takeLast()?.code, '4.03')
     device.respond(request, '2.05', { format: 0, payload: 'x' })
     assert.deepEqual(stage.published(), [])
+  })
+})
+
+describe('[F3] MQTT-SN: a packet that names the client of another device', () => {
+  class SnStage extends GatewayStage {
+    readonly gateway = new MqttSnGateway(snSettings, this.dependencies)
+
+    receive(peer: PeerAddress, node: number | undefined, ...octets: readonly (number | string)[]): void {
+      const body = Buffer.concat(octets.map((part) => (typeof part === 'string' ? Buffer.from(part) : Buffer.of(part))))
+      const packet = Buffer.concat([Buffer.of(body.length + 1), body])
+      this.gateway.handleDatagram(
+        node === undefined ? packet : Buffer.concat([Buffer.of(4, 0xfe, 0, node), packet]),
+        peer,
+      )
+      this.acceptAll()
+    }
+  }
+
+  const others: readonly (readonly [string, PeerAddress, number | undefined, PeerAddress, number | undefined])[] = [
+    ['with another identity', secure('1', 'psk a'), undefined, secure('2', 'psk b'), undefined],
+    ['without an identity', secure('1', 'psk a'), undefined, secure('2', undefined), undefined],
+    ['behind the same forwarder', { address: '192.0.2.1', port: 1 }, 1, { address: '192.0.2.1', port: 1 }, 2],
+    ['at another address', { address: '192.0.2.1', port: 1 }, undefined, { address: '192.0.2.2', port: 1 }, undefined],
+  ]
+  for (const [who, own, ownNode, other, otherNode] of others) {
+    test(`${who} does not wake it, and its CONNECT is decided by the broker`, () => {
+      const stage = new SnStage()
+      stage.receive(own, ownNode, 0x04, 0, 1, 0, 60, 'dev')
+      stage.receive(own, ownNode, 0x18, 0, 60)
+      const before = stage.stored.size
+      stage.receive(other, otherNode, 0x16, 'dev')
+      stage.receive(other, otherNode, 0x1a, 0, 'will/topic')
+      assert.equal(stage.connections.length, 1)
+      assert.equal(stage.connections[0]?.packets.length, 0, 'nothing is delivered')
+      stage.receive(other, otherNode, 0x04, 0, 1, 0, 60, 'dev')
+      assert.equal(stage.connections.length, 2)
+      assert.equal(stage.stored.size, before)
+    })
+  }
+
+  test('a message of QoS -1 over DTLS is published with the credentials of its own identity', () => {
+    const stage = new SnStage()
+    const peers = [secure('1', 'psk a'), secure('2', 'psk b'), { address: '192.0.2.9', port: 1 }]
+    for (const peer of [...peers, ...peers]) stage.receive(peer, undefined, 0x0c, 0x61, 0, 5, 0, 0, 'x')
+    assert.deepEqual(
+      stage.connections.map(({ published }) => published.length),
+      [2, 2, 2],
+    )
+  })
+
+  test('packets from a banned address are ignored, except CONNECT, to which the broker responds', () => {
+    const stage = new SnStage()
+    const peer = { address: '192.0.2.1', port: 1 }
+    stage.receive(peer, undefined, 0x04, 0x04, 1, 0, 60, 'dev')
+    stage.banned.add(peer.address)
+    stage.receive(peer, undefined, 0x0c, 0x62, 0x61, 0x62, 0, 1, 'x')
+    stage.receive(peer, undefined, 0x0c, 0x61, 0, 5, 0, 0, 'x')
+    assert.equal(stage.connections.flatMap(({ published }) => published).length, 0)
+    stage.receive(peer, undefined, 0x04, 0x04, 1, 0, 60, 'dev-2')
+    assert.equal(stage.connections.length, 2)
   })
 })

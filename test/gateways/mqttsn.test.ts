@@ -8,7 +8,8 @@ import { PublishPacket, type QoS, type TopicName, TopicTable } from '../../src/p
 import { snSettings } from './gateway-settings.ts'
 import { GatewayStage } from './gateway-stage.ts'
 
-const peer = { address: '192.0.2.7', port: 4_000 }
+/** The addresses of the loopback have proven themselves: see amplification.test.ts for others. */
+const peer = { address: '127.0.0.7', port: 4_000 }
 const topics = new TopicTable(16)
 
 class Stage extends GatewayStage {
@@ -398,10 +399,14 @@ test('[F8] an address has at most 1,024 clients, a loopback address any number',
   const stage = new Stage()
   const limits = stage.dependencies.addresses
   for (let client = 0; client < 1_024; client++) assert.ok(limits.takeClient('192.0.2.7'))
-  stage.receive(0x04, 0x04, 1, 0, 60, 'dev')
+  const connect = Buffer.from('0904040100003c6465', 'hex')
+  connect[0] = connect.length
+  const remote = { address: '192.0.2.7', port: 4_000 }
+  stage.gateway.handleDatagram(connect, remote)
   assert.deepEqual(stage.taken(), ['030501'])
   limits.releaseClient('192.0.2.7')
-  stage.connected()
+  stage.gateway.handleDatagram(connect, remote)
+  assert.equal(stage.gateway.clients, 1)
   for (let client = 0; client < 3_000; client++) assert.ok(limits.takeClient('127.0.0.1'))
 })
 

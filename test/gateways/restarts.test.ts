@@ -9,7 +9,8 @@ import { snSettings } from './gateway-settings.ts'
 import { GatewayStage } from './gateway-stage.ts'
 
 const topics = new TopicTable(16)
-const peer = { address: '192.0.2.7', port: 4_000 }
+/** The addresses of the loopback have proven themselves: see amplification.test.ts for others. */
+const peer = { address: '127.0.0.7', port: 4_000 }
 
 class Stage extends GatewayStage {
   readonly gateway = new MqttSnGateway({ ...snSettings, predefined: new PredefinedTopics([]) }, this.dependencies)

@@ -455,6 +455,6 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
   }
 
   #canRespondToUnauthenticated(peer: PeerAddress): boolean {
-    return this.dependencies.addresses.takeResponse(peer.address, this.dependencies.nowMs())
+    return this.dependencies.addresses.takeResponse(peer, this.dependencies.nowMs())
   }
 }

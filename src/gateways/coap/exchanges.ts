@@ -87,8 +87,10 @@ export class Exchanges {
     const lifetimeMs = type === coapTypes.con ? exchangeLifetimeMs : nonLifetimeMs
     const known = this.#replies.begin(peerKey(peer), messageId, { nowMs, lifetimeMs })
     if (known === 'new') return false
-    if (typeof known === 'number') this.#transmit(bareReply(known, messageId, token), peer)
-    else if (known !== undefined) this.#transmit(known, peer)
+    const reply = typeof known === 'number' ? bareReply(known, messageId, token) : known
+    if (reply === undefined) return true
+    this.#proofs.noteResponse(peer, reply.length)
+    this.#transmit(reply, peer)
     return true
   }
 

@@ -405,7 +405,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
   }
 
   #mayRespondToUnauthenticated(peer: PeerAddress): boolean {
-    return this.dependencies.addresses.takeResponse(peer.address, this.dependencies.nowMs())
+    return this.dependencies.addresses.takeResponse(peer, this.dependencies.nowMs())
   }
 }
 

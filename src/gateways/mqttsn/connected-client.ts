@@ -3,6 +3,8 @@
 import type { TopicTable } from '../../protocol/index.ts'
 import type { GatewayCounters, GatewayDependencies, MqttConnection } from '../gateway.ts'
 import type { PeerAddress } from '../peer-address.ts'
+import type { GatewayClient } from '../../core/index.ts'
+import type { AddressProofs } from '../address-proofs.ts'
 import type { StoredMessages } from './stored-messages.ts'
 import { deleteTopicIds, messageStore } from './stored-sessions.ts'
 import type { WirelessNode } from './codec/packets.ts'
@@ -25,6 +27,8 @@ export interface ConnectedClientDependencies {
   readonly topics: TopicTable
   readonly dependencies: GatewayDependencies
   send(bytes: Buffer, peer: Peer): void
+  sendUnasked(bytes: Buffer, peer: Peer): boolean
+  readonly proofs: AddressProofs
   /** The `dueAtMs` of the client has changed. */
   planFor(client: SnClient): void
   storeSleep(connected: ConnectedClient, sleep: Parameters<SnClientDependencies['storeSleep']>[0]): void
@@ -32,7 +36,7 @@ export interface ConnectedClientDependencies {
   noteEnded(connected: ConnectedClient): void
 }
 
-export class ConnectedClient implements SnClientDependencies {
+export class ConnectedClient implements SnClientDependencies, GatewayClient {
   readonly codec: SnCodec
   peer: Peer
   readonly client: SnClient
@@ -49,6 +53,35 @@ export class ConnectedClient implements SnClientDependencies {
     this.codec = codec
     this.peer = peer
     this.client = new SnClient(connect, this)
+  }
+
+  /** The address of the client may change: over DTLS with its identity or its connection ID, otherwise its port while it sleeps. */
+  moveTo(peer: Peer): void {
+    const { peer: before } = this
+    if (before.address === peer.address && before.port === peer.port && before.key === peer.key) return
+    this.peer = peer
+    const { mqtt, state } = this.client
+    mqtt?.noteClientChanged()
+    // With the next packet, the broker checks whether the client may be connected from this address.
+    if (before.address !== peer.address && state !== 'connecting') mqtt?.send({ type: 'pingreq' })
+  }
+
+  // For lists and rules by address
+
+  get isSleeping(): boolean {
+    return this.client.isSleeping
+  }
+
+  get protocolVersion(): 1 | 2 {
+    return this.codec.version
+  }
+
+  get address(): string {
+    return this.peer.address
+  }
+
+  get port(): number {
+    return this.peer.port
   }
 
   get settings(): MqttSnSettings {
@@ -71,8 +104,24 @@ export class ConnectedClient implements SnClientDependencies {
     this.#gateway.send(bytes, this.peer)
   }
 
+  sendUnasked(bytes: Buffer): boolean {
+    return this.#gateway.sendUnasked(bytes, this.peer)
+  }
+
+  get isProven(): boolean {
+    return this.#gateway.proofs.isProven(this.peer)
+  }
+
+  noteProven(): void {
+    this.#gateway.proofs.noteProven(this.peer)
+  }
+
+  randomBelow(limit: number): number {
+    return this.#gateway.dependencies.randomBelow(limit)
+  }
+
   openMqtt(client: SnClient): MqttConnection {
-    return this.#gateway.dependencies.openMqtt(this.peer, client, client)
+    return this.#gateway.dependencies.openMqtt(this.peer, client, this)
   }
 
   schedule(): void {

@@ -9,6 +9,7 @@
 // of the connection; the others wait in the session.
 
 import type { AckType, PacketId, PublishPacket, QoS } from '../../protocol/index.ts'
+import { AddressChallenge } from './address-challenge.ts'
 import type { StoredMessage, StoredMessages } from './stored-messages.ts'
 import { returnCodes, shortTopicId, topicKinds, type SnRequest, type TopicKind } from './codec/packets.ts'
 import type { SnClientDependencies } from './sn-client-dependencies.ts'
@@ -20,6 +21,8 @@ const maxWaitingBytes = 1_048_576
 const dupFlag = 0x80
 /** Maximum pending registrations that the client did not request. */
 const maxRegistrationsAhead = 4
+const maxMessageId = 0xffff
+const registrationIds = 0x8000
 
 interface Delivery {
   readonly topic: string
@@ -34,6 +37,7 @@ interface Delivery {
 interface InFlightDelivery {
   readonly delivery: Delivery
   readonly topicId: number
+  readonly messageId: number
   readonly bytes: Buffer
   attempts: number
   dueAtMs: number
@@ -69,7 +73,10 @@ export interface DeliveryClient {
   readonly storedMessages: StoredMessages | undefined
 }
 
-type Gateway = Pick<SnClientDependencies, 'settings' | 'codec' | 'counters' | 'nowMs' | 'send'>
+type Gateway = Pick<
+  SnClientDependencies,
+  'settings' | 'codec' | 'counters' | 'nowMs' | 'sendUnasked' | 'isProven' | 'noteProven' | 'randomBelow'
+>
 
 export class Deliveries {
   readonly #gateway: Gateway
@@ -83,16 +90,18 @@ export class Deliveries {
   #dropped: Set<PacketId> | undefined
   /** Topics with a pending REGISTER. */
   readonly #registrations = new Map<string, Registration>()
+  readonly #challenge: AddressChallenge
   /** Names to register without a message. */
   #toRegister: string[] = []
   #isPaused = false
   /** Message ID of the publication of the client that must be acknowledged before messages are sent. */
   #afterPublication: number | undefined
-  #nextMessageId = 0xffff
+  #nextMessageId = maxMessageId
 
   constructor(gateway: Gateway, client: DeliveryClient) {
     this.#gateway = gateway
     this.#client = client
+    this.#challenge = new AddressChallenge(gateway)
   }
 
   /** True if no message is waiting or unacknowledged. */
@@ -103,7 +112,7 @@ export class Deliveries {
   /** Time at which `tick` must be called. */
   get dueAtMs(): number {
     if (this.#isPaused) return Infinity
-    let dueAtMs = this.#inFlight?.dueAtMs ?? Infinity
+    let dueAtMs = Math.min(this.#inFlight?.dueAtMs ?? Infinity, this.#challenge.dueAtMs)
     for (const { dueAtMs: atMs } of this.#registrations.values()) dueAtMs = Math.min(dueAtMs, atMs)
     for (const { dueAtMs: atMs } of this.#releases.values()) dueAtMs = Math.min(dueAtMs, atMs)
     return dueAtMs
@@ -201,10 +210,13 @@ export class Deliveries {
   }
 
   #handleRegack({ messageId, topicId, returnCode }: SnRequest & { type: 'regack' }): void {
+    if (this.#challenge.isMet(messageId)) return this.#flushAfterProof()
     const topic = this.#client.topicIds.nameOf(topicId)
     const registration = topic === undefined ? undefined : this.#registrations.get(topic)
     if (topic === undefined || registration === undefined || registration.messageId !== messageId) return
     this.#registrations.delete(topic)
+    // Its message ID was unpredictable.
+    this.#gateway.noteProven()
     if (returnCode === returnCodes.accepted) this.#client.topicIds.setKnown(topic)
     else this.#dropTopic(topic)
     this.#registerNext()
@@ -216,8 +228,9 @@ export class Deliveries {
     // A publication with QoS 0 has no message ID.
     if (returnCode === returnCodes.invalidTopicId) topicIds.setUnknown(topicId)
     const inFlight = this.#inFlight
-    if (inFlight === undefined || inFlight.delivery.packetId !== messageId) return
+    if (inFlight === undefined || inFlight.messageId !== messageId) return
     const { delivery } = inFlight
+    if (delivery.packetId !== messageId) this.#gateway.noteProven()
     this.#inFlight = undefined
     if (returnCode === returnCodes.invalidTopicId && topicIds.nameOf(topicId) === delivery.topic) {
       delivery.dup = true
@@ -241,7 +254,7 @@ export class Deliveries {
     if (this.#dropped?.delete(packetId) === true) return this.#client.acknowledge('pubcomp', packetId)
     const bytes = this.#gateway.codec.ack('pubrel', packetId)
     this.#releases.set(packetId, { bytes, attempts: 0, dueAtMs: this.#retryAtMs() })
-    if (!this.#isPaused) this.#gateway.send(bytes)
+    if (!this.#isPaused) this.#gateway.sendUnasked(bytes)
   }
 
   #handlePubcomp(messageId: number): void {
@@ -264,11 +277,13 @@ export class Deliveries {
     for (const [topic, registration] of this.#registrations) {
       if (nowMs < registration.dueAtMs) continue
       if (registration.attempts >= settings.maxRetries) return false
-      registration.attempts++
       registration.dueAtMs = this.#retryAtMs()
+      const isSent = this.#gateway.sendUnasked(codec.register(registration.topicId, registration.messageId, topic))
+      if (!isSent) continue
+      registration.attempts++
       counters.retransmitted++
-      this.#gateway.send(codec.register(registration.topicId, registration.messageId, topic))
     }
+    if (this.#challenge.tick()) this.flush()
     return true
   }
 
@@ -301,7 +316,7 @@ export class Deliveries {
       this.#register(delivery.topic, topicId)
       return false
     }
-    const messageId = delivery.qos === 0 ? 0 : delivery.packetId
+    const messageId = this.#messageIdFor(delivery)
     const { dup, qos, retain, payload } = delivery
     const bytes = this.#gateway.codec.publish({ dup, qos, retain, topicKind, topicId, messageId, payload })
     if (bytes === undefined) {
@@ -309,11 +324,23 @@ export class Deliveries {
       this.#settle(delivery)
       return true
     }
-    this.#gateway.send(bytes)
+    if (!this.#gateway.isProven) this.#challenge.begin()
+    if (!this.#gateway.sendUnasked(bytes)) return false
     if (qos > 0) {
-      this.#inFlight = { delivery, topicId, bytes, attempts: 0, dueAtMs: this.#retryAtMs() }
+      this.#inFlight = { delivery, topicId, messageId, bytes, attempts: 0, dueAtMs: this.#retryAtMs() }
     }
     return true
+  }
+
+  /** PUBACK with an unpredictable ID proves the address. QoS 2 keeps its ID, by which the client recognizes copies. */
+  #messageIdFor({ qos, packetId }: Delivery): number {
+    if (qos === 0) return 0
+    return qos === 1 && !this.#gateway.isProven ? 1 + this.#gateway.randomBelow(maxMessageId) : packetId
+  }
+
+  #flushAfterProof(): void {
+    this.#registerNext()
+    this.flush()
   }
 
   /** Drops a message for whose topic no topic ID is left. */
@@ -339,10 +366,19 @@ export class Deliveries {
 
   #register(topic: string, topicId: number): void {
     if (this.#registrations.has(topic)) return
-    const messageId = this.#nextMessageId
-    this.#nextMessageId = messageId <= 0x8000 ? 0xffff : messageId - 1
+    const messageId = this.#registrationId()
+    const isSent = this.#gateway.sendUnasked(this.#gateway.codec.register(topicId, messageId, topic))
+    // A short one may be sent instead of one that is too long.
+    if (!isSent) return this.#challenge.begin()
     this.#registrations.set(topic, { topicId, messageId, attempts: 0, dueAtMs: this.#retryAtMs() })
-    this.#gateway.send(this.#gateway.codec.register(topicId, messageId, topic))
+  }
+
+  /** From the upper half, which the publications of few clients reach. */
+  #registrationId(): number {
+    if (!this.#gateway.isProven) return registrationIds + this.#gateway.randomBelow(registrationIds)
+    const messageId = this.#nextMessageId
+    this.#nextMessageId = messageId <= registrationIds ? maxMessageId : messageId - 1
+    return messageId
   }
 
   #registerNext(): void {
@@ -375,13 +411,14 @@ export class Deliveries {
   }
 
   #resend(one: InFlightDelivery | Release): void {
-    one.attempts++
     one.dueAtMs = this.#retryAtMs()
-    this.#gateway.counters.retransmitted++
     // DUP is the first bit of the flags of PUBLISH, after length and type [5.3.4].
     const flagsAt = one.bytes[0] === 1 ? 4 : 2
     if ('delivery' in one) one.bytes[flagsAt] = (one.bytes[flagsAt] ?? 0) | dupFlag
-    this.#gateway.send(one.bytes)
+    // Without a proof of its address, the client is lost when its keep alive expires.
+    if (!this.#gateway.sendUnasked(one.bytes)) return this.#challenge.begin()
+    one.attempts++
+    this.#gateway.counters.retransmitted++
   }
 
   #retryAtMs(): number {

@@ -5,16 +5,11 @@
 
 import { randomUUID } from 'node:crypto'
 import { Deadlines } from '../../core/index.ts'
-import { parseTopicName, reasonCodes, TopicTable, type Packet } from '../../protocol/index.ts'
-import {
-  type GatewayDependencies,
-  type DatagramGateway,
-  type GatewayPublication,
-  maxUnsentBytes,
-  type MqttConnection,
-  publishFieldsOf,
-} from '../gateway.ts'
+import { parseTopicName, TopicTable } from '../../protocol/index.ts'
+import type { DatagramGateway, GatewayDependencies } from '../gateway.ts'
 import { storedPeer, restoredPeer, canBeSameDevice, type PeerAddress, peerKey } from '../peer-address.ts'
+import { AddressProofs } from '../address-proofs.ts'
+import { connectionlessClientId, ConnectionlessPublishers } from './connectionless-publishers.ts'
 import { ConnectedClient, type ConnectedClientDependencies, type Peer } from './connected-client.ts'
 import { deleteTopicIds, storeSleep, readStoredSessions, topicIdStore } from './stored-sessions.ts'
 import { returnCodes, shortTopicName, topicKinds, type SnRequest, type WirelessNode } from './codec/packets.ts'
@@ -36,9 +31,6 @@ const unauthenticatedPauseMs = 5_000
 const maxUnauthenticated = 4_096
 /** Maximum sessions of disconnected clients with stored topic IDs. */
 const maxStoredTopicIds = 100_000
-/** Client ID of the connection that publishes messages of QoS -1, for all clients. */
-const connectionlessClientId = 'NegQoS-Client'
-const maxEarlyMessages = 1_000
 const maxCachedTopics = 1_024
 
 /** The codec of all clients that use MQTT-SN 1.2. */
@@ -53,12 +45,13 @@ interface Received {
 export class MqttSnGateway implements DatagramGateway {
   readonly #settings: MqttSnSettings
   readonly #dependencies: GatewayDependencies
+  readonly #proofs: AddressProofs
   readonly #byPeer = new Map<string, ConnectedClient>()
   readonly #byClientId = new Map<string, ConnectedClient>()
   readonly #routes = new Routes()
   readonly #disconnectSentAtMs = new Map<string, number>()
   readonly #storedTopicIds = new Map<string, TopicIds>()
-  #connectionless: ConnectionlessPublisher | undefined
+  readonly #connectionless: ConnectionlessPublishers
   readonly #deadlines = new Deadlines<'client', SnClient>()
 
   /** The dependencies of all clients. */
@@ -67,11 +60,15 @@ export class MqttSnGateway implements DatagramGateway {
   constructor(settings: MqttSnSettings, dependencies: GatewayDependencies) {
     this.#settings = settings
     this.#dependencies = dependencies
+    this.#proofs = new AddressProofs(() => dependencies.nowMs())
+    this.#connectionless = new ConnectionlessPublishers(settings, dependencies)
     this.#clientDependencies = {
       settings,
       dependencies,
       topics: new TopicTable(maxCachedTopics),
+      proofs: this.#proofs,
       send: (bytes, peer) => this.#send(bytes, peer),
+      sendUnasked: (bytes, peer) => this.#sendUnasked(bytes, peer),
       planFor: (client) => this.#planFor(client),
       storeSleep: (connected, sleep) => this.#storeSleep(connected, sleep),
       noteConnected: (connected) => this.#noteConnected(connected),
@@ -101,13 +98,19 @@ export class MqttSnGateway implements DatagramGateway {
     const { request, version } = received
     const owner = isForwarded ? this.#dependencies.place.own : this.#ownerOf(request, peer)
     if (owner !== this.#dependencies.place.own) return this.#dependencies.forward(owner, bytes, from)
+    this.#proofs.noteReceived(peer, bytes.length)
+    // CONNECT gets the response of the broker.
+    if (request.type !== 'connect' && this.#dependencies.isBanned(peer.address)) return this.#countDropped('banned')
     if (request.type === 'searchgw') return this.#respondToSearch(peer, version)
     if (request.type === 'publish' && request.flags.qos === -1)
       return this.#publishConnectionless(request, peer, version)
     const known = this.#byPeer.get(peer.key)
     const isNamed = request.type === 'pingreq' || request.type === 'connect'
     const isOfAnother = isNamed && (request.clientId ?? known?.client.clientId) !== known?.client.clientId
-    if (known !== undefined && !isOfAnother && version === known.codec.version) return known.client.handle(request)
+    if (known !== undefined && !isOfAnother && version === known.codec.version) {
+      known.moveTo(peer)
+      return known.client.handle(request)
+    }
     // Another device has this address now, or the device has other software.
     if (known !== undefined && request.type === 'connect') known.client.lose()
     this.#handleUnauthenticated(request, peer, version)
@@ -168,8 +171,7 @@ export class MqttSnGateway implements DatagramGateway {
 
   close(): void {
     for (const { client } of this.#byPeer.values()) client.close()
-    this.#connectionless?.close()
-    this.#connectionless = undefined
+    this.#connectionless.close()
   }
 
   #respondToSearch(peer: Peer, version: 1 | 2): void {
@@ -183,8 +185,9 @@ export class MqttSnGateway implements DatagramGateway {
     const asleep = isWaking && request.clientId !== undefined ? this.#byClientId.get(request.clientId) : undefined
     // A late copy of PINGREQ from the previous port of the client may have woken it.
     const isSleeping = asleep?.client.state === 'asleep' || asleep?.client.state === 'awake'
-    if (asleep !== undefined && isSleeping && canBeSameDevice(asleep.peer, peer))
-      return this.#move(asleep, peer, request)
+    // Behind a forwarder, the wireless node is the address of the device.
+    const isSame = asleep !== undefined && canBeSameDevice(asleep.peer, peer) && asleep.peer.node === peer.node
+    if (asleep !== undefined && isSleeping && isSame) return this.#move(asleep, peer, request)
     if (request.type === 'connect') return this.#connect(request, peer)
     this.#countDropped('unconnected')
     // In MQTT-SN 1.2, DISCONNECT and PINGREQ with a client ID always get a response.
@@ -196,12 +199,12 @@ export class MqttSnGateway implements DatagramGateway {
     if (this.#canRespond(peer)) this.#send(response, peer)
   }
 
-  #isUnauthenticatedDue({ address }: Peer): boolean {
+  #isUnauthenticatedDue({ key }: Peer): boolean {
     const nowMs = this.#dependencies.nowMs()
-    if (nowMs - (this.#disconnectSentAtMs.get(address) ?? -Infinity) < unauthenticatedPauseMs) return false
-    this.#disconnectSentAtMs.delete(address)
+    if (nowMs - (this.#disconnectSentAtMs.get(key) ?? -Infinity) < unauthenticatedPauseMs) return false
+    this.#disconnectSentAtMs.delete(key)
     if (this.#disconnectSentAtMs.size >= maxUnauthenticated) forgetFirst(this.#disconnectSentAtMs)
-    this.#disconnectSentAtMs.set(address, nowMs)
+    this.#disconnectSentAtMs.set(key, nowMs)
     return true
   }
 
@@ -276,7 +279,7 @@ export class MqttSnGateway implements DatagramGateway {
   /** Handles a packet of a sleeping client from another port: the NAT entry of the client has expired while it was asleep. */
   #move(connected: ConnectedClient, peer: Peer, request: SnRequest): void {
     this.#byPeer.delete(connected.peer.key)
-    connected.peer = peer
+    connected.moveTo(peer)
     this.#byPeer.set(peer.key, connected)
     connected.client.handle(request)
   }
@@ -296,24 +299,34 @@ export class MqttSnGateway implements DatagramGateway {
     else if (flags.topicKind === topicKinds.short) text = shortTopicName(topicId)
     const name = text === undefined ? undefined : parseTopicName(text)
     if (name === undefined) return refuse(returnCodes.invalidTopicId)
-    this.#connectionless ??= new ConnectionlessPublisher(this.#settings, this.#dependencies, peer, () => {
-      this.#connectionless = undefined
-    })
     const topic = this.#clientDependencies.topics.named(name)
-    const isTaken = this.#connectionless.publish({ topic, payload, qos: 0, retain: flags.retain, packetId: 0 })
+    const isTaken = this.#connectionless.publish({ topic, payload, qos: 0, retain: flags.retain, packetId: 0 }, peer)
     if (!isTaken) this.#countDropped('queue-full')
   }
 
   #send(bytes: Buffer, peer: Peer): void {
+    const datagram = wrappedFor(peer, bytes)
+    this.#proofs.noteResponse(peer, datagram.length)
+    this.#transmit(datagram, peer)
+  }
+
+  #sendUnasked(bytes: Buffer, peer: Peer): boolean {
+    const datagram = wrappedFor(peer, bytes)
+    const isAllowed = this.#proofs.take(peer, datagram.length)
+    if (isAllowed) this.#transmit(datagram, peer)
+    return isAllowed
+  }
+
+  #transmit(datagram: Buffer, peer: Peer): void {
     this.#dependencies.counters.sent++
-    this.#dependencies.send(peer.node === undefined ? bytes : wrapForwarded(peer.node, bytes), peer)
+    this.#dependencies.send(datagram, peer)
   }
 
-  #canRespond({ address }: Peer): boolean {
-    return this.#dependencies.addresses.takeResponse(address, this.#dependencies.nowMs())
+  #canRespond(peer: Peer): boolean {
+    return this.#dependencies.addresses.takeResponse(peer, this.#dependencies.nowMs())
   }
 
-  #countDropped(reason: 'limit' | 'unconnected' | 'queue-full'): void {
+  #countDropped(reason: 'limit' | 'unconnected' | 'queue-full' | 'banned'): void {
     this.#dependencies.counters.dropped[reason]++
   }
 
@@ -322,6 +335,10 @@ export class MqttSnGateway implements DatagramGateway {
     this.#deadlines.set('client', client, client.dueAtMs)
     this.#dependencies.wakeAt(this.#deadlines.nextMs())
   }
+}
+
+function wrappedFor({ node }: Peer, bytes: Buffer): Buffer {
+  return node === undefined ? bytes : wrapForwarded(node, bytes)
 }
 
 interface Beginning {
@@ -343,59 +360,6 @@ function peerOf(from: PeerAddress, node: WirelessNode | undefined): Peer {
   const { address, port, secure } = from
   const key = peerKey(from)
   return { address, port, secure, key: node === undefined ? key : `${key}/${node}`, node }
-}
-
-/** Publishes QoS -1 messages as a client of its own, with the access rules of that client. */
-class ConnectionlessPublisher {
-  readonly #mqtt: MqttConnection
-  #early: GatewayPublication[] | undefined = []
-
-  constructor(
-    { override }: MqttSnSettings,
-    dependencies: GatewayDependencies,
-    peer: PeerAddress,
-    noteClosed: () => void,
-  ) {
-    this.#mqtt = dependencies.openMqtt(peer, {
-      handlePacket: (packet) => this.#handlePacket(packet),
-      handleClosed: noteClosed,
-    })
-    this.#mqtt.send({
-      type: 'connect',
-      version: 5,
-      clientId: connectionlessClientId,
-      cleanStart: true,
-      keepAliveSeconds: 0,
-      username: override.username,
-      password: override.password === undefined ? undefined : Buffer.from(override.password),
-      will: undefined,
-      properties: undefined,
-      isBridge: false,
-    })
-  }
-
-  /** Returns false if too many messages are waiting. */
-  publish(message: GatewayPublication): boolean {
-    if (this.#early !== undefined) {
-      if (this.#early.length >= maxEarlyMessages) return false
-      this.#early.push({ ...message, payload: Buffer.from(message.payload) })
-      return true
-    }
-    if (this.#mqtt.unsentBytes > maxUnsentBytes) return false
-    this.#mqtt.publish(publishFieldsOf(message))
-    return true
-  }
-
-  close(): void {
-    this.#mqtt.end({ type: 'disconnect', reasonCode: reasonCodes.normalDisconnection, properties: undefined })
-  }
-
-  #handlePacket(packet: Packet): void {
-    if (packet.type !== 'connack' || packet.reasonCode !== reasonCodes.success) return
-    const early = this.#early ?? []
-    this.#early = undefined
-    for (const message of early) this.#mqtt.publish(publishFieldsOf(message))
-  }
 }
 
 function forgetFirst(map: Map<string, unknown>): void {

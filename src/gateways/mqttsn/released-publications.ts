@@ -9,26 +9,30 @@ export interface Publication {
   readonly fingerprint: string
 }
 
-/** Maximum delay of a datagram in a network. */
-const memoryMs = 2_000
-const maxReleased = 8
+/** EXCHANGE_LIFETIME of CoAP [RFC 7252 4.8.2]: the time within which a network may deliver a copy. MQTT-SN has no such value. */
+const memoryMs = 247_000
+/** A client that uses its message IDs again at once may send the same message again: then only a copy can be this fast. */
+const memoryOfReusedIdMs = 2_000
+const maxReleased = 256
 
 export class ReleasedPublications {
-  readonly #released = new Map<number, Publication & { readonly untilMs: number }>()
+  readonly #released = new Map<number, Publication & { readonly atMs: number }>()
+  #reusesIds = false
 
   add(messageId: number, publication: Publication, nowMs: number): void {
     this.#released.delete(messageId)
-    this.#released.set(messageId, { ...publication, untilMs: nowMs + memoryMs })
+    this.#released.set(messageId, { ...publication, atMs: nowMs })
     const [oldest] = this.#released.keys()
     if (this.#released.size > maxReleased && oldest !== undefined) this.#released.delete(oldest)
   }
 
-  /** Whether this is a late copy. */
+  /** Whether this is a late copy. Otherwise it is a new message. */
   has(messageId: number, { topicId, fingerprint }: Publication, nowMs: number): boolean {
     const known = this.#released.get(messageId)
-    return (
-      known !== undefined && nowMs < known.untilMs && known.topicId === topicId && known.fingerprint === fingerprint
-    )
+    if (known === undefined || nowMs >= known.atMs + memoryMs) return false
+    const isSame = known.topicId === topicId && known.fingerprint === fingerprint
+    if (!isSame) this.#reusesIds = true
+    return isSame && (!this.#reusesIds || nowMs < known.atMs + memoryOfReusedIdMs)
   }
 }
 

@@ -1,6 +1,5 @@
 // Dependencies of one MQTT-SN client.
 
-import type { GatewayClient } from '../../core/index.ts'
 import type { TopicTable } from '../../protocol/index.ts'
 import type { GatewayCounters, MqttConnection, MqttConnectionCallbacks } from '../gateway.ts'
 import type { StoredMessage, StoredMessages } from './stored-messages.ts'
@@ -21,8 +20,16 @@ export interface SnClientDependencies {
   /** Topics of all clients. */
   readonly topics: TopicTable
   nowMs(): number
+  /** Sends a response. */
   send(bytes: Buffer): void
-  openMqtt(client: MqttConnectionCallbacks & GatewayClient): MqttConnection
+  /** Sends something that the client did not ask for in its last packet. Returns false if its address must prove itself first. */
+  sendUnasked(bytes: Buffer): boolean
+  readonly isProven: boolean
+  /** The client has responded with something that only a receiver knows. */
+  noteProven(): void
+  /** Returns an unpredictable integer from 0 up to `limit`. */
+  randomBelow(limit: number): number
+  openMqtt(client: MqttConnectionCallbacks): MqttConnection
   /** Called when `dueAtMs` of the client has changed. */
   schedule(): void
   /** Stores the sleep across restarts; undefined: it does not sleep. */

@@ -5,7 +5,6 @@
 //                                                                        └─DISCONNECT(s)────┘ ▼
 //                                                                                            awake ─> PINGRESP ─> asleep
 
-import type { GatewayClient } from '../../core/index.ts'
 import {
   type AckType,
   type ConnackPacket,
@@ -30,7 +29,7 @@ import { willOfSn2Connect } from './sn2-connect.ts'
 import { writeBare, writeResponse } from './codec/write-packet.ts'
 
 /** Most clients are idle, and there are many, so objects that only a busy client needs are created on first use. */
-export class SnClient implements MqttConnectionCallbacks, GatewayClient, DeliveryClient, RequestingClient {
+export class SnClient implements MqttConnectionCallbacks, DeliveryClient, RequestingClient {
   readonly #dependencies: SnClientDependencies
   #state: SnClientState = 'connecting'
   #connect: ConnectRequest
@@ -103,10 +102,6 @@ export class SnClient implements MqttConnectionCallbacks, GatewayClient, Deliver
   }
 
   // For lists of clients
-
-  get protocolVersion(): 1 | 2 {
-    return this.#dependencies.codec.version
-  }
 
   get isSleeping(): boolean {
     return this.#state === 'asleep' || this.#state === 'awake'

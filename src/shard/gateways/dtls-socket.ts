@@ -1,7 +1,7 @@
 // A UDP socket of a gateway with DTLS: the gateway sees datagrams of devices that completed the handshake.
 
 import { randomBytes } from 'node:crypto'
-import { type AddressLimits, isLoopback, type PeerAddress, type SecurePeer } from '../../gateways/index.ts'
+import { isLoopback, type PeerAddress, type SecurePeer } from '../../gateways/index.ts'
 import type { Log } from '../../telemetry/index.ts'
 import {
   DtlsServer,
@@ -10,7 +10,6 @@ import {
   fileStampOf,
   loadDtlsCredentials,
   openUdp,
-  type StreamCredentials,
   type UdpOptions,
   type UdpSocket,
 } from '../../transports/index.ts'
@@ -25,7 +24,6 @@ const ticketBytes = 8
 export interface DtlsSocketOptions extends Pick<UdpOptions, 'host' | 'port' | 'accessRules' | 'onFault'> {
   readonly settings: DtlsSettings
   readonly maxClients: number
-  readonly addresses: AddressLimits
   readonly log: Log
   readonly nowMs: () => number
   readonly guarded: (work: () => void) => void
@@ -63,16 +61,21 @@ export async function openDtls(options: DtlsSocketOptions): Promise<DtlsSocket> 
     random: randomBytes,
     send: (bytes, { address, port }) => socket?.send(bytes, address, port),
     wakeAt: (timeMs) => timer.setFor(timeMs, nowMs),
-    mayRespond: (address) => options.addresses.takeResponse(address, nowMs()),
     isUnlimited: isLoopback,
     onOpen: (session) => {
-      const secure = securePeerOf(session.credentials)
+      const secure = securePeerOf(session)
       peers.set(session, { ...session.peer, secure })
       sessions.set(secure.id, session)
     },
     onMessage: (session, bytes) => {
       const peer = peers.get(session)
-      if (peer !== undefined) options.onDatagram(bytes, peer)
+      if (peer === undefined) return
+      const { address, port } = session.peer
+      if (peer.address === address && peer.port === port) return options.onDatagram(bytes, peer)
+      // A client with a connection ID has moved.
+      const moved = { ...peer, address, port }
+      peers.set(session, moved)
+      options.onDatagram(bytes, moved)
     },
     onClosed: (session) => {
       sessions.delete(peers.get(session)?.secure?.id ?? '')
@@ -99,11 +102,11 @@ export async function openDtls(options: DtlsSocketOptions): Promise<DtlsSocket> 
   }
 }
 
-function securePeerOf(credentials: StreamCredentials): SecurePeer {
+function securePeerOf({ credentials, peer: openedAt }: DtlsSession): SecurePeer {
   const { pskIdentity, certificate } = credentials
   const ofCertificate = certificate === undefined ? undefined : `certificate ${certificate.fingerprint}`
   const identity = pskIdentity === undefined ? ofCertificate : `psk ${pskIdentity}`
-  return { id: randomBytes(ticketBytes).toString('hex'), identity, credentials }
+  return { id: randomBytes(ticketBytes).toString('hex'), identity, credentials, openedAt }
 }
 
 /** Checks the files at intervals. Changed files are used for later handshakes. */

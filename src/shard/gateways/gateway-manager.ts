@@ -244,12 +244,10 @@ export class GatewayManager {
     }
     const socket = { host: listener.host, port: listener.port, accessRules: listener.accessRules ?? [], onFault }
     if (dtls !== undefined) {
-      const { addresses } = dependencies
       return openDtls({
         ...socket,
         settings: dtls,
         maxClients: assignment.maxClients,
-        addresses,
         log: this.#dependencies.log,
         nowMs: () => dependencies.nowMs(),
         guarded,

@@ -111,8 +111,14 @@ export class Association {
     this.#guarded(() => this.#handshake.start())
   }
 
-  /** Handles a record. Returns undefined if the record does not belong to this association. */
-  handleRecord(record: DtlsRecord): Pick<OpenedRecord, 'isLatest'> | undefined {
+  /**
+   * Handles a record. Returns undefined if the record does not belong to this association. `noteAuthentic` is called before a record of the
+   * association is handled.
+   */
+  handleRecord(
+    record: DtlsRecord,
+    noteAuthentic?: (opened: Pick<OpenedRecord, 'isLatest'>) => void,
+  ): Pick<OpenedRecord, 'isLatest'> | undefined {
     if (this.#state === 'closed') return undefined
     if (record.epoch === 1 && !this.#records.canReadProtected) {
       // Finished has overtaken ClientKeyExchange.
@@ -124,6 +130,7 @@ export class Association {
       this.#badRecords += 1
       return undefined
     }
+    noteAuthentic?.(opened)
     this.#guarded(() => this.#handleOpened(opened, record.epoch))
     return opened
   }

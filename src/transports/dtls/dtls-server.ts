@@ -37,8 +37,6 @@ export interface DtlsServerDependencies {
   readonly send: (datagram: Buffer, peer: DtlsPeer) => void
   /** `tick` must be called at this time, which replaces the earlier one. Infinity: never. */
   readonly wakeAt: (timeMs: number) => void
-  /** Returns false if no response may be sent to an unverified address now. */
-  readonly mayRespond: (address: string) => boolean
   /** Returns true for addresses with an unlimited number of associations. */
   readonly isUnlimited: (address: string) => boolean
   readonly onOpen: (session: DtlsSession) => void
@@ -129,12 +127,13 @@ export class DtlsServer {
 
   #handleById(record: DtlsRecord, peer: DtlsPeer): void {
     const association = this.#byId.get(record.connectionId.toString('latin1'))
-    const before = association?.peer
-    const opened = association?.handleRecord(record)
-    if (association === undefined || before === undefined || opened === undefined || !association.isOpen) return
-    this.#noteReceived(association)
-    // [RFC9146-6] Only the newest record shows the current address.
-    if (opened.isLatest && keyOf(before) !== keyOf(peer)) this.#move(association, peer)
+    if (association === undefined) return
+    association.handleRecord(record, ({ isLatest }) => {
+      if (!association.isOpen) return
+      this.#noteReceived(association)
+      // [RFC9146-6] Only the newest record shows the current address. The message in it comes from there.
+      if (isLatest && keyOf(association.peer) !== keyOf(peer)) this.#move(association, peer)
+    })
   }
 
   #move(association: Association, peer: DtlsPeer): void {
@@ -151,10 +150,10 @@ export class DtlsServer {
   #handleHello({ hello, message }: ReceivedHello, record: DtlsRecord, peer: DtlsPeer): void {
     const nowMs = this.#dependencies.nowMs()
     const key = keyOf(peer)
-    const { mayRespond, send } = this.#dependencies
     if (!this.#cookies.isGood(hello, key, nowMs)) {
-      if (!mayRespond(peer.address)) return
-      return send(verifyRequest(this.#cookies.make(hello, key, nowMs), message, record), peer)
+      // It is smaller than any ClientHello, so it makes no attack stronger, and needs no limit: thousands of devices behind one address may
+      // begin at once.
+      return this.#dependencies.send(verifyRequest(this.#cookies.make(hello, key, nowMs), message, record), peer)
     }
     const entry = this.#entries.get(key)
     if (entry?.open?.helloRandom.equals(hello.random) === true) return

@@ -60,7 +60,6 @@ export async function startEcho(
       clearTimeout(timer)
       if (timeMs !== Infinity) timer = setTimeout(() => server.tick(), timeMs - Date.now() + 1)
     },
-    mayRespond: () => true,
     isUnlimited: () => true,
     onOpen: (session) => echo.opened.push(session),
     onMessage: (session, bytes) => session.send(Buffer.concat([Buffer.from('echo '), bytes])),

@@ -21,7 +21,6 @@ export class DtlsWorld {
   readonly refused: string[] = []
   readonly messages: string[] = []
   /** Maximum responses to unauthenticated clients. */
-  responsesLeft = Infinity
   wakesAtMs = Infinity
   readonly server: DtlsServer
   #drawn = 0
@@ -33,7 +32,6 @@ export class DtlsWorld {
       random: (bytes) => this.#random(bytes),
       send: (datagram, { address, port }) => this.sent.push({ datagram, address, port }),
       wakeAt: (timeMs) => (this.wakesAtMs = timeMs),
-      mayRespond: () => this.responsesLeft-- > 0,
       isUnlimited: () => false,
       onOpen: (session) => this.opened.push(session),
       onMessage: (session, bytes) => {
