@@ -129,6 +129,8 @@ async function connect(connector: RedisConnector, attempt: OpeningAttempt): Prom
     ...(password === undefined ? {} : { password }),
     database,
     disableOfflineQueue: true,
+    // The server may not move the connection to an address of its choice. The action queue handles a server that goes away.
+    maintNotifications: 'disabled',
   }) as unknown as RedisClientType
   // Pending requests fail with errors of their own.
   client.on('error', () => {})
