@@ -131,6 +131,7 @@ export function registrationsSurvive(survives: Survives, shardsAfter: number): v
     const meter = await UdpCoapDevice.at(scope, port)
     let path = ''
     let observe: CoapMessage | undefined
+    let unanswered: CoapMessage | undefined
     return {
       settings: [bindOf('lwm2m', port)],
       async before(broker) {
@@ -149,7 +150,9 @@ export function registrationsSurvive(survives: Survives, shardsAfter: number): v
         const before = await listener(scope, broker, 'lwm2m/lamp/up/#')
         await before.client.publishAsync('lwm2m/lamp/dn/x', command, { qos: 1 })
         // The device stops together with the broker, before it responds.
-        assert.equal((await meter.next()).path, '/3/0/0')
+        unanswered = await meter.next()
+        assert.equal(unanswered.path, '/3/0/0')
+        await new Promise((resolve) => setTimeout(resolve, 4_000))
       },
       async after(t, broker) {
         const place = { own: 0, shards: shardsAfter }
@@ -162,6 +165,8 @@ export function registrationsSurvive(survives: Survives, shardsAfter: number): v
         const awaited = new Set(['update', 'read', ...(beginsAgain ? ['observe'] : [])])
         while (awaited.size > 0) {
           const received = await meter.next()
+          // On a slow machine, the broker has sent its request again before it was killed. The new one does not await a response to that.
+          if (received.code === '0.01' && received.token === unanswered?.token) continue
           if (received.path === '/3/0/9') {
             observe = received
             meter.device.respond(received, '2.05', { format: 0, observe: 1, payload: '90' })
