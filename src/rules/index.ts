@@ -9,7 +9,9 @@
 export { compileRule, type CompiledRule, type CompileOptions, type RuleResult } from './compile/compile-rule.ts'
 export type { RuleWarning } from './compile/compilation.ts'
 export { RuleCompileError } from './sql/compile-error.ts'
-export { RuleError, type RuleErrorKind } from './budget/rule-error.ts'
+export { limitError, RuleError, type RuleErrorKind } from './budget/rule-error.ts'
+export { maxMessageResultBytes, maxMessageResults } from './budget/limits.ts'
+export { measureValue } from './values/measure-value.ts'
 export { fieldsOf, RuleEvent, type EventFields } from './events/rule-event.ts'
 export {
   columnsOf,

@@ -40,6 +40,8 @@ export interface ActionDeliveryDependencies {
   /** Entries with the same key are sent one after the other; undefined: an entry waits for no other. */
   keyOf(entry: ActionEntry): string | undefined
   readonly queue: Pick<ActionQueueClientOptions, 'clientId' | 'userProperties' | 'open' | 'later'>
+  /** Returns the entry as it is sent; `why`: it cannot be sent, and becomes a dead letter. Absent: as it is stored. */
+  prepare?(entry: ActionEntry): ActionEntry | { readonly why: string }
   /** Stores a dead letter; false: it could not be stored and must be stored later. */
   storeDeadLetter(entry: ActionEntry, why: string): Promise<boolean>
   /** Reports the final outcome of an entry, for the statistics of its rule. */
@@ -53,9 +55,13 @@ export interface ActionDeliveryDependencies {
 
 interface Attempted {
   readonly entry: DeliveredEntry
+  /** What the sink sends for the entry. */
+  readonly prepared: ActionEntry
   readonly sequence: number
   readonly key: string | undefined
   refusals: number
+  /** Why the entry was refused last. */
+  why: string
 }
 
 /** The action queue delivers this many times the entries that the service may have at one time, so that the next batch is complete. */
@@ -76,6 +82,8 @@ export class ActionDelivery {
   #sink: Sink | undefined
   #state: ActionState = 'stopped'
   #stateReason = ''
+  /** When the service was available last. */
+  #stateSinceMs = 0
   #lastError = ''
   readonly #waiting = new WaitingEntries<Attempted>()
   /** Refused entries that wait for their next attempt. */
@@ -128,6 +136,13 @@ export class ActionDelivery {
   /** Whether the last request or check failed. */
   get hasFailed(): boolean {
     return this.#hasFailed
+  }
+
+  /** Why the service does not accept entries, and since when; undefined: it does. */
+  get outage(): { readonly why: string; readonly sinceMs: number } | undefined {
+    if (this.#state === 'connected') return undefined
+    const why = this.#stateReason === '' ? 'the service has not responded yet' : this.#stateReason
+    return { why, sinceMs: this.#stateSinceMs }
   }
 
   get lastError(): string {
@@ -185,7 +200,18 @@ export class ActionDelivery {
   }
 
   #add(entry: DeliveredEntry): void {
-    this.#waiting.add({ entry, sequence: ++this.#sequence, key: this.#dependencies.keyOf(entry), refusals: 0 })
+    const prepared = this.#dependencies.prepare?.(entry) ?? entry
+    const isRefused = 'why' in prepared
+    const attempted = {
+      entry,
+      prepared: isRefused ? entry : prepared,
+      sequence: ++this.#sequence,
+      key: this.#dependencies.keyOf(entry),
+      refusals: 0,
+      why: '',
+    }
+    if (isRefused) return this.#refuseForGood(attempted, prepared.why)
+    this.#waiting.add(attempted)
     this.#sendBatches()
   }
 
@@ -243,17 +269,17 @@ export class ActionDelivery {
     const sink = this.#sink
     const connectionNumber = this.#connectionNumber
     if (sink === undefined) return
-    sink.write(batch.map(({ entry }) => entry)).then((outcomes) => {
+    writeSafely(sink, batch, (outcomes) => {
       if (connectionNumber !== this.#connectionNumber || this.#isClosed) return
       this.#inflight -= batch.length
       this.#waiting.release(batch)
       // The batch failed because its sink was replaced, not because of the service.
       this.#handleOutcomes(batch, outcomes, sink === this.#sink)
       this.#sendBatches()
-    }, this.#rethrow)
+    })
   }
 
-  /** Sinks do not reject, so this is an internal error. */
+  /** An internal error of this class: sinks and checks that fail are handled. */
   readonly #rethrow = (error: unknown): void => {
     this.#dependencies.after(0, () => {
       throw error
@@ -290,9 +316,18 @@ export class ActionDelivery {
   #noteRefused(attempted: Attempted, why: string): void {
     this.#lastError = maskUrlSecrets(why)
     attempted.refusals++
+    attempted.why = why
     if (attempted.refusals > this.#settings.maxRetries) return this.#storeDeadLetter(attempted, why)
     this.counters.retried++
     this.#retryLater(attempted, this.#settings.retryIntervalMs * 2 ** Math.min(attempted.refusals - 1, 10))
+  }
+
+  /** The entry cannot be sent, so it is not tried again. */
+  #refuseForGood(attempted: Attempted, why: string): void {
+    this.#lastError = why
+    attempted.refusals = Number.POSITIVE_INFINITY
+    attempted.why = why
+    this.#storeDeadLetter(attempted, why)
   }
 
   #retryLater(attempted: Attempted, delayMs: number): void {
@@ -300,6 +335,7 @@ export class ActionDelivery {
     this.#delayed.add(attempted)
     this.#dependencies.after(delayMs, () => {
       if (connectionNumber !== this.#connectionNumber || !this.#delayed.delete(attempted)) return
+      if (attempted.refusals > this.#settings.maxRetries) return this.#storeDeadLetter(attempted, attempted.why)
       this.#waiting.putBack([attempted])
       this.#sendBatches()
     })
@@ -367,7 +403,7 @@ export class ActionDelivery {
     this.#isChecking = true
     this.#lastResponseAtMs = this.#dependencies.nowMs()
     this.#watchSilence()
-    sink.check().then((problem) => {
+    checkSafely(sink, (problem) => {
       if (sink !== this.#sink || this.#isClosed) return
       this.#isChecking = false
       // A batch was sent meanwhile, and its result is more recent.
@@ -376,7 +412,7 @@ export class ActionDelivery {
         else this.#setFailedState(problem)
       }
       planNext()
-    }, this.#rethrow)
+    })
   }
 
   /** True if no batch is in progress or has failed. Waiting messages then belong to an incomplete batch. */
@@ -388,8 +424,39 @@ export class ActionDelivery {
   #setState(state: ActionState, reason: string): void {
     const why = maskUrlSecrets(reason)
     if (state === this.#state && why === this.#stateReason) return
+    if (this.#state === 'connected' || this.#stateSinceMs === 0) this.#stateSinceMs = this.#dependencies.nowMs()
     this.#state = state
     this.#stateReason = why
     this.#dependencies.noteState(state, why, this.#hasFailed)
   }
+}
+
+/**
+ * Sinks do not reject. One that throws or rejects nevertheless has an internal error, which must not end the shard: each entry is sent
+ * alone, and the one that causes the error is refused.
+ */
+function writeSafely(sink: Sink, batch: readonly Attempted[], next: (outcomes: readonly WriteOutcome[]) => void): void {
+  const handleError = (error: unknown): void => {
+    const [first, ...rest] = batch
+    if (first === undefined || rest.length === 0) return next([{ outcome: 'refused', why: failedText(error) }])
+    writeSafely(sink, [first], (outcomes) => writeSafely(sink, rest, (others) => next([...outcomes, ...others])))
+  }
+  try {
+    sink.write(batch.map(({ prepared }) => prepared)).then(next, handleError)
+  } catch (error) {
+    handleError(error)
+  }
+}
+
+function checkSafely(sink: Sink, next: (problem: string | undefined) => void): void {
+  const handleError = (error: unknown): void => next(failedText(error))
+  try {
+    sink.check().then(next, handleError)
+  } catch (error) {
+    handleError(error)
+  }
+}
+
+function failedText(error: unknown): string {
+  return `failed: internal error of the sink: ${error instanceof Error ? error.message : String(error)}`
 }

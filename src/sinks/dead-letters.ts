@@ -2,6 +2,7 @@
 
 import { ActionQueueClient, type ActionQueueClientOptions, type DeliveredEntry } from './action-queue-client.ts'
 import type { ActionEntry } from './sink.ts'
+import { hasResult, joinResult, splitResult } from './stored-result.ts'
 
 /** Maximum number of dead letters in lists: the oldest ones. */
 const maxVisible = 1_000
@@ -19,7 +20,8 @@ export interface DeadLetter {
 }
 
 /** Returns the stored form of an entry that became a dead letter. */
-export function deadLetterOf({ payload, attributes }: ActionEntry, why: string, atMs: number): ActionEntry {
+export function deadLetterOf(entry: ActionEntry, why: string, atMs: number): ActionEntry {
+  const { payload, attributes } = joinResult(entry)
   const text = why
     .slice(0, maxWhyLength)
     .toWellFormed()
@@ -74,7 +76,7 @@ export class DeadLetters {
     let count = 0
     for (const letter of this.list()) {
       if ((id !== undefined && id !== letter.id) || !this.#letters.has(letter.id)) continue
-      if (!(await store(letter.entry))) break
+      if (!(await store(letter.entry))) continue
       count += this.delete(letter.id)
     }
     return count
@@ -84,10 +86,11 @@ export class DeadLetters {
 function letterOf(id: number, { payload, attributes }: DeliveredEntry): DeadLetter {
   const values = new Map(attributes)
   const own = attributes.filter(([name]) => name !== whyAttribute && name !== atAttribute)
+  const entry = { payload, attributes: own }
   return {
     id,
     why: values.get(whyAttribute) ?? '',
     atMs: Number(values.get(atAttribute) ?? 0),
-    entry: { payload, attributes: own },
+    entry: hasResult(own) ? splitResult(entry) : entry,
   }
 }

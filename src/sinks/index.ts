@@ -25,6 +25,6 @@ export {
 export { checkMqtt } from './mqtt/mqtt-sink.ts'
 export { problemOfServer } from './service-address.ts'
 export { messageOf } from './service-responses.ts'
-export { joinResult } from './stored-result.ts'
+export { attributeOfForm, joinPayload, joinResult } from './stored-result.ts'
 export { type DeadLetter, deadLetterOf, DeadLetters } from './dead-letters.ts'
 export { sinkTypes, type ActionSettings, type ConnectorSettings, type SinkTypeName } from './registry/sink-types.ts'

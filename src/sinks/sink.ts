@@ -4,13 +4,15 @@
 
 import type { UserProperties } from '../protocol/index.ts'
 
-/** The stored form of one result of a rule. It is complete: later changes of the rule do not affect it. */
+/** The stored form of one result of a rule. */
 export interface ActionEntry {
   readonly payload: Buffer
   /** Values for the service besides the payload, such as a path or a key. */
   readonly attributes: UserProperties
-  /** The result for the fallbacks of the action; absent or undefined: the action has no fallbacks, or this is the entry of a fallback. */
+  /** The result of the rule. It is rendered again if the templates of the action have changed, and for fallbacks. */
   readonly result?: Buffer | undefined
+  /** The form of the templates that made the payload; absent or undefined: an earlier version stored the entry. */
+  readonly form?: string | undefined
 }
 
 /** The settings of one name of a section. */
@@ -31,7 +33,8 @@ export type ValueEncoding = 'text' | 'json' | 'json-if-shaped' | 'path' | 'query
 
 export type CompileTemplate = (text: string, encoding?: ValueEncoding) => Template
 
-export type Render = (data: RuleData) => ActionEntry
+/** `atMs`: when the rule ran; absent or undefined: now. Throws RuleError or TypeError for data that has no entry. */
+export type Render = (data: RuleData, atMs?: number) => ActionEntry
 
 /** The outcome of one entry. */
 export type WriteOutcome =

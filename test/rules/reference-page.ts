@@ -73,6 +73,8 @@ const limitDescriptions: Readonly<Record<keyof typeof ruleLimits, string>> = {
   maxSchemaLength: 'characters of the source of a schema',
   maxSchemaNodes: 'types, fields and keywords of one schema',
   maxSchemaDepth: 'nested types or schemas in the source of a schema',
+  maxMessageResults: 'results of one message: those of all rules, for each action',
+  maxMessageResultBytes: 'characters of the JSON of all results of one message, if a rule has several for it',
 }
 
 function limitTable(): string {

@@ -35,8 +35,6 @@ export const sampleSchemas: readonly SchemaDefinition[] = [
 export function sampleHost(changes: Partial<HostFunctions> = {}): HostFunctions {
   const stored = new Map<string, RuleValue>()
   return {
-    // The clock of tests does not move, so that no result depends on the machine.
-    threadMs: () => 0,
     maxEvaluationMs: 30,
     jqTimeoutMs: 10_000,
     nowNanoseconds: () => sampleNow,

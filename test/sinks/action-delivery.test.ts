@@ -154,3 +154,83 @@ describe('a batch of an action', () => {
     assert.deepEqual(stage.batches[2], ['c1'])
   })
 })
+
+test('a sink that throws or rejects ends nothing: the entry that causes it becomes a dead letter, others are sent', async () => {
+  for (const isSynchronous of [true, false]) {
+    const sent: string[] = []
+    const letters: string[] = []
+    const work: (() => void)[] = []
+    const open = openQueue(['good 1', 'poison', 'good 2'], work)
+    const delivery = new ActionDelivery(
+      {
+        batchSize: 3,
+        batchTimeMs: 0,
+        inflightWindow: 3,
+        maxRetries: 0,
+        retryIntervalMs: 10,
+        healthCheckIntervalMs: 5_000,
+        onePerKey: false,
+      },
+      {
+        nowMs: () => 0,
+        random: () => 0,
+        after: (delayMs, later) => {
+          if (delayMs < 1_000) work.push(later)
+          return { cancel: () => {} }
+        },
+        keyOf: () => undefined,
+        queue: { clientId: 'queue', userProperties: [], open, later: (later) => later() },
+        storeDeadLetter: async (entry, why) => {
+          letters.push(`${entry.payload.toString()}: ${why}`)
+          return true
+        },
+        noteOutcome: () => {},
+        noteState: () => {},
+        noteReady: () => {},
+      },
+    )
+    const write = (batch: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> => {
+      const hasPoison = batch.some(({ payload }) => payload.toString() === 'poison')
+      if (hasPoison && isSynchronous) throw new Error('a defect of the driver')
+      if (hasPoison) return Promise.reject(new Error('a defect of the driver'))
+      sent.push(...batch.map(({ payload }) => payload.toString()))
+      return Promise.resolve(batch.map(() => ({ outcome: 'done' })))
+    }
+    delivery.start({ write, check: () => Promise.reject(new Error('no check')), close: () => {} }, '')
+    for (let round = 0; round < 20; round++) {
+      for (const run of work.splice(0)) run()
+      await Promise.resolve()
+    }
+    assert.deepEqual(sent, ['good 1', 'good 2'])
+    assert.deepEqual(letters, ['poison: failed: internal error of the sink: a defect of the driver'])
+    delivery.stop()
+  }
+})
+
+/** A queue that has these entries when it is opened. */
+function openQueue(payloads: readonly string[], work: (() => void)[]): () => ByteStream {
+  return () => {
+    const [client, queue] = createStreamPair((run) => void work.push(run))
+    const decoder = freshDecoder()
+    queue.onData = (chunk) => {
+      decoder.push(chunk)
+      for (let packet = decoder.next(); packet !== undefined; packet = decoder.next()) {
+        if (packet.type !== 'connect') continue
+        const head = {
+          type: 'publish',
+          topic: '$action',
+          qos: 1,
+          retain: false,
+          dup: false,
+          properties: undefined,
+        } as const
+        const connack = { type: 'connack', sessionPresent: true, reasonCode: 0, properties: undefined } as const
+        const publishes = payloads.map((payload, at) =>
+          encode({ ...head, packetId: at + 1, payload: Buffer.from(payload) }, 5),
+        )
+        queue.write(Buffer.concat([encode(connack, 5), ...publishes]), () => {})
+      }
+    }
+    return client
+  }
+}

@@ -42,11 +42,11 @@ export const ruleEngine = appliedAtOnce(
     }),
     max_evaluation_time: setting(duration({ minMs: 1, maxMs: 10_000 }), 20, {
       description:
-        'Maximum processor time of a rule for one message or event. A rule that takes longer is stopped and has failed for this message. Other messages of the shard wait while a rule runs.',
+        'Maximum work of a rule for one message or event. Each millisecond stands for 50,000 steps, at most 1,000,000 steps, whatever the speed of the machine. A rule that needs more is stopped, and its actions for services get the message as a dead letter. Other messages of the shard wait while a rule runs.',
     }),
     jq_function_default_timeout: setting(duration({ minMs: 1, maxMs: 60_000 }), 10_000, {
       description:
-        'Maximum processor time of the function jq if the rule passes no time limit. max_evaluation_time limits it in any case.',
+        'Maximum work of the function jq if the rule passes no limit. Each millisecond stands for 50,000 steps. max_evaluation_time limits it in any case.',
     }),
     rules: namedSection('The rules. The key is the ID of the rule.', {
       entries: {},

@@ -18,6 +18,7 @@ import { isSourceTopic } from '../messages/source-topics.ts'
 import { Message, never } from '../messages/message.ts'
 import type { CommandFailure, DeliveryCounts } from '../model/outputs.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'
+import { isBlockedByActions } from '../publish/run-rules.ts'
 import { completeCommand, completeCommandWhenCommitted } from './command-results.ts'
 
 type Publication = Extract<Command, { name: 'publish' }>
@@ -106,6 +107,8 @@ function refusalOf(
   if (retain && !state.settings.retainAvailable) return 'not-available'
   if (!state.storage.isHealthy && (retain || needsStorage(state, message))) return 'storage-failing'
   if (matchesFullSession(state, message) || matchesFullPeerSession(state, message)) return 'receiver-full'
+  // No publisher can be held up, so the message is refused.
+  if (qos > 0 && dueAtMs === undefined && isBlockedByActions(state, topic)) return 'receiver-full'
   const { peerTable } = state
   if (peerTable === undefined) return undefined
   // As for clients: before all peers have sent their filters, the broker cannot tell who subscribes.

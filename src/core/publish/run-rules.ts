@@ -23,7 +23,11 @@ export function runMatchedRules(state: BrokerState, message: Message, route: Rou
   const { matched } = rules
   if (matched === undefined) return
   rules.matched = undefined
+  const outer = rules.isAdmitted
+  // What a rule publishes belongs to the message or event for which the rule runs.
+  rules.isAdmitted ??= message.qos > 0
   rules.hook?.run(matched, message, actionsIn(state, route))
+  rules.isAdmitted = outer
 }
 
 /** Runs rules for recorded events. Their changes are in the batch of the event, unless the time limit is reached; the rest runs later. */
@@ -33,7 +37,9 @@ export function runTriggeredRules(state: BrokerState, route: Route): void {
   if (lost !== undefined) hook?.noteLost(lost)
   const taken = triggers.take()
   if (taken.length === 0 || hook === undefined) return
+  state.rules.isAdmitted = false
   const done = hook.runTriggers(taken, actionsIn(state, route))
+  state.rules.isAdmitted = undefined
   if (done < taken.length) triggers.keep(taken.slice(done), state.payloads.buffers)
 }
 
@@ -107,9 +113,12 @@ function failureOf(state: PermitParts & Parts<'storage'>, message: Message): Rul
   return publishPermitFor(state, peerTable, { topic, qos, retain }) === 'go' ? undefined : 'shard-behind'
 }
 
-/** Adds a result of a rule to an action queue. Returns undefined if it succeeded. */
+/**
+ * Adds a result of a rule to an action queue. Returns undefined if it succeeded. The queue may exceed its limit by the results of one
+ * message: whether there is space is decided once for all of them, before the message is routed.
+ */
 export function storeInActionQueue(
-  state: EnqueueParts & Parts<'storage'>,
+  state: EnqueueParts & Parts<'rules' | 'storage'>,
   clientId: string,
   publication: RulePublication,
 ): RuleActionFailure | undefined {
@@ -119,7 +128,9 @@ export function storeInActionQueue(
   if (session?.stored === undefined) return 'no-action-queue'
   if (!state.storage.isHealthy) return 'storage-failing'
   const isFull = session.stored.count >= maxStoredOf(state.settings, session)
-  if (isFull && session.bridge?.spool?.dropsOldest !== true) {
+  const { dropsOldest = false, dropsNewest = false } = session.bridge?.spool ?? {}
+  const isAdmitted = state.rules.isAdmitted === true && !dropsNewest
+  if (isFull && !dropsOldest && !isAdmitted) {
     state.counts.countDrop(session, message, 'storage-full')
     return 'action-queue-full'
   }

@@ -10,6 +10,7 @@ import type { Parts, QueueParts } from '../state/parts.ts'
 import type { CoreSettings } from '../model/settings.ts'
 import type { RequestId } from '../model/inputs.ts'
 import { Delivery } from '../state/sessions/delivery.ts'
+import { actionOfClientId } from '../messages/bridge-client-id.ts'
 import type { Session, PersistentQueue, SessionDelivery } from '../state/sessions/session.ts'
 import type { SharedGroup } from '../topics/index.ts'
 import { deleteDelivery, maxStoredOf, messageOfRecord, overflowOf } from './persistent-queue.ts'
@@ -33,7 +34,9 @@ export function dropToFreeSpace(
   const max = maxStoredOf(state.settings, session)
   const overflow = overflowOf(state.settings, session)
   if (overflow === 'drop-newest') return false
-  if (overflow === 'reject') return stored.count < max + Math.min(max, maxOnTheWay)
+  if (overflow === 'reject')
+    // Whether an action queue accepts a result was decided before: see `storeInActionQueue`.
+    return actionOfClientId(session.clientId) !== undefined || stored.count < max + Math.min(max, maxOnTheWay)
   if (dropWaiting(state, session)) return true
   if (session.onDiskCount === 0) return stored.count < max + maxBeyondLimit
   if (stored.reads.oldestRequest === undefined) requestOldest(state, session, stored)

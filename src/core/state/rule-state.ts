@@ -11,6 +11,11 @@ export class RuleState {
   readonly triggers = new RuleTriggers()
   /** Rules of the message that is being routed; undefined: none. */
   matched: readonly MatchedRule[] | undefined = undefined
+  /**
+   * Set while rules run. True: they run for a message of QoS 1 or 2, whose publisher has waited until the action queues had space, so all
+   * its results are stored. False: for an event or a message of QoS 0, for which no publisher waits.
+   */
+  isAdmitted: boolean | undefined = undefined
   /** True if a full action queue has space again: connections that wait for actions are handled again. */
   hasActionCapacity = false
 

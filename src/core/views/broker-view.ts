@@ -29,6 +29,7 @@ import { type SlowSession, walkSlowSessions } from './slow-sessions.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
 import { type ClientFilter, listClients } from './client-list.ts'
 import { clientQueueOf, type ClientQueueView } from './client-queue.ts'
+import { clientIdOf } from './client-id-of.ts'
 import { type ClientView, viewOf } from './client-view.ts'
 import { listSubscriptions, type SubscriptionFilter, type SubscriptionView } from './subscription-list.ts'
 import type { Slice, SliceWanted } from './walk.ts'
@@ -85,6 +86,13 @@ export class BrokerView {
 
   #hasMoreForPeers(peerTable: PeerTable): boolean {
     return hasUnsentState(peerTable) || (peerTable.isReady && hasReadyRequest(this.#state.nowMs, peerTable))
+  }
+
+  /** Number of clients whose messages wait for space in action queues, and the client ID of one of them; undefined: none waits. */
+  get waitingForActions(): { readonly count: number; readonly clientId: string } | undefined {
+    const { forActions } = this.#state.waiting
+    const [connection] = forActions
+    return connection && { count: forActions.size, clientId: clientIdOf(connection) ?? '' }
   }
 
   /** Returns whether messages reach the subscribers on all shards, so that listeners may open. */

@@ -56,3 +56,9 @@ export const maxSchemaNodes = 10_000
 
 /** Depth of nested types or schemas in the source of a schema. */
 export const maxSchemaDepth = 100
+
+/** Results of one message: those of all rules, for each action. */
+export const maxMessageResults = 10_000
+
+/** Characters of the JSON of the results of one message, if a rule has several for it. */
+export const maxMessageResultBytes = 4_194_304

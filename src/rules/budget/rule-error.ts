@@ -26,75 +26,76 @@ export function limitError(subject: string, limit: string, maximum: number): Rul
   return new RuleError(`${subject}: limit ${limit} is ${maximum}`, 'limit')
 }
 
-/** Measures how long an evaluation takes. */
-export interface EvaluationClock {
-  /** CPU time of this thread, in milliseconds. Time for which the thread waits is not included. */
-  threadMs(): number
-  /** Maximum time of one evaluation. */
+/**
+ * The maximum work of one evaluation. It is counted in steps and not measured as time, so whether a rule is stopped for a message does not
+ * depend on the machine, on its load, or on how long the process has run.
+ */
+export interface EvaluationLimit {
+  /** Each millisecond stands for `stepsPerMs` steps. More than `maxSteps` are not possible. */
   readonly maxEvaluationMs: number
 }
 
-/** Steps between two readings of the clock; they take less than 100 µs. */
-const stepsBetweenClockReads = 2_048
+/** A step takes 5 to 50 ns. */
+const stepsPerMs = maxSteps / 20
 
-/** Time limit of a part of an evaluation. */
+/** The limit of a part of an evaluation. */
 interface PartLimit {
-  /** Undefined: the clock was not read yet. */
-  startMs: number | undefined
-  readonly maxMs: number
+  /** The part is stopped when fewer steps than this remain. */
+  readonly minSteps: number
   readonly message: string
   readonly outer: PartLimit | undefined
 }
 
-/** The remaining steps, bytes and time of one evaluation. */
+/** The remaining steps and bytes of one evaluation. */
 export class Budget {
-  #steps = maxSteps
+  #steps: number
   #bytes = maxCreatedBytes
   /** `#checkLimits` is called when fewer steps than this remain. */
-  #checkBelow: number
-  readonly #clock: EvaluationClock | undefined
-  #startMs: number | undefined
+  #checkBelow = 0
+  readonly #limit: EvaluationLimit | undefined
   #part: PartLimit | undefined
 
-  /** Without a clock, only steps and bytes are limited. Most evaluations end before the first reading of the clock. */
-  constructor(clock?: EvaluationClock) {
-    this.#clock = clock
-    this.#checkBelow = clock === undefined ? 0 : maxSteps - stepsBetweenClockReads
+  /** Without a limit, an evaluation has `maxSteps` steps. */
+  constructor(limit?: EvaluationLimit) {
+    this.#limit = limit
+    this.#steps = limit === undefined ? maxSteps : Math.min(maxSteps, limit.maxEvaluationMs * stepsPerMs)
   }
 
-  /** Counts steps. Throws if the evaluation has no steps or no time left. */
+  /** Counts steps. Throws if the evaluation has no steps left. */
   step(count: number): void {
     this.#steps -= count
     if (this.#steps < this.#checkBelow) this.#checkLimits()
   }
 
   #checkLimits(): void {
-    if (this.#steps < 0) throw limitError('the rule does too much work for one message', 'maxSteps', maxSteps)
-    if (this.#clock === undefined) return
-    this.#checkBelow = Math.max(0, this.#steps - stepsBetweenClockReads)
-    const nowMs = this.#clock.threadMs()
-    const { maxEvaluationMs } = this.#clock
-    this.#startMs ??= nowMs
-    if (nowMs - this.#startMs > maxEvaluationMs) {
-      const limit = `limit rule_engine.max_evaluation_time is ${maxEvaluationMs} ms`
-      throw new RuleError(`the rule takes too long for one message: ${limit}`, 'limit')
-    }
-    for (let part = this.#part; part !== undefined; part = part.outer) {
-      part.startMs ??= nowMs
-      if (nowMs - part.startMs > part.maxMs) throw new RuleError(part.message, 'limit')
-    }
+    if (this.#steps < 0) throw this.#limitError()
+    for (let part = this.#part; part !== undefined; part = part.outer)
+      if (this.#steps < part.minSteps) throw new RuleError(part.message, 'limit')
   }
 
-  /** Runs a part of the evaluation that has its own time limit. */
+  #limitError(): RuleError {
+    const subject = 'the rule does too much work for one message'
+    const maxMs = this.#limit?.maxEvaluationMs
+    if (maxMs === undefined || maxMs * stepsPerMs >= maxSteps) return limitError(subject, 'maxSteps', maxSteps)
+    const steps = `${maxMs * stepsPerMs} steps`
+    return new RuleError(
+      `${subject}: limit rule_engine.max_evaluation_time is ${maxMs} ms, which are ${steps}`,
+      'limit',
+    )
+  }
+
+  /** Runs a part of the evaluation that has its own limit. */
   within<Result>(maxMs: number, message: string, work: () => Result): Result {
-    if (this.#clock === undefined) return work()
     const outer = this.#part
-    this.#part = { startMs: undefined, maxMs, message, outer }
-    this.#checkBelow = Math.max(this.#checkBelow, this.#steps - stepsBetweenClockReads)
+    const checkBelow = this.#checkBelow
+    const minSteps = this.#steps - maxMs * stepsPerMs
+    this.#part = { minSteps, message, outer }
+    this.#checkBelow = Math.max(checkBelow, minSteps)
     try {
       return work()
     } finally {
       this.#part = outer
+      this.#checkBelow = checkBelow
     }
   }
 

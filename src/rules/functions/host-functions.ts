@@ -1,6 +1,6 @@
 // Interface to the host: functions that rules call and that a higher module implements.
 
-import type { EvaluationClock } from '../budget/rule-error.ts'
+import type { EvaluationLimit } from '../budget/rule-error.ts'
 import type { CompiledSchema } from '../schemas/model/schema.ts'
 import type { RuleValue } from '../values/value.ts'
 
@@ -13,7 +13,7 @@ export type StoreArea = 'node' | 'shard'
  * Host functions are synchronous. They throw RuleError if they cannot do what the rule requires; other errors end only
  * the evaluation as well and are reported as internal errors.
  */
-export interface HostFunctions extends EvaluationClock {
+export interface HostFunctions extends EvaluationLimit {
   /** Time limit of jq in milliseconds, if the rule sets none. */
   readonly jqTimeoutMs: number
   /** Current time since 1970 in nanoseconds. */

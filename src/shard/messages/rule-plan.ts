@@ -161,6 +161,8 @@ export interface DeadLetterReport {
   readonly rule: string
   readonly attributes: readonly (readonly [string, string])[]
   readonly payload: Uint8Array
+  /** Columns of the result as JSON; '': an earlier version stored the dead letter, or it has the message instead. */
+  readonly result: string
 }
 
 export interface ActionReport {

@@ -1,5 +1,6 @@
 // Counters of one action on one shard, since the start or the last reset.
 
+import type { DeliveryCounters } from '../../sinks/index.ts'
 import { RateMeter } from './rate-meter.ts'
 
 export interface ActionCounters {
@@ -23,4 +24,11 @@ export function newActionCounters(): ActionCounters {
     failed: 0,
     retried: 0,
   }
+}
+
+/** Adds the counters of a delivery that ends. */
+export function addCounters(sum: ActionCounters, { success, failed, retried }: DeliveryCounters): void {
+  sum.success += success
+  sum.failed += failed
+  sum.retried += retried
 }

@@ -2,11 +2,19 @@
 
 import { actionClientPrefix, type RulePublication } from '../../core/index.ts'
 import { compileTemplate, plainValue, type RuleEvent, type RuleMap } from '../../rules/index.ts'
-import { type CompileTemplate, type DeadLetter, joinResult, type ActionEntry } from '../../sinks/index.ts'
+import {
+  type ActionEntry,
+  attributeOfForm,
+  type CompileTemplate,
+  type DeadLetter,
+  joinPayload,
+  joinResult,
+} from '../../sinks/index.ts'
 import type { MessageProperties } from '../../protocol/index.ts'
 import type { AlarmName } from '../../telemetry/index.ts'
 import type { ActionAssignment, DeadLetterReport } from '../messages/rule-plan.ts'
 import { type ActionOrder, orderAttributes } from './action-order.ts'
+import { columnsOfResult } from './results/stored-results.ts'
 
 /** Topic prefix of queued results; no client subscribes to it. */
 const actionQueueTopic = '$action'
@@ -25,10 +33,21 @@ export function ruleOf({ attributes }: ActionEntry): string | undefined {
   return attributes.find(([name]) => name === ruleAttribute)?.[1]
 }
 
+/** Marks an entry that a fallback has caused: it has no fallbacks itself. */
+export const fallbackAttribute = ['!fallback', ''] as const
+
+export function isOfFallback({ attributes }: ActionEntry): boolean {
+  return attributes.some(([name]) => name === fallbackAttribute[0])
+}
+
 /** Returns the publication that stores the entry. */
 export function publicationOf(entry: ActionEntry): RulePublication {
   const { payload, attributes } = entry.result === undefined ? entry : joinResult(entry)
-  return { topic: actionQueueTopic, payload, qos: 1, retain: false, properties: { userProperties: attributes } }
+  return publicationWith(payload, { userProperties: attributes })
+}
+
+function publicationWith(payload: Buffer, properties: MessageProperties): RulePublication {
+  return { topic: actionQueueTopic, payload, qos: 1, retain: false, properties }
 }
 
 /**
@@ -49,25 +68,32 @@ export class EntryAttributes {
     { event, rule }: { readonly event: Pick<RuleEvent, 'column'>; readonly rule: string },
     { payload, attributes }: ActionEntry,
     result: Buffer | undefined,
+    form?: string,
   ): RulePublication {
     const order = this.#order.valueOf(event)
-    if (attributes.length === 0 && result === undefined)
-      return { topic: actionQueueTopic, payload, qos: 1, retain: false, properties: this.#shared(rule, order) }
+    if (attributes.length === 0 && (result === undefined || form !== undefined)) {
+      const stored = result === undefined ? payload : joinPayload(payload, result)
+      const last = result === undefined ? undefined : form
+      return publicationWith(stored, this.#shared(rule, order, last))
+    }
     const all = [...attributes, ...orderAttributes(order), attributeOfRule(rule)]
-    return publicationOf({ payload, attributes: all, result })
+    return publicationOf({ payload, attributes: all, result, form })
   }
 
-  #shared(rule: string, order: string): MessageProperties {
-    const known = this.#byRule.get(rule)?.get(order)
+  /** `form`: that of the templates; undefined: the entries have no result. */
+  #shared(rule: string, order: string, form: string | undefined): MessageProperties {
+    const key = form === undefined ? order : `${form} ${order}`
+    const known = this.#byRule.get(rule)?.get(key)
     if (known !== undefined) return known
     if (this.#count >= maxShared) {
       this.#byRule.clear()
       this.#count = 0
     }
-    const properties = { userProperties: [...orderAttributes(order), attributeOfRule(rule)] }
+    const own = [...orderAttributes(order), attributeOfRule(rule)]
+    const properties = { userProperties: form === undefined ? own : [...own, attributeOfForm(form)] }
     const byOrder = this.#byRule.get(rule)
-    if (byOrder === undefined) this.#byRule.set(rule, new Map([[order, properties]]))
-    else byOrder.set(order, properties)
+    if (byOrder === undefined) this.#byRule.set(rule, new Map([[key, properties]]))
+    else byOrder.set(key, properties)
     this.#count++
     return properties
   }
@@ -82,7 +108,8 @@ export function isOfDeadLetters(clientId: string): boolean {
 export function deadLetterReport({ id, why, atMs, entry }: DeadLetter): DeadLetterReport {
   // Attributes whose name begins with an exclamation mark are for internal use.
   const attributes = entry.attributes.filter(([name]) => !name.startsWith('!'))
-  return { id, why, atMs, rule: ruleOf(entry) ?? '', attributes, payload: entry.payload }
+  const result = entry.result === undefined ? '' : columnsOfResult(entry.result)
+  return { id, why, atMs, rule: ruleOf(entry) ?? '', attributes, payload: entry.payload, result }
 }
 
 /** Templates of actions over the results of rules, which are maps of the rule language. Exported for tests of sinks. */

@@ -15,22 +15,26 @@ import {
   type RuleActions,
   type RulePublication,
 } from '../../core/index.ts'
-import { decodeJson, RuleError, valueAsJson, type RuleMap, type RuleValue } from '../../rules/index.ts'
+import { RuleError } from '../../rules/index.ts'
 import type { Render, ActionEntry } from '../../sinks/index.ts'
-import { attributeOfRule, publicationOf } from './action-entries.ts'
+import { attributeOfRule, fallbackAttribute, isOfFallback, publicationOf } from './action-entries.ts'
 import type { ActionOrder } from './action-order.ts'
 import { compileRepublish, type MakePublication } from './republish.ts'
 import { publicationWithin } from './rule-namespace.ts'
-import type { ActionInput } from './rule-runner.ts'
+import { encodeStored, readResult, type StoredResult } from './results/stored-results.ts'
+import type { ActionInput } from './results/action-input.ts'
 
 /** An action that a fallback refers to. */
 export interface FallbackTarget {
   readonly clientId: string
   readonly render: Render
+  /** The form of the templates that `render` uses. */
+  readonly form: string
   readonly order: ActionOrder
 }
 
 export interface ActionFallbacksDependencies {
+  nowMs(): number
   readonly commands: { run(command: Command): Promise<CommandResult> }
   target(action: string): FallbackTarget | undefined
   /** Counts an entry that a fallback stored for that action. */
@@ -43,14 +47,6 @@ export interface ActionFallbacksDependencies {
 
 /** `later`: the fallbacks must be tried again. */
 export type FallbackOutcome = 'none' | 'done' | 'later' | { readonly failure: string }
-
-/** A result of a rule, as it is stored for fallbacks. */
-interface StoredResult {
-  readonly original: ActionInput['original']
-  readonly clientId: RuleValue
-  readonly topic: RuleValue
-  readonly output: RuleMap
-}
 
 interface PreparedFallback {
   readonly name: string
@@ -80,22 +76,15 @@ export class ActionFallbacks {
     )
   }
 
-  /** Returns the result in the form that is stored with its entry. Undefined: there are no fallbacks, or the result has no JSON form. */
-  resultOf({ output, original, event }: ActionInput): Buffer | undefined {
-    if (this.#fallbacks.length === 0) return undefined
-    const { qos, retain } = original
-    try {
-      return Buffer.from(valueAsJson([qos, retain, event.column('clientid'), event.column('topic'), output]))
-    } catch (error) {
-      // The JSON form may be too large. The action itself does not need it.
-      if (error instanceof RuleError) return undefined
-      throw error
-    }
-  }
-
   /** Runs the fallbacks for a result that the action queue did not accept, within the turn of the message for which the rule ran. */
   runAtOnce({ rule, output, original, event, actions }: ActionInput): void {
-    const result = { output, original, clientId: event.column('clientid'), topic: event.column('topic') }
+    const result = {
+      output,
+      original,
+      clientId: event.column('clientid'),
+      topic: event.column('topic'),
+      atMs: this.#dependencies.nowMs(),
+    }
     for (const fallback of this.#fallbacks) {
       const request = this.#requestFor(fallback, result, rule)
       if ('failure' in request) this.#dependencies.noteFailure(rule, request.failure)
@@ -118,7 +107,7 @@ export class ActionFallbacks {
 
   /** Runs the fallbacks for an entry that the service has refused for good. `done`: all fallbacks have stored it durably. */
   async run(entry: ActionEntry, rule: string): Promise<FallbackOutcome> {
-    if (entry.result === undefined || this.#fallbacks.length === 0) return 'none'
+    if (entry.result === undefined || this.#fallbacks.length === 0 || isOfFallback(entry)) return 'none'
     const result = readResult(entry.result)
     if ('failure' in result) return result
     const progress = this.#progress.get(entry) ?? { done: 0, failures: [] }
@@ -173,40 +162,13 @@ export class ActionFallbacks {
   }
 }
 
-function entryRequest({ clientId, render, order }: FallbackTarget, result: StoredResult, rule: string): Request {
-  const { payload, attributes } = render(result.output)
+function entryRequest({ clientId, render, form, order }: FallbackTarget, result: StoredResult, rule: string): Request {
+  const { payload, attributes } = render(result.output, result.atMs)
   const columns = { clientid: result.clientId, topic: result.topic }
   const ordered = order.attributesOf({
     column: (name) => (name === 'clientid' || name === 'topic' ? columns[name] : undefined),
   })
-  const entry = { payload, attributes: [...attributes, ...ordered, attributeOfRule(rule)] }
+  const all = [...attributes, ...ordered, attributeOfRule(rule), fallbackAttribute]
+  const entry = { payload, attributes: all, result: encodeStored(result), form }
   return { name: 'store-in-action-queue', clientId, publication: publicationOf(entry) }
-}
-
-/** Reads a result that `resultOf` has written. */
-function readResult(result: Buffer): StoredResult | { readonly failure: string } {
-  let stored: RuleValue
-  try {
-    stored = decodeJson(result.toString())
-  } catch (error) {
-    // A result may be nested deeper than the decoder accepts.
-    if (error instanceof RuleError) return { failure: `fallbacks: ${error.message}` }
-    throw error
-  }
-  const [qos, retain, clientId, topic, output] = stored as readonly RuleValue[]
-  const original = { qos: qos === 1 || qos === 2 ? qos : 0, retain: retain === true } as const
-  return { original, clientId, topic, output: withBytes(output ?? {}) as RuleMap }
-}
-
-const bytesKey = '$base64'
-
-/** Converts objects with the one key `$base64` to bytes: their JSON form, if they are not valid UTF-8. */
-function withBytes(value: RuleValue): RuleValue {
-  if (Array.isArray(value)) return value.map((item: RuleValue) => withBytes(item))
-  // Objects with another prototype are numbers.
-  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value
-  const members = Object.entries(value)
-  const [[key, bytes] = []] = members
-  if (members.length === 1 && key === bytesKey && typeof bytes === 'string') return Buffer.from(bytes, 'base64')
-  return Object.fromEntries(members.map(([name, member]: [string, RuleValue]) => [name, withBytes(member)]))
 }

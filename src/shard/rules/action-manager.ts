@@ -16,21 +16,20 @@ import {
   type Command,
   type PeerNumber,
   type RuleActionFailure,
+  type RulePublication,
   shardOf,
   spoolProperties,
 } from '../../core/index.ts'
 import { createStreamPair } from '../../bridges/index.ts'
-import { valueAsJson, type RuleMap } from '../../rules/index.ts'
 import {
   ActionDelivery,
   deadLetterOf,
   DeadLetters,
   endCallsOnClose,
-  type Render,
   type Sink,
+  messageOf,
   sinkTypes,
   type ActionEntry,
-  type WriteOutcome,
 } from '../../sinks/index.ts'
 import type { AlarmName, Log } from '../../telemetry/index.ts'
 import type { ByteStream } from '../../transports/index.ts'
@@ -38,7 +37,7 @@ import { bridgeListener } from '../bridges/bridge-manager.ts'
 import { sessionsWithPrefix } from '../bridges/removed-bridges.ts'
 import type { ShardListener } from '../messages/messages.ts'
 import type { ActionAssignment, ActionReport, DeadLetterReport } from '../messages/rule-plan.ts'
-import { type ActionCounters, newActionCounters } from './action-counters.ts'
+import { type ActionCounters, addCounters, newActionCounters } from './action-counters.ts'
 import {
   alarmOf,
   compileSinkTemplate,
@@ -53,7 +52,12 @@ import { ActionFallbacks } from './action-fallbacks.ts'
 import { ActionOrder } from './action-order.ts'
 import { actionReport, ActionStateEvents, type QueueSession } from './action-report.ts'
 import { FullQueueAlarm } from './full-queue-alarm.ts'
-import type { ActionInput, RuleSinks } from './rule-runner.ts'
+import { type StoreContext, storeResult, storeStopped } from './results/result-store.ts'
+import { type EvaluateAgain, retryLetter } from './results/retry-letter.ts'
+import { deliverySettings, moverTo, type RunningAction } from './results/running-action.ts'
+import { prepareEntry } from './results/stopped-messages.ts'
+import { ColumnsJson, formOf } from './results/stored-results.ts'
+import type { ActionInput, RuleSinks, StoppedRule } from './results/action-input.ts'
 
 export interface ActionManagerDependencies {
   readonly shard: {
@@ -64,7 +68,6 @@ export interface ActionManagerDependencies {
   readonly own: PeerNumber
   readonly shards: number
   readonly nodeName: string
-  /** Absolute path. */
   readonly dataDirectory: string
   readonly log: Log
   nowMs(): number
@@ -73,28 +76,13 @@ export interface ActionManagerDependencies {
   fail(error: unknown): void
   noteDelivered(rule: string, isDone: boolean, why: string): void
   noteFallbackFailure(rule: string, why: string): void
+  readonly evaluate: EvaluateAgain
   /** Runs `work`. The rule does not run for the messages and events of `work`. */
   withoutRule(rule: string, work: () => void): void
 }
 
-interface RunningAction {
-  readonly assignment: ActionAssignment
-  readonly clientId: string
-  readonly deadClientId: string
-  readonly render: Render
-  readonly order: ActionOrder
-  readonly attributes: EntryAttributes
-  readonly fallbacks: ActionFallbacks
-  readonly full: FullQueueAlarm
-  /** The first delivery reads the action queue of this shard; further ones read queues that other shards created. */
-  readonly deliveries: ActionDelivery[]
-  readonly deadLetters: DeadLetters
-  isStopped: boolean
-}
-
 const checkIntervalMs = 5_000
 const readyTimeoutMs = 10_000
-
 export class ActionManager implements RuleSinks {
   readonly #dependencies: ActionManagerDependencies
   readonly #actions = new Map<string, RunningAction>()
@@ -107,6 +95,7 @@ export class ActionManager implements RuleSinks {
   #isClosed = false
   /** True while a fallback stores its entry: that entry has no fallbacks. */
   #isFallback = false
+  readonly #columns = new ColumnsJson()
 
   constructor(dependencies: ActionManagerDependencies) {
     this.#dependencies = dependencies
@@ -167,22 +156,52 @@ export class ActionManager implements RuleSinks {
   }
 
   #storeIn(running: RunningAction, entry: ActionInput): RuleActionFailure | undefined {
-    const counters = this.#countersOf(running.assignment.id)
-    const rendered = running.render(entry.output)
-    const result = this.#isFallback ? undefined : running.fallbacks.resultOf(entry)
-    const publication = running.attributes.publicationOf(entry, rendered, result)
-    const failure = entry.actions.storeInActionQueue(running.clientId, publication)
+    const { id } = running.assignment
+    const counters = this.#countersOf(id)
     counters.matched++
+    let failure: RuleActionFailure | undefined
+    try {
+      failure = storeResult(running, entry, this.#storeContext())
+    } catch (error) {
+      counters.failed++
+      this.#logDeadLetter(id, entry.rule, messageOf(error))
+      throw error
+    }
     if (failure === 'action-queue-full') {
       counters.droppedQueueFull++
-      running.full.noteDropped(running.assignment.action.resource_opts.max_buffer_messages)
+      running.full.noteDropped(running.assignment.action.resource_opts.max_buffer_messages, entry.rule)
     } else if (failure !== undefined) counters.droppedOther++
     return failure
+  }
+
+  #logDeadLetter(action: string, rule: string, reason: string): void {
+    this.#dependencies.log.warn('dead letter stored', { action, rule, reason })
+  }
+
+  #storeContext(): StoreContext {
+    return { nowMs: this.#dependencies.nowMs(), columns: this.#columns, isFallback: this.#isFallback }
+  }
+
+  /** Stores the message of a rule that was stopped as a dead letter of the action. */
+  storeStopped(action: string, stopped: StoppedRule): RuleActionFailure | 'no-action' | undefined {
+    const running = this.#actions.get(action)
+    if (running === undefined) return 'no-action'
+    const counters = this.#countersOf(action)
+    counters.matched++
+    counters.failed++
+    return storeStopped(running.deadClientId, stopped, this.#dependencies.nowMs())
   }
 
   /** Called once per second. */
   noteSecond(): void {
     for (const { meter, matched } of this.#counters.values()) meter.noteSecond(matched)
+    const waiting = this.#dependencies.shard.core.view.waitingForActions
+    if (waiting === undefined) return
+    for (const { assignment, clientId, deliveries, full } of this.#actions.values()) {
+      const { max_buffer_messages: maxMessages, overflow } = assignment.action.resource_opts
+      if (overflow === 'block' && this.#storedIn(clientId) >= maxMessages)
+        full.noteWaiting(waiting, { maxMessages, outage: deliveries[0]?.outage })
+    }
   }
 
   reports(): readonly ActionReport[] {
@@ -203,11 +222,13 @@ export class ActionManager implements RuleSinks {
     return this.#actions.get(action)?.deadLetters.delete(letter) ?? 0
   }
 
-  /** Sends all dead letters of an action, or one, to the service again. Returns their number. */
+  /** Sends all dead letters of an action, or one, again. Returns their number. */
   async retryDeadLetters(action: string, letter: number | undefined): Promise<number> {
     const running = this.#actions.get(action)
     if (running === undefined) return 0
-    return running.deadLetters.retry(letter, (entry) => this.#storeInQueue(running.clientId, entry))
+    const store = (publication: RulePublication) => this.#storePublication(running.clientId, publication)
+    const retried = { target: running, store, context: this.#storeContext(), evaluate: this.#dependencies.evaluate }
+    return running.deadLetters.retry(letter, (entry) => retryLetter(entry, retried))
   }
 
   resetCounters(action: string): void {
@@ -235,7 +256,7 @@ export class ActionManager implements RuleSinks {
 
   #start(assignment: ActionAssignment): RunningAction {
     const { id, type, action } = assignment
-    const render = sinkTypes[type].renderer(action, compileSinkTemplate, (data) => valueAsJson(data as RuleMap))
+    const render = sinkTypes[type].renderer(action, compileSinkTemplate, (data) => this.#columns.of(data))
     const clientId = this.#ownClientId(id, 'q')
     const deadClientId = this.#ownClientId(id, 'd')
     const deadLetters = new DeadLetters({ ...this.#queueOptions(deadClientId, assignment, true), after: this.#after })
@@ -245,10 +266,11 @@ export class ActionManager implements RuleSinks {
       clientId,
       deadClientId,
       render,
+      form: formOf(type, action.parameters),
       order,
       attributes: new EntryAttributes(order),
       fallbacks: this.#fallbacksOf(assignment),
-      full: new FullQueueAlarm(id, (...alarm) => this.#dependencies.raiseAlarm(...alarm)),
+      full: new FullQueueAlarm(id, this.#dependencies),
       deliveries: [],
       deadLetters,
       isStopped: false,
@@ -274,43 +296,22 @@ export class ActionManager implements RuleSinks {
     return endCallsOnClose(sink)
   }
 
-  /** Returns a sink that moves the dead letters of another shard into the session `clientId`. */
-  #moverTo(clientId: string): Sink {
-    const move = async (entry: ActionEntry): Promise<WriteOutcome> =>
-      (await this.#storeInQueue(clientId, entry)) ? { outcome: 'done' } : { outcome: 'retry', why: 'the disk fails' }
-    return { write: (batch) => Promise.all(batch.map(move)), check: async () => undefined, close: () => {} }
-  }
-
   #deliver(running: RunningAction, clientId: string, sink: Sink | undefined): ActionDelivery {
     const { assignment } = running
     const { id } = assignment
-    const options = assignment.action.resource_opts
-    const batching = sinkTypes[assignment.type].batching?.(assignment.action) ?? {
-      batchSize: options.batch_size,
-      batchTimeMs: options.batch_time,
-    }
-    const delivery = new ActionDelivery(
-      {
-        ...batching,
-        inflightWindow: options.inflight_window,
-        maxRetries: sinkTypes[assignment.type].maxRetries?.(assignment.action) ?? options.max_retries,
-        retryIntervalMs: options.retry_interval,
-        healthCheckIntervalMs: options.health_check_interval,
-        onePerKey: sinkTypes[assignment.type].keepsOrderOf(assignment.action) === 'nothing',
-      },
-      {
-        keyOf: (entry) => running.order.keyOf(entry),
-        nowMs: () => this.#dependencies.nowMs(),
-        random: Math.random,
-        after: this.#after,
-        queue: this.#queueOptions(clientId, assignment, false),
-        storeDeadLetter: (entry, why) => this.#handleRefused(running, entry, why),
-        noteOutcome: (entry, isDone, why) => this.#dependencies.noteDelivered(ruleOf(entry) ?? '', isDone, why),
-        noteState: (state, stateReason, hasFailed) =>
-          this.#stateEvents.note(id, { state, stateReason, hasFailed }, this.#actions.get(id)?.full),
-        noteReady: () => this.#noteReady(id),
-      },
-    )
+    const delivery = new ActionDelivery(deliverySettings(assignment), {
+      keyOf: (entry) => running.order.keyOf(entry),
+      prepare: (entry) => prepareEntry(entry, running),
+      nowMs: () => this.#dependencies.nowMs(),
+      random: Math.random,
+      after: this.#after,
+      queue: this.#queueOptions(clientId, assignment, false),
+      storeDeadLetter: (entry, why) => this.#handleRefused(running, entry, why),
+      noteOutcome: (entry, isDone, why) => this.#dependencies.noteDelivered(ruleOf(entry) ?? '', isDone, why),
+      noteState: (state, stateReason, hasFailed) =>
+        this.#stateEvents.note(id, { state, stateReason, hasFailed }, this.#actions.get(id)?.full),
+      noteReady: () => this.#noteReady(id),
+    })
     delivery.start(sink, reasonForNoSink(assignment))
     return delivery
   }
@@ -337,6 +338,7 @@ export class ActionManager implements RuleSinks {
 
   #fallbacksOf({ id, action }: ActionAssignment): ActionFallbacks {
     return new ActionFallbacks(id, action.fallback_actions, {
+      nowMs: () => this.#dependencies.nowMs(),
       commands: this.#dependencies.shard.commands,
       target: (target) => this.#actions.get(target),
       noteStored: (target) => void this.#countersOf(target).matched++,
@@ -353,17 +355,28 @@ export class ActionManager implements RuleSinks {
   }
 
   /** Passes an entry that the service refuses for good to the fallbacks, or stores it as a dead letter. Returns false if this must be repeated. */
-  async #handleRefused({ fallbacks, deadClientId }: RunningAction, entry: ActionEntry, why: string): Promise<boolean> {
-    const outcome = await fallbacks.run(entry, ruleOf(entry) ?? '')
+  async #handleRefused(
+    { assignment, fallbacks, deadClientId }: RunningAction,
+    entry: ActionEntry,
+    why: string,
+  ): Promise<boolean> {
+    const rule = ruleOf(entry) ?? ''
+    const outcome = await fallbacks.run(entry, rule)
     if (outcome === 'done') return true
     if (outcome === 'later') return false
     const all = outcome === 'none' ? why : `${why}; ${outcome.failure}`
-    return this.#storeInQueue(deadClientId, deadLetterOf(entry, all, this.#dependencies.nowMs()))
+    const isStored = await this.#storeInQueue(deadClientId, deadLetterOf(entry, all, this.#dependencies.nowMs()))
+    if (isStored) this.#logDeadLetter(assignment.id, rule, all)
+    return isStored
   }
 
-  async #storeInQueue(clientId: string, entry: ActionEntry): Promise<boolean> {
+  #storeInQueue(clientId: string, entry: ActionEntry): Promise<boolean> {
+    return this.#storePublication(clientId, publicationOf(entry))
+  }
+
+  async #storePublication(clientId: string, publication: RulePublication): Promise<boolean> {
     const { commands } = this.#dependencies.shard
-    return (await commands.run({ name: 'store-in-action-queue', clientId, publication: publicationOf(entry) })).done
+    return (await commands.run({ name: 'store-in-action-queue', clientId, publication })).done
   }
 
   /** Returns a client ID for the queue or the dead letters of an action, whose session belongs to this shard. */
@@ -379,7 +392,9 @@ export class ActionManager implements RuleSinks {
     const running = this.#actions.get(id)
     if (running === undefined) return this.#noteOrphan(id, clientId)
     if (clientId === running.clientId || clientId === running.deadClientId) return
-    const sink = isOfDeadLetters(clientId) ? this.#moverTo(running.deadClientId) : this.#sinkOf(running.assignment)
+    const sink = isOfDeadLetters(clientId)
+      ? moverTo((entry) => this.#storeInQueue(running.deadClientId, entry))
+      : this.#sinkOf(running.assignment)
     running.deliveries.push(this.#deliver(running, clientId, sink))
   }
 
@@ -430,7 +445,7 @@ export class ActionManager implements RuleSinks {
       for (const delivery of adopted) {
         if (delivery.clientId === clientId || this.#storedIn(delivery.clientId) > 0) deliveries.push(delivery)
         else {
-          this.#addCounters(id, delivery)
+          addCounters(this.#countersOf(id), delivery.counters)
           delivery.stop()
           this.#endSession(delivery.clientId)
         }
@@ -464,14 +479,6 @@ export class ActionManager implements RuleSinks {
     const counters = newActionCounters()
     this.#counters.set(id, counters)
     return counters
-  }
-
-  /** Adds the counters of a delivery that ends to those of the action. */
-  #addCounters(id: string, { counters }: ActionDelivery): void {
-    const sum = this.#countersOf(id)
-    sum.success += counters.success
-    sum.failed += counters.failed
-    sum.retried += counters.retried
   }
 
   #guarded(work: () => void): void {

@@ -1,16 +1,43 @@
-// The alarm about a full action queue. The first dropped message raises it; later ones do not.
+// The alarm about a full action queue, and its log events: the first dropped result or waiting publisher raises it; later ones do not.
 
-import type { AlarmName } from '../../telemetry/index.ts'
+import type { AlarmName, Log } from '../../telemetry/index.ts'
 import { alarmOf } from './action-entries.ts'
+
+/** Publishers of this shard whose messages wait for space in action queues. */
+export interface WaitingPublishers {
+  readonly count: number
+  /** One of them. */
+  readonly clientId: string
+}
+
+export interface FullQueue {
+  /** Maximum number of messages in the queue. */
+  readonly maxMessages: number
+  /** Why the service does not accept the messages, and since when; undefined: it is too slow. */
+  readonly outage: { readonly why: string; readonly sinceMs: number } | undefined
+}
+
+export interface FullQueueDependencies {
+  readonly log: Pick<Log, 'warn'>
+  nowMs(): number
+  raiseAlarm(name: AlarmName, message: string): void
+}
+
+/** While results are dropped or publishers wait, there is one log event of each kind in this time. */
+const logIntervalMs = 10_000
 
 export class FullQueueAlarm {
   readonly #action: string
-  readonly #raise: (name: AlarmName, message: string) => void
+  readonly #dependencies: FullQueueDependencies
   #text = ''
+  #isWaiting = false
+  #dropped = 0
+  #droppedLogAtMs = Number.NEGATIVE_INFINITY
+  #waitingLogAtMs = Number.NEGATIVE_INFINITY
 
-  constructor(action: string, raise: (name: AlarmName, message: string) => void) {
+  constructor(action: string, dependencies: FullQueueDependencies) {
     this.#action = action
-    this.#raise = raise
+    this.#dependencies = dependencies
   }
 
   get isFull(): boolean {
@@ -22,15 +49,48 @@ export class FullQueueAlarm {
     return this.isFull ? `; ${this.#text}` : ''
   }
 
-  /** Called when a message was dropped, because the queue has `max` messages. */
-  noteDropped(max: number): void {
+  /** Called when a result of the rule was dropped, because the queue has `max` messages. */
+  noteDropped(max: number, rule: string): void {
+    this.#dropped++
+    const atMs = this.#dependencies.nowMs()
+    if (atMs - this.#droppedLogAtMs >= logIntervalMs) {
+      this.#dependencies.log.warn('action queue full', {
+        action: this.#action,
+        rule,
+        dropped: this.#dropped,
+        max_buffer_messages: max,
+      })
+      this.#droppedLogAtMs = atMs
+      this.#dropped = 0
+    }
     if (this.isFull) return
     this.#text = `its queue has ${max} messages, the maximum, and new results are dropped: see resource_opts.max_buffer_messages`
-    this.#raise(alarmOf(this.#action), `the action ${this.#action} is too slow: ${this.#text}`)
+    this.#dependencies.raiseAlarm(alarmOf(this.#action), `the action ${this.#action} is too slow: ${this.#text}`)
+  }
+
+  /** Called each second while publishers wait for space in the queue. */
+  noteWaiting({ count, clientId }: WaitingPublishers, { maxMessages, outage }: FullQueue): void {
+    const atMs = this.#dependencies.nowMs()
+    const why = outage?.why ?? 'the service is too slow'
+    if (atMs - this.#waitingLogAtMs >= logIntervalMs) {
+      this.#dependencies.log.warn('publishers wait for action', {
+        action: this.#action,
+        publishers: count,
+        client: clientId,
+        reason: why,
+      })
+      this.#waitingLogAtMs = atMs
+    }
+    if (this.#isWaiting) return
+    this.#isWaiting = true
+    const since = outage === undefined ? '' : `, service not available since ${new Date(outage.sinceMs).toISOString()}`
+    this.#text = `publishers wait for action ${this.#action}: queue full (${maxMessages} messages)${since}: ${why}`
+    this.#dependencies.raiseAlarm(alarmOf(this.#action), this.#text)
   }
 
   /** Called when the queue has space, or when the alarm was ended for another reason. */
   reset(): void {
     this.#text = ''
+    this.#isWaiting = false
   }
 }

@@ -25,7 +25,7 @@ export type MakePublication = (
 
 /** Compiles the templates. Rendering throws RuleError. */
 export function compileRepublish(args: RepublishArguments): MakePublication {
-  const topic = compileTemplate(args.topic, 'topic')
+  const topic = compileTemplate(args.topic)
   const qos = compileTemplate(args.qos)
   const retain = compileTemplate(args.retain)
   const payload = args.payload === '' ? undefined : compileTemplate(args.payload, 'json-if-shaped')

@@ -28,12 +28,6 @@ export interface RuleHostSettings extends Pick<HostFunctions, 'maxEvaluationMs' 
   readonly schemas: Pick<SchemaRegistry, 'find'>
 }
 
-/** Measures CPU time: time for which the thread waits for a CPU does not count. */
-function threadMs(): number {
-  const { user, system } = process.threadCpuUsage()
-  return (user + system) / 1_000
-}
-
 /** `nowMs`: milliseconds since 1970. `nodeValues`: those of `kv_store_*`. */
 export function ruleHost(
   nowMs: () => number,
@@ -57,7 +51,6 @@ export function ruleHost(
       }
     },
     schema: (name) => settings.schemas.find(name),
-    threadMs: threadMs,
     get maxEvaluationMs() {
       return settings.maxEvaluationMs
     },

@@ -12,11 +12,9 @@ import { type PlainRuleAction, type RuleActionConfig, withFallbacks } from '../.
 import {
   messageOfTrigger,
   splitScopedName,
-  ruleTriggerKinds,
   type AuthorizationTrigger,
   type MatchedRule,
   type Message,
-  type RuleActionFailure,
   type RuleActions,
   type RuleHook,
   type RuleTrigger,
@@ -25,7 +23,7 @@ import {
 import type { TopicFilter } from '../../protocol/index.ts'
 import {
   compileRule,
-  RuleError,
+  type RuleError,
   RuleEvent,
   valueAsJson,
   type CompiledRule,
@@ -39,8 +37,12 @@ import { EventMessages } from './columns/event-messages.ts'
 import { MessageColumns, type PublisherFacts } from './columns/message-columns.ts'
 import { ColumnsWithin, filterWithin, hostWithin, namespaceOfTrigger, publicationWithin } from './rule-namespace.ts'
 import { compileRepublish } from './republish.ts'
+import { failureText, outcomeOf } from './results/action-outcome.ts'
+import { MessageResults } from './results/result-limits.ts'
+import type { Original, RuleSinks } from './results/action-input.ts'
 import { type ActionOutcome, RuleStatistics } from './rule-statistics.ts'
 import { sourceColumns, type SourceColumnsContext } from './columns/source-columns.ts'
+import { rulesByTrigger } from './columns/rules-by-trigger.ts'
 import { eventOfTrigger, triggerColumns, type TriggerColumnsContext } from './columns/trigger-columns.ts'
 
 /** Maximum depth of rules that trigger each other through `republish`. */
@@ -49,14 +51,14 @@ const maxRuleDepth = 16
 /** Maximum characters of an output that the action `console` writes. */
 const maxConsoleLength = 10_000
 
-/** QoS and flag RETAIN that a publication of a rule inherits from the message, unless the action sets them. */
-export type Original = Pick<Message, 'qos' | 'retain'>
-
 /** The context in which a rule runs, in addition to the event. */
 interface RunContext {
   readonly original: Original
   readonly actions: RuleActions
 }
+
+/** Why a rule was stopped for a message. */
+type StopReason = Pick<RuleError, 'message' | 'kind'>
 
 interface ActionRun extends RunContext {
   /** The event for which the rule ran. */
@@ -85,6 +87,10 @@ const triggersBetweenClockReads = 16
 const noOriginal: Original = { qos: 0, retain: false }
 
 interface RunningRule extends MatchedRule {
+  /** Rules that this one triggers by `republish` add the queues of their actions. */
+  readonly actionQueues: string[]
+  /** IDs of the actions that send to services, without fallbacks. */
+  readonly sinkActions: readonly string[]
   /** Undefined: the rule belongs to no namespace. */
   readonly namespace: string | undefined
   readonly host: HostFunctions
@@ -94,26 +100,6 @@ interface RunningRule extends MatchedRule {
   readonly statistics: RuleStatistics
   /** Prevents a rule from running for its own publications. */
   isRunning: boolean
-}
-
-/** One result of a rule for an action. */
-export interface ActionInput {
-  readonly rule: string
-  readonly output: RuleMap
-  readonly actions: RuleActions
-  /** The event for which the rule ran. */
-  readonly event: RuleEvent
-  readonly original: Original
-}
-
-/** Actions that send to services. */
-export interface RuleSinks {
-  /** Returns the client ID of the action queue; undefined if the action does not exist. */
-  actionQueueOf(action: string): string | undefined
-  /** Stores one result. Returns undefined if it succeeded. */
-  store(action: string, entry: ActionInput): RuleActionFailure | 'no-action' | undefined
-  /** Called once per second while there are rules. */
-  noteSecond(): void
 }
 
 export interface RuleRunnerDependencies {
@@ -137,8 +123,14 @@ export class RuleRunner implements RuleHook {
   readonly #context: TriggerColumnsContext & SourceColumnsContext
   #rules = new Map<string, RunningRule>()
   #rulesByTrigger: ReadonlyMap<RuleTriggerKind, readonly RunningRule[]> = new Map()
+  /** Rules that were compiled for the next call of `configure`, by ID. */
+  readonly #prepared = new Map<string, CompiledRule>()
   #eventMessages = new EventMessages([])
   #depth = 0
+  /** Results of the message for which rules run. */
+  readonly #results = new MessageResults()
+  /** Rules that run now: each has triggered the next one. */
+  readonly #runningRules: RunningRule[] = []
   #messageIds = 0
   readonly #idPrefix = randomBytes(10).toString('hex').toUpperCase()
   #seconds: NodeJS.Timeout | undefined
@@ -151,6 +143,21 @@ export class RuleRunner implements RuleHook {
       authorizationSource: (trigger) => dependencies.authorizationSource(trigger),
       serverOf: (source) => dependencies.serverOf(source),
       nextMessageId: () => this.#idPrefix + (++this.#messageIds).toString(16).toUpperCase().padStart(12, '0'),
+    }
+  }
+
+  /**
+   * Compiles the rules whose SQL is new, before they replace the others. `pause` is called after each slice of time: the shard serves
+   * clients meanwhile.
+   */
+  async prepare(assignments: readonly RuleAssignment[], pause: () => Promise<void>): Promise<void> {
+    let startMs = this.#dependencies.monotonicMs()
+    for (const { id, sql } of assignments) {
+      if (this.#rules.get(id)?.compiled.sql === sql) continue
+      this.#prepared.set(id, compileRule(sql, { ruleId: splitScopedName(id).name }))
+      if (this.#dependencies.monotonicMs() - startMs < maxTriggerTurnMs) continue
+      await pause()
+      startMs = this.#dependencies.monotonicMs()
     }
   }
 
@@ -172,6 +179,7 @@ export class RuleRunner implements RuleHook {
       }
     }
     this.#rules = rules
+    this.#prepared.clear()
     this.#rulesByTrigger = rulesByTrigger(
       assignments.flatMap(({ id, isEnabled }) => (isEnabled ? [id] : [])),
       rules,
@@ -222,6 +230,7 @@ export class RuleRunner implements RuleHook {
     columns: EventFields,
     context: RunContext & { readonly trigger: RuleTrigger | undefined },
   ): void {
+    if (this.#depth === 0) this.#results.reset()
     this.#depth++
     let globalEvent: RuleEvent | undefined
     let namespacedEvent: RuleEvent | undefined
@@ -236,7 +245,9 @@ export class RuleRunner implements RuleHook {
           ? (globalEvent ??= new RuleEvent(columns))
           : (namespacedEvent ??= new RuleEvent(new ColumnsWithin(columns, namespace)))
       rule.isRunning = true
+      this.#runningRules.push(rule)
       this.#runOne(rule, event, context)
+      this.#runningRules.pop()
       rule.isRunning = false
     }
     this.#depth--
@@ -279,7 +290,8 @@ export class RuleRunner implements RuleHook {
     const { id, sql } = assignment
     const known = this.#rules.get(id)
     const { namespace, name } = splitScopedName(id)
-    const compiled = known?.compiled.sql === sql ? known.compiled : compileRule(sql, { ruleId: name })
+    const prepared = [known?.compiled, this.#prepared.get(id)].find((each) => each?.sql === sql)
+    const compiled = prepared ?? compileRule(sql, { ruleId: name })
     const all = withFallbacks(assignment.actions)
     const actionQueues = all.flatMap((action) => {
       const queue = action.kind === 'action' ? this.#dependencies.sinks.actionQueueOf(action.id) : undefined
@@ -294,6 +306,7 @@ export class RuleRunner implements RuleHook {
       namespace,
       host: namespace === undefined ? host : hostWithin(host, namespace),
       actionQueues,
+      sinkActions: assignment.actions.flatMap((action) => (action.kind === 'action' ? [action.id] : [])),
       compiled,
       actions,
       stopsAtFailure: assignment.stopsAtFailure,
@@ -339,6 +352,7 @@ export class RuleRunner implements RuleHook {
       }
       case 'action':
         return (output, { actions, event, original }) => {
+          if (this.#depth > 1) this.#addActionQueue(action.id)
           const failure = sinks.store(action.id, { rule, output, actions, event, original })
           if (failure === undefined) return 'stored'
           return failure === 'action-queue-full' ? 'discarded' : { failure: `${action.id}: ${failureText(failure)}` }
@@ -346,6 +360,16 @@ export class RuleRunner implements RuleHook {
       default:
         throw action satisfies never
     }
+  }
+
+  /**
+   * A rule was triggered by the publication of another one. Publishers of messages for the other rule will wait for the action as well:
+   * when it republishes, no publisher waits.
+   */
+  #addActionQueue(action: string): void {
+    const queue = this.#dependencies.sinks.actionQueueOf(action)
+    if (queue === undefined) return
+    for (const { actionQueues } of this.#runningRules) if (!actionQueues.includes(queue)) actionQueues.push(queue)
   }
 
   #runOne(rule: RunningRule, event: RuleEvent, context: RunContext): void {
@@ -360,9 +384,15 @@ export class RuleRunner implements RuleHook {
     if (result.outcome === 'failed') {
       counters.exceptions++
       statistics.noteError(result.error.message)
-      if (result.error.kind === 'internal')
-        this.#dependencies.log.error('rule failed', { rule: rule.id, error: result.error.message })
+      if (result.error.kind !== 'evaluation')
+        this.#storeStopped(rule, result.error, { event, actions: context.actions })
       return
+    }
+    const limit = this.#results.add(result.outputs, rule.actions.length)
+    if (limit !== undefined) {
+      counters.exceptions++
+      statistics.noteError(limit.message)
+      return this.#storeStopped(rule, limit, { event, actions: context.actions })
     }
     counters.passed++
     const actionRun = { ...context, event }
@@ -376,11 +406,46 @@ export class RuleRunner implements RuleHook {
     }
   }
 
+  /**
+   * The rule was stopped by a limit or an internal error, so the message would be lost for its actions: those that send to services get it
+   * as a dead letter, in the batch for which the acknowledgement of the message waits.
+   */
+  #storeStopped(
+    rule: RunningRule,
+    { message: why, kind }: StopReason,
+    { event, actions }: Pick<ActionRun, 'event' | 'actions'>,
+  ): void {
+    const { log, sinks } = this.#dependencies
+    const stored = rule.sinkActions.filter(
+      (action) => sinks.storeStopped(action, { rule: rule.id, event, actions, why }) === undefined,
+    )
+    const fields = {
+      rule: rule.id,
+      reason: why,
+      topic: valueAsJson(event.column('topic')),
+      dead_letters: stored.length,
+    }
+    if (kind === 'internal') log.error('rule failed', fields)
+    else log.warn('rule stopped', fields)
+  }
+
+  /** Evaluates a rule for a stored message. Returns its results, or undefined if it fails. */
+  evaluate(ruleId: string, event: RuleEvent): readonly RuleMap[] | undefined {
+    const rule = this.#rules.get(ruleId)
+    if (rule === undefined) return undefined
+    const result = rule.compiled.evaluate(event, rule.host)
+    if (result.outcome === 'failed') {
+      rule.statistics.noteError(result.error.message)
+      return undefined
+    }
+    return result.outcome === 'passed' ? result.outputs : []
+  }
+
   /** Returns false if the action failed. A service may still refuse the result later, which does not count here. */
   #runAction(rule: RunningRule, { counterIndex, run }: NumberedAction, output: RuleMap, actionRun: ActionRun): boolean {
     const { statistics } = rule
     statistics.counters.actionsTotal++
-    const outcome = runAction(run, output, actionRun)
+    const outcome = outcomeOf(() => run(output, actionRun))
     statistics.noteFunction(counterIndex, outcome)
     this.#noteOutcome(rule, outcome)
     return outcome === 'success' || outcome === 'stored'
@@ -413,50 +478,4 @@ export class RuleRunner implements RuleHook {
     for (const { statistics } of this.#rules.values()) statistics.noteSecond()
     this.#dependencies.sinks.noteSecond()
   }
-}
-
-/** Returns the enabled rules by their triggers. A rule that names an event twice runs once. */
-function rulesByTrigger(
-  enabled: readonly string[],
-  rules: ReadonlyMap<string, RunningRule>,
-): ReadonlyMap<RuleTriggerKind, readonly RunningRule[]> {
-  const found = new Map<RuleTriggerKind, RunningRule[]>()
-  for (const id of enabled) {
-    const rule = rules.get(id)
-    if (rule === undefined) continue
-    const events = new Set(rule.compiled.events)
-    for (const kind of ruleTriggerKinds) {
-      if (!events.has(eventOfTrigger[kind])) continue
-      const known = found.get(kind)
-      if (known === undefined) found.set(kind, [rule])
-      else known.push(rule)
-    }
-  }
-  return found
-}
-
-/** Runs an action. An error in a template fails only this action. */
-function runAction(action: RunAction, output: RuleMap, actionRun: ActionRun): ActionOutcome {
-  try {
-    return action(output, actionRun)
-  } catch (error) {
-    if (error instanceof RuleError || error instanceof TypeError) return { failure: error.message }
-    throw error
-  }
-}
-
-const failureTexts: Readonly<Record<RuleActionFailure | 'no-action', string>> = {
-  'invalid-topic': 'the topic is not a valid topic name',
-  'too-large': 'the message is larger than mqtt.max_packet_size',
-  'not-available': 'retained messages are not available: see mqtt.retain_available',
-  'storage-failing': 'the disk fails',
-  'receiver-full': 'the queue of a matching persistent session is full',
-  'shard-behind': 'another shard is too slow or is restarting',
-  'action-queue-full': 'the action queue is full',
-  'no-action-queue': 'the action queue is not open',
-  'no-action': 'there is no such action',
-}
-
-function failureText(failure: RuleActionFailure | 'no-action'): string {
-  return failureTexts[failure]
 }

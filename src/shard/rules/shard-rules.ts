@@ -3,6 +3,7 @@
 
 import type { MatchedRule, Message, RuleActions, RuleHook, RuleTrigger, RuleTriggerKind } from '../../core/index.ts'
 import { performance } from 'node:perf_hooks'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { AccessControl } from '../../access/index.ts'
 import { SchemaRegistry } from '../../rules/index.ts'
 import type { Log } from '../../telemetry/index.ts'
@@ -27,7 +28,7 @@ import { TopicMetrics } from './topic-metrics.ts'
 
 export interface ShardRulesDependencies extends Omit<
   ActionManagerDependencies,
-  'shard' | 'nodeName' | 'noteDelivered' | 'noteFallbackFailure' | 'withoutRule'
+  'shard' | 'nodeName' | 'noteDelivered' | 'noteFallbackFailure' | 'withoutRule' | 'evaluate'
 > {
   readonly log: Log
   /** Sends changed values to the main thread, which passes them to all shards. */
@@ -90,6 +91,7 @@ export class ShardRules implements QueriedRules {
       noteDelivered: (rule, isDone, why) => this.#runner.noteDelivered(rule, isDone, why),
       noteFallbackFailure: (rule, why) => this.#runner.noteFallbackFailure(rule, why),
       withoutRule: (rule, work) => this.#runner.runWithout(rule, work),
+      evaluate: (rule, event) => this.#runner.evaluate(rule, event),
     })
     this.storedValues = new NodeValues((changes) => dependencies.sendStoredValues(changes))
     this.#receivers = new SourceManager({ ...dependencies, shard })
@@ -127,6 +129,7 @@ export class ShardRules implements QueriedRules {
       this.#settings.schemas.take(plan.schemas)
       this.#settings.maxEvaluationMs = plan.maxEvaluationMs
       this.#settings.jqTimeoutMs = plan.jqTimeoutMs
+      await this.#runner.prepare(plan.rules, nextTurn)
       this.#runner.configure(plan.rules, plan)
       this.#topics.take(plan.countedTopics, this.#nowMs())
       this.#receivers.take(plan.sources)

@@ -37,9 +37,9 @@ export const influxdbSinkType: SinkType<InfluxAction, InfluxConnector> = {
   renderer({ parameters: { write_syntax: text, precision } }, compile) {
     const lines = parseLineTemplates(text, compile)
     const divisor = perUnit[precision]
-    return (data) => {
+    return (data, atMs = Date.now()) => {
       // A point without a time would become a second point if it is sent again.
-      const now = String((BigInt(Date.now()) * nanosecondsPerMs) / divisor)
+      const now = String((BigInt(Math.floor(atMs)) * nanosecondsPerMs) / divisor)
       return { payload: Buffer.from(lines.map((line) => renderLine(line, data, now)).join('\n')), attributes: [] }
     }
   },

@@ -10,7 +10,12 @@ export const sinklessRules: Pick<
 > = {
   log: { trace: silent, debug: silent, info: silent, warn: silent, error: silent } as RuleRunnerDependencies['log'],
   serverOf: () => undefined,
-  sinks: { noteSecond: () => {}, actionQueueOf: () => undefined, store: () => 'no-action' },
+  sinks: {
+    noteSecond: () => {},
+    actionQueueOf: () => undefined,
+    store: () => 'no-action',
+    storeStopped: () => 'no-action',
+  },
   authorizationSource: () => 'file',
   monotonicMs: () => 0,
 }

@@ -244,8 +244,15 @@ export const actionEndpoints = {
           at: Type.String({ description: 'Time at which the result became a dead letter, in RFC 3339.' }),
           rule: Type.String(),
           attributes: Type.Record(Type.String(), Type.String()),
-          payload: Type.String(),
+          payload: Type.String({
+            description:
+              'What the service refused; empty if the templates failed. If the rule was stopped, the payload of the message.',
+          }),
           payload_encoding: Type.Union([Type.Literal('plain'), Type.Literal('base64')]),
+          result: Type.String({
+            description:
+              'Columns of the result as JSON; empty if the rule was stopped. It is rendered again if it is sent again.',
+          }),
         }),
       ),
     }),

@@ -232,6 +232,7 @@ function writtenLetter({
   rule,
   attributes,
   payload,
+  result,
 }: NodeDeadLetter): ReplyOf<Known['get_dead_letters']>['data'][number] {
   const bytes = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength)
   const text = bytes.toString('utf8')
@@ -244,5 +245,6 @@ function writtenLetter({
     attributes: Object.fromEntries(attributes),
     payload: isText ? text : bytes.toString('base64'),
     payload_encoding: isText ? 'plain' : 'base64',
+    result,
   }
 }

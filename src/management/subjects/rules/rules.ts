@@ -98,6 +98,8 @@ export interface NodeDeadLetter {
   readonly rule: string
   readonly attributes: readonly (readonly [string, string])[]
   readonly payload: Uint8Array
+  /** Columns of the result as JSON; '': there is none. */
+  readonly result: string
 }
 
 /** Reason why a change failed: the request is invalid, or the write failed. */

@@ -1,0 +1,194 @@
+// What rules have for their actions is not lost once its message is acknowledged: results of one message, rules that are stopped, templates that
+// fail, and results that wait while the templates of their action are corrected.
+
+/* oxlint-disable no-template-curly-in-string -- templates of rules */
+
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import mqtt from 'mqtt'
+import { type BrokerWithApi, shareConfigurableBroker } from '../management/api.ts'
+import { eventually } from './eventually.ts'
+import { HttpService } from './http-service.ts'
+
+const configuredBroker = shareConfigurableBroker(['node.shards=3', 'mqtt.max_packet_size=8MB'])
+
+interface ActionOptions {
+  readonly parameters?: object
+  readonly resource_opts?: object
+}
+
+/** Settings of the action `name`, and of rules that use it. Dead letters remain when an action is removed, so each test has another one. */
+function settings(
+  name: string,
+  service: HttpService,
+  rules: Readonly<Record<string, string>>,
+  { parameters = {}, resource_opts: options = {} }: ActionOptions = {},
+): readonly string[] {
+  const action = {
+    connector: 'local',
+    parameters: { path: '/in', body: '${n}', ...parameters },
+    resource_opts: { max_retries: 0, retry_interval: '20ms', ...options },
+  }
+  return [
+    `connectors.http.local.url="http://127.0.0.1:${service.port}"`,
+    `actions.http.${name}=${JSON.stringify(action)}`,
+    ...Object.entries(rules).map(
+      ([id, sql]) => `rule_engine.rules.${id}=${JSON.stringify({ sql, actions: [`http:${name}`] })}`,
+    ),
+  ]
+}
+
+async function connect(t: TestContext, broker: BrokerWithApi, clientId: string) {
+  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId, reconnectPeriod: 0 })
+  t.after(() => client.end(true))
+  return client
+}
+
+async function metricsOf(broker: BrokerWithApi, action: string) {
+  return (await broker.request(`/api/v5/actions/${action}/metrics`)).json.metrics
+}
+
+async function lettersOf(broker: BrokerWithApi, action: string, count: number) {
+  await eventually(async () => assert.equal((await metricsOf(broker, action)).dead_letters, count))
+  const { json } = await broker.request(`/api/v5/actions/${action}/dead_letters`)
+  return json.data as readonly {
+    readonly reason: string
+    readonly payload: string
+    readonly result: string
+    readonly attributes: Readonly<Record<string, string>>
+  }[]
+}
+
+const itemsOf = (from: number, count: number): string =>
+  JSON.stringify({ items: Array.from({ length: count }, (_, index) => from + index) })
+
+const foreach = 'FOREACH payload.items AS n DO n AS n FROM "many/#"'
+
+test('with overflow = block, all results of each acknowledged message are stored, whatever their number', async (t) => {
+  const service = await HttpService.prepare(t)
+  const again = { again: foreach.replace('n AS n FROM', "concat('again ', n) AS n FROM") }
+  const options = { resource_opts: { max_buffer_messages: 30, inflight_window: 50 } }
+  const broker = await configuredBroker(settings('blocking', service, { first: foreach, ...again }, options))
+  const clients = await Promise.all(Array.from({ length: 3 }, (_, number) => connect(t, broker, `publisher ${number}`)))
+  let acknowledged = 0
+  const all = clients.flatMap((client, publisher) =>
+    Array.from({ length: 3 }, async (_, message) => {
+      await client.publishAsync('many/x', itemsOf((publisher * 3 + message) * 20, 20), {
+        qos: message % 2 === 0 ? 1 : 2,
+      })
+      acknowledged++
+    }),
+  )
+  await eventually(() => assert.ok(acknowledged > 0))
+  await service.start()
+  await Promise.all(all)
+  await service.until((received) => received.length >= 9 * 40)
+  const bodies = service.received.map(({ body }) => body).toSorted()
+  const numbers = Array.from({ length: 9 * 20 }, (_, number) => String(number))
+  assert.deepEqual(bodies, [...numbers, ...numbers.map((number) => `again ${number}`)].toSorted())
+  const { matched, dropped } = await metricsOf(broker, 'http:blocking')
+  assert.deepEqual([matched, dropped], [9 * 40, 0])
+})
+
+test('a publisher waits as well for the action of a rule that another rule triggers', async (t) => {
+  const service = await HttpService.prepare(t)
+  const second = 'SELECT payload AS n FROM "second/#"'
+  const broker = await configuredBroker([
+    ...settings('triggered', service, { second }, { resource_opts: { max_buffer_messages: 3 } }),
+    `rule_engine.rules.first=${JSON.stringify({
+      sql: 'SELECT payload FROM "first/#"',
+      actions: [{ function: 'republish', args: { topic: 'second/x', payload: '${payload}' } }],
+    })}`,
+  ])
+  const client = await connect(t, broker, 'publisher of first')
+  const all = Array.from({ length: 20 }, (_, number) => client.publishAsync('first/x', String(number), { qos: 1 }))
+  await all[0]
+  await service.start()
+  await Promise.all(all)
+  await service.until((received) => received.length >= 20)
+  assert.deepEqual(
+    service.received.map(({ body }) => Number(body)).toSorted((one, other) => one - other),
+    Array.from({ length: 20 }, (_, number) => number),
+  )
+})
+
+test('a message for which a rule is stopped is a dead letter; sent again, it goes through the rule as it is now', async (t) => {
+  const service = await HttpService.start(t)
+  const stopped = `SELECT jq('[range(0; 100000000)] | length', '1') AS n FROM "stopped/#"`
+  const broker = await configuredBroker(settings('stopping', service, { stopped }))
+  const client = await connect(t, broker, 'kiln')
+  await client.publishAsync('stopped/a', '{"t":1}', { qos: 1 })
+  const [letter] = await lettersOf(broker, 'http:stopping', 1)
+  assert.match(letter?.reason ?? '', /^the rule stopped was stopped: the rule does too much work .*limit maxSteps/)
+  assert.deepEqual(
+    [letter?.payload, letter?.attributes['topic'], letter?.attributes['clientid']],
+    ['{"t":1}', 'stopped/a', 'kiln'],
+  )
+  const retry = () => broker.request('/api/v5/actions/http:stopping/dead_letters/retry', { method: 'POST' })
+  assert.deepEqual((await retry()).json, { count: 0 })
+  await configuredBroker(settings('stopping', service, { stopped: 'SELECT payload.t AS n FROM "stopped/#"' }))
+  assert.deepEqual((await retry()).json, { count: 1 })
+  await service.until((received) => received.length === 1)
+  assert.equal(service.received[0]?.body, '1')
+})
+
+test('a message whose results are too many or too large has no result, and is one dead letter', async (t) => {
+  const service = await HttpService.start(t)
+  const rules = { amplified: 'FOREACH payload.items FROM "amplified/#"' }
+  const broker = await configuredBroker(settings('amplified', service, rules, { parameters: { body: '${.}' } }))
+  const client = await connect(t, broker, 'publisher of many')
+  const other = await connect(t, broker, 'other')
+  const startMs = performance.now()
+  const large = client.publishAsync('amplified/x', itemsOf(0, 4_000), { qos: 1 })
+  await other.publishAsync('elsewhere', 'x', { qos: 1 })
+  await large
+  assert.ok(performance.now() - startMs < 5_000)
+  await client.publishAsync('amplified/x', itemsOf(0, 10_001), { qos: 1 })
+  const letters = await lettersOf(broker, 'http:amplified', 2)
+  assert.deepEqual(
+    letters.map(({ reason }) => /max\w+/.exec(reason)?.[0]),
+    ['maxMessageResultBytes', 'maxMessageResults'],
+  )
+  assert.equal(service.received.length, 0)
+})
+
+test('a result that the templates of an action cannot render is a dead letter, and is sent when they are corrected', async (t) => {
+  const service = await HttpService.start(t)
+  const rules = { untemplated: 'SELECT clientid, payload.n AS n FROM "templates/#"' }
+  const broker = await configuredBroker(settings('untemplated', service, rules, { parameters: { path: '/${n}/x' } }))
+  const client = await connect(t, broker, 'templates')
+  for (const n of ['..', '']) await client.publishAsync('templates/x', JSON.stringify({ n }), { qos: 1 })
+  const letters = await lettersOf(broker, 'http:untemplated', 2)
+  assert.deepEqual(
+    letters.map(({ reason, result }) => [/the segment "\.{0,2}" of the path/.test(reason), JSON.parse(result)]),
+    [
+      [true, { clientid: 'templates', n: '..' }],
+      [true, { clientid: 'templates', n: '' }],
+    ],
+  )
+  await configuredBroker(settings('untemplated', service, rules, { parameters: { path: '/x?n=${n}' } }))
+  await eventually(async () => {
+    await broker.request('/api/v5/actions/http:untemplated/dead_letters/retry', { method: 'POST' })
+    assert.equal(service.received.length, 2)
+  })
+  assert.deepEqual(
+    service.received.map(({ path }) => path),
+    ['/x?n=..', '/x?n='],
+  )
+})
+
+test('results that wait are sent with the templates that their action has when they are sent', async (t) => {
+  const service = await HttpService.start(t)
+  service.statusFor = ({ path }) => (path === '/wrong' ? 503 : 200)
+  const rules = { waiting: 'SELECT clientid, payload.n AS n FROM "waiting/#"' }
+  const wrong = settings('corrected', service, rules, { parameters: { path: '/wrong', body: 'wrong ${n}' } })
+  const broker = await configuredBroker(wrong)
+  const client = await connect(t, broker, 'c1')
+  for (let n = 0; n < 5; n++) await client.publishAsync('waiting/x', JSON.stringify({ n, t: 2.0 }), { qos: 1 })
+  await service.until((received) => received.length >= 2)
+  service.received.length = 0
+  await configuredBroker(settings('corrected', service, rules, { parameters: { path: '/right', body: 'right ${n}' } }))
+  await service.until((received) => received.filter(({ path }) => path === '/right').length >= 5)
+  const sent = service.received.filter(({ path }) => path === '/right').map(({ body }) => body)
+  assert.deepEqual(sent, ['right 0', 'right 1', 'right 2', 'right 3', 'right 4'])
+})
