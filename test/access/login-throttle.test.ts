@@ -81,6 +81,38 @@ test('one password for many user names from one address is limited by a rate', (
   assert.equal(passed(10_000, startMs + 2_000), addressRate)
 })
 
+/** 200 clients of one address, such as a proxy, each with a user name of its own, repeat wrong passwords as fast as they are answered. */
+function guessers(throttle: LoginThrottle, seconds: number): number {
+  let checked = 0
+  for (let tick = 0; tick < seconds * 10; tick++) {
+    const nowMs = startMs + tick * 100
+    for (let number = 0; number < 200; number++) {
+      const attempt = login(`guessed-${number}`, String(tick))
+      if (throttle.begin(attempt, nowMs).isRefused) continue
+      throttle.noteFailed(attempt, nowMs)
+      checked += 1
+    }
+  }
+  return checked
+}
+
+describe('200 clients that guess with a user name each, at the address of other clients', () => {
+  test('do not delay the first right login of a user name without failed logins, also after a restart', () => {
+    const throttle = new LoginThrottle(settings)
+    guessers(throttle, 60)
+    for (let number = 0; number < 1_000; number++) {
+      const attempt = login(`user-${number}`, 'right')
+      assert.deepEqual(throttle.begin(attempt, startMs + 60_000), { isRefused: false, afterMs: 0 })
+      throttle.noteSucceeded(attempt, startMs + 60_000)
+    }
+  })
+
+  test('have few passwords checked: the first of each name, and then those that the rate of the address allows', () => {
+    const checked = guessers(new LoginThrottle(settings), 60)
+    assert.ok(checked <= 200 + addressBurst + 60 * addressRate, String(checked))
+  })
+})
+
 /** Alice was connected with her password, and another client at the same address guesses it, and those of other users. */
 function attacked(): LoginThrottle {
   const throttle = new LoginThrottle(settings)

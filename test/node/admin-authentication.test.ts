@@ -236,6 +236,40 @@ describe('200 clients that guess passwords share the address of an account with 
     await Promise.all(guesses)
   })
 
+  test('the first right password of another name precedes names that had wrong passwords, which are still checked', async () => {
+    const work = new PasswordHasher()
+    const stored = cheapPassword('right')
+    const guess = (number: number): Promise<boolean> =>
+      work.isPassword('guess', stored, clientAddress, { name: `name-${number}`, wasRightHere: false })
+    const numbers = Array.from({ length: 200 }, (_, number) => number)
+    await Promise.all(numbers.map(guess))
+    let guessesDone = 0
+    const guesses = numbers.map(async (number) => {
+      assert.equal(await guess(number), false)
+      guessesDone += 1
+    })
+    for (const name of ['ann', 'bob'])
+      assert.equal(await work.isPassword('right', stored, clientAddress, { name, wasRightHere: false }), true)
+    assert.ok(guessesDone <= 6, `${guessesDone} guesses went first`)
+    await Promise.all(guesses)
+  })
+
+  test('names that had wrong passwords are checked although new names arrive all the time', async () => {
+    const work = new PasswordHasher()
+    const stored = cheapPassword('right')
+    const check = (name: string, password: string): Promise<boolean> =>
+      work.isPassword(password, stored, clientAddress, { name, wasRightHere: false })
+    assert.equal(await check('ann', 'mistyped'), false)
+    let othersDone = 0
+    const others = Array.from({ length: 100 }, async (_, number) => {
+      await check(`new-${number}`, 'guess')
+      othersDone += 1
+    })
+    assert.equal(await check('ann', 'right'), true)
+    assert.ok(othersDone <= 5, `${othersDone} others went first`)
+    await Promise.all(others)
+  })
+
   test('a name with a recent successful login waits for two attempts, whatever names the guessing clients use', async () => {
     const { records, logIn, work } = await stage()
     await records.change({

@@ -4,6 +4,9 @@
 //   per address and user name   5 failed logins: no delay; then 200 ms, 400 ms ... 5 s, one login after the other
 //   per address                 200 failed logins, then 20 per second; further logins are refused without a check
 //
+// The first failed login of each user name at an address, and all further ones, are limited separately. So clients that repeat wrong passwords
+// do not keep the first right login of another user from being checked, for example behind one proxy after a restart.
+//
 // A client cannot lock another one out: failures of one address do not count for others, and a client that logged in from the same address
 // with the same password within a day is not delayed. A client without failed logins at its address costs one hash, when it succeeds.
 
@@ -45,7 +48,9 @@ export interface LoginDecision {
 }
 
 interface AddressFailures {
-  /** Failed logins left before the address is refused. */
+  /** Failed logins left of names without failed logins, before further ones are refused. */
+  firstLeft: number
+  /** The same of names with failed logins. */
   left: number
   atMs: number
 }
@@ -96,8 +101,9 @@ export class LoginThrottle {
     const network = networkOf(login.address)
     const address = this.#addressOf(network, nowMs)
     if (address === undefined || this.#isKnown(login, nowMs)) return atOnce
-    if (address.left < 1) return { isRefused: true, afterMs: maxDelayMs }
     const failures = this.#nameOf(login, nowMs)
+    const left = isFirst(login, failures) ? address.firstLeft : address.left
+    if (left < 1) return { isRefused: true, afterMs: maxDelayMs }
     const stepMs = failures === undefined ? 0 : this.#stepMs(failures)
     if (failures === undefined || stepMs === 0) return atOnce
     const dueAtMs = Math.max(failures.dueAtMs, nowMs) + stepMs
@@ -109,11 +115,14 @@ export class LoginThrottle {
   noteFailed(login: Login, nowMs: number): void {
     if (!this.#settings.isEnabled) return
     const network = networkOf(login.address)
-    const address = this.#addressOf(network, nowMs) ?? { left: this.#settings.addressBurst, atMs: nowMs }
-    address.left = Math.max(0, address.left - 1)
+    const { addressBurst } = this.#settings
+    const address = this.#addressOf(network, nowMs) ?? { firstLeft: addressBurst, left: addressBurst, atMs: nowMs }
+    const known = this.#nameOf(login, nowMs)
+    if (isFirst(login, known)) address.firstLeft = Math.max(0, address.firstLeft - 1)
+    else address.left = Math.max(0, address.left - 1)
     remember(this.#addresses, network, address, maxAddresses)
     if (login.name === undefined) return
-    const failures = this.#nameOf(login, nowMs) ?? { count: 0, lastAtMs: nowMs, dueAtMs: nowMs }
+    const failures = known ?? { count: 0, lastAtMs: nowMs, dueAtMs: nowMs }
     failures.count += 1
     failures.lastAtMs = nowMs
     remember(this.#names, nameKey(login), failures, maxNames)
@@ -142,10 +151,13 @@ export class LoginThrottle {
     if (address === undefined) return undefined
     const { addressRate, addressBurst } = this.#settings
     const passedMs = nowMs - address.atMs
-    address.left = Math.min(addressBurst, address.left + (passedMs * addressRate) / 1_000)
+    const recovered = (passedMs * addressRate) / 1_000
+    address.left = Math.min(addressBurst, address.left + recovered)
+    address.firstLeft = Math.min(addressBurst, address.firstLeft + recovered)
     address.atMs = nowMs
     // The names of this address are kept longer than the recovery of its rate.
-    const isForgotten = address.left === addressBurst && passedMs >= failuresForgottenAfterMs
+    const isRecovered = address.left === addressBurst && address.firstLeft === addressBurst
+    const isForgotten = isRecovered && passedMs >= failuresForgottenAfterMs
     if (isForgotten) this.#addresses.delete(network)
     return isForgotten ? undefined : address
   }
@@ -166,6 +178,11 @@ export class LoginThrottle {
 }
 
 const noBytes = new Uint8Array(0)
+
+/** A login whose name is not known yet (SCRAM) may repeat a name. */
+function isFirst({ name }: Login, failures: NameFailures | undefined): boolean {
+  return name !== undefined && failures === undefined
+}
 
 /** Names may be long, so digests are stored. */
 function nameKey({ address, namespace = '', name = '' }: Login): string {

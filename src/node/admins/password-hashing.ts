@@ -1,7 +1,8 @@
 // Password hashing for API accounts: one check takes almost a hundredth of a second and much memory. Checks run one at a time and
 // alternate between addresses, so that many guesses neither exhaust the machine nor delay others for long. Every waiting password is
 // checked while its client is connected, because it may be correct. Connections and requests limit their number. Within an address the
-// names alternate, and a name that was correct there recently has its own turn next to the address.
+// names alternate, and a name that was correct there recently has its own turn next to the address. Names without a wrong password at this
+// address come before names with one, so repeated guesses do not delay the first login of another user behind the same proxy.
 //
 //   authenticated       another password            ──── first ──┐
 //   10.0.0.9            admin: guess guess guess    ─┐           │
@@ -34,12 +35,20 @@ export interface ClaimedName {
   readonly gone?: AbortSignal | undefined
 }
 
+/** Time for which a wrong password of a name at an address is remembered, and maximum number of such names; the oldest is dropped. */
+const failedForMs = 900_000
+const maxFailedNames = 8_192
+/** Of this number of checks of one address, at most one is of a name with wrong passwords while other names wait. */
+const checksPerFailedName = 4
+
 const unnamed: ClaimedName = { name: '', wasRightHere: false }
 
 /** Position in the queue: turns alternate, and names alternate within a turn. */
 interface Place {
   readonly turn: string
   readonly name: string
+  /** The name had a wrong password in this turn recently. */
+  readonly hasFailed?: boolean
   readonly gone?: AbortSignal | undefined
 }
 
@@ -62,7 +71,10 @@ export class PasswordHasher {
   /** Waiting checks by turn, then by name. */
   readonly #waiting: Map<string, Map<string, Set<() => void>>>
   readonly #placeholder: StoredPassword
+  /** Digests of turns and names with a wrong password, with the time, oldest first. */
+  readonly #failed = new Map<string, number>()
   #isBusy: boolean
+  #startedChecks = 0
 
   constructor() {
     this.#waiting = new Map()
@@ -99,8 +111,11 @@ export class PasswordHasher {
     if (kept !== undefined && isSecret(password, kept)) return true
     const compared = kept === undefined || kept.algorithm === 'sha256' ? this.#placeholder : kept
     const isRight = async (turn: string): Promise<boolean> => {
-      const hash = await this.#queue({ turn, name, gone }, () => derive(password, compared, compared.salt))
-      return areEqual(hash, compared.hash) && compared === kept
+      const place = { turn, name, gone, hasFailed: this.#hasFailed(turn, name) }
+      const hash = await this.#queue(place, () => derive(password, compared, compared.salt))
+      const isCorrect = areEqual(hash, compared.hash) && compared === kept
+      this.#recordResult(turn, name, isCorrect)
+      return isCorrect
     }
     if (wasRightHere && (await isRight(`${from} ${name}`))) return true
     return isRight(from)
@@ -123,8 +138,23 @@ export class PasswordHasher {
     }
   }
 
-  #wait({ turn, name, gone }: Place): Promise<void> {
+  #hasFailed(turn: string, name: string): boolean {
+    const atMs = this.#failed.get(failureKey(turn, name))
+    return atMs !== undefined && performance.now() - atMs < failedForMs
+  }
+
+  #recordResult(turn: string, name: string, isCorrect: boolean): void {
+    const key = failureKey(turn, name)
+    this.#failed.delete(key)
+    if (isCorrect) return
+    this.#failed.set(key, performance.now())
+    const oldest = this.#failed.keys().next().value
+    if (this.#failed.size > maxFailedNames && oldest !== undefined) this.#failed.delete(oldest)
+  }
+
+  #wait({ turn, name: plainName, hasFailed = false, gone }: Place): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>()
+    const name = hasFailed ? `${failedMark}${plainName}` : plainName
     const names = this.#waiting.get(turn) ?? new Map<string, Set<() => void>>()
     this.#waiting.set(turn, names)
     const ofName = names.get(name) ?? new Set()
@@ -146,7 +176,7 @@ export class PasswordHasher {
   #startNext(): void {
     const inside = this.#waiting.get(authenticatedOrigin)
     const [waiting] = inside === undefined ? this.#waiting : [[authenticatedOrigin, inside] as const]
-    const [ofName] = waiting?.[1] ?? []
+    const ofName = waiting === undefined ? undefined : this.#chooseName(waiting[1])
     if (waiting === undefined || ofName === undefined) return
     const [turn, names] = waiting
     const [name, requests] = ofName
@@ -160,6 +190,27 @@ export class PasswordHasher {
     this.#isBusy = true
     next?.()
   }
+
+  /** Returns the name that waited longest: usually of those without a wrong password. */
+  #chooseName(names: Map<string, Set<() => void>>): [string, Set<() => void>] | undefined {
+    const isTurnOfFailed = ++this.#startedChecks % checksPerFailedName === 0
+    let other: [string, Set<() => void>] | undefined
+    for (const entry of names) {
+      if (entry[0].startsWith(failedMark) === isTurnOfFailed) return entry
+      other ??= entry
+    }
+    return other
+  }
+}
+
+/** Begins the names of the queue that had a wrong password. No name of an account contains it. */
+const failedMark = '\0'
+
+function failureKey(turn: string, name: string): string {
+  return crypto
+    .createHash('sha256')
+    .update(JSON.stringify([turn, name]))
+    .digest('base64')
 }
 
 const authenticatedPlace: Place = { turn: authenticatedOrigin, name: '' }

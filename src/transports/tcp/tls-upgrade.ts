@@ -6,7 +6,8 @@
 //
 // A handshake costs memory and time before the client is authenticated, so the number of handshakes is limited. Further
 // connections wait in a queue, unread. While some wait, slow handshakes are closed: a handshake needs two exchanges, and
-// clients that open connections and send nothing must not block others.
+// clients that open connections and send nothing must not block others. Those of one address must not block other addresses at all: see
+// handshake-shares.ts.
 //
 // The duration of a handshake is counted in sweeps. Time for which the client waits for the broker does not count: in the queue, and
 // while the event loop is late, because a late sweep counts once. The limit follows recent handshakes: otherwise thousands of slow
@@ -17,6 +18,7 @@ import type { Socket } from 'node:net'
 import { createServer, type SecureContext, type Server, type TLSSocket, type TlsOptions } from 'node:tls'
 import type { ClientAddress, PeerCertificate, StreamCredentials } from '../streams/byte-stream.ts'
 import type { SocketCallbacks, AcceptedSocket } from './connection-acceptor.ts'
+import { HandshakeShares } from './handshake-shares.ts'
 import { toPeerCertificate } from '../certificates/peer-certificate.ts'
 import { certificateErrorText, handshakeErrorText } from '../certificates/tls-error-text.ts'
 import {
@@ -58,6 +60,8 @@ interface Handshake {
   readonly raw: AcceptedSocket
   readonly client: ClientAddress
   readonly onSecure: OnSecure
+  /** The address of the client, for IPv6 its /64. */
+  readonly network: string
   /** Addresses and ports of both ends; empty until the handshake starts. */
   addresses: string
   /** Number of sweeps since the connection was accepted; counted again from the start of the handshake. */
@@ -88,6 +92,7 @@ export class TlsUpgrade {
   /** Handshakes in progress by the addresses of both ends, in order of their start. */
   readonly #inProgress: Map<string, Handshake>
   readonly #queue: Set<Handshake>
+  readonly #shares = new HandshakeShares<Handshake>()
   /**
    * The identity that a client uses. A key was found for it; the handshake verifies that the client knows the key.
    */
@@ -133,12 +138,28 @@ export class TlsUpgrade {
    * Starts the handshake or adds it to the queue. `onSecure` is called when it is complete and the client is trusted.
    */
   startHandshake(raw: AcceptedSocket, client: ClientAddress, onSecure: OnSecure): void {
-    const handshake = { raw, client, onSecure, addresses: '', sweeps: 0 }
+    const network = HandshakeShares.networkOf(client.address)
+    const handshake = { raw, client, onSecure, network, addresses: '', sweeps: 0 }
     this.#sweepTimer ??= setInterval(() => this.#sweepLater(), sweepMs).unref()
     if (!this.#isFull) return this.#beginHandshake(handshake)
     // The socket has no listener, so nothing is read beyond its own buffer.
     this.#queue.add(handshake)
-    raw.once('close', () => this.#queue.delete(handshake))
+    this.#shares.wait(handshake)
+    raw.once('close', () => this.#leaveQueue(handshake))
+    this.#makeSpaceFor(handshake)
+  }
+
+  #leaveQueue(handshake: Handshake): void {
+    this.#queue.delete(handshake)
+    this.#shares.stopWaiting(handshake)
+  }
+
+  /** Gives up a stalled handshake of the address that has most, if the waiting client has fewer. The client is served then. */
+  #makeSpaceFor(waiting: Handshake): void {
+    const stalled = this.#shares.findStalledFor(waiting.network)
+    if (stalled === undefined) return
+    const { address } = stalled.client
+    this.#refuse(stalled, `its handshake was given up, because ${address} has the most handshakes of all addresses`)
   }
 
   /** Checks the files. Connections remain; unusable files are reported, and the previous ones stay in use. */
@@ -209,6 +230,7 @@ export class TlsUpgrade {
     handshake.sweeps = 0
     handshake.addresses = addressesOf(raw)
     this.#inProgress.set(handshake.addresses, handshake)
+    this.#shares.start(handshake)
     raw.callbacks = new HandshakeCallbacks(() => this.#endHandshake(handshake))
     this.#server.emit('connection', raw)
   }
@@ -216,8 +238,10 @@ export class TlsUpgrade {
   /** The handshake has ended, successfully or not. */
   #endHandshake(handshake: Handshake): void {
     if (!this.#inProgress.delete(handshake.addresses)) return
-    for (const next of this.#queue) {
-      if (this.#isFull) break
+    this.#shares.end(handshake)
+    while (!this.#isFull) {
+      const next = this.#shares.takeNext()
+      if (next === undefined) break
       this.#queue.delete(next)
       if (!next.raw.destroyed) this.#beginHandshake(next)
     }
@@ -283,6 +307,8 @@ export class TlsUpgrade {
       this.#countSweep(waiting, hasSentData ? maxSweeps * queueTimeoutFactor : maxSweeps)
     }
     for (const handshake of inProgress) this.#countSweep(handshake, maxSweepsInProgress)
+    // Clients of other addresses, which had sent nothing wrong when these came, may have stalled since.
+    for (const waiting of this.#shares.firstOfEachNetwork()) this.#makeSpaceFor(waiting)
     if (this.#timedOutCount < this.#maxHandshakes) return
     // As many handshakes as may be in progress took too long, and none succeeded. The limit may be too short for every
     // client, so it is doubled.
