@@ -9,13 +9,13 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { chmod } from 'node:fs/promises'
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { type Caller, type Endpoint, endpoints, type ReasonName, urlsOf } from '../contract/index.ts'
+import { type Caller, type Endpoint, endpoints, urlsOf } from '../contract/index.ts'
 import type { Log } from '../telemetry/index.ts'
 import { listenErrorText } from '../transports/index.ts'
 import { replyWithPage, type DashboardSettings, wantsStartPage } from './dashboard/dashboard-routes.ts'
 import { isMqttUpgrade, MqttUpgrades } from './dashboard/mqtt-upgrade.ts'
 import type { DashboardFiles } from './dashboard/dashboard-files.ts'
-import { allowedMethods, refuseUnknownPath } from './http/not-found.ts'
+import { refuseUnknownPath } from './http/not-found.ts'
 import { type AuditedRequest, auditEntryOf, isAudited } from './audited-request.ts'
 import { replyToMalformedRequest, replyToExpectation } from './http/malformed-requests.ts'
 import { refuseForeignOrigin, refuseUnknownHost } from './http/origin-check.ts'
@@ -44,7 +44,9 @@ import { readBody } from './http/read-body.ts'
 import { readRequest, RequestShapes } from './http/read-request.ts'
 import { refusalOfForm } from './http/request-form.ts'
 import { authorizeCaller } from './auth/authorization.ts'
-import { ApiError, bodyOfError, refuse } from './http/api-error.ts'
+import { ApiError, refuse } from './http/api-error.ts'
+import { PublicResponses } from './http/public-responses.ts'
+import { formatRefusal } from './http/format-refusal.ts'
 import { RequestLimiter, type Ticket } from './http/request-limiter.ts'
 import type { Authenticator } from './auth/request-authenticator.ts'
 import { JsonText } from './http/json-text.ts'
@@ -107,6 +109,7 @@ interface ServerContext {
   readonly server: FastifyInstance
   readonly options: ManagementOptions
   readonly limiter: RequestLimiter
+  readonly publicResponses: PublicResponses
   readonly current: () => ManagementSettings
 }
 
@@ -115,7 +118,8 @@ export function createManagementServer(options: ManagementOptions): ManagementSe
   const server = createFramework(() => settings.authenticator, options.headerBytes ?? maxHeaderBytes)
   const limiter = new RequestLimiter(settings.maxRequests, maxWaitingRequests)
   const connections = new OpenConnections(maxConnections)
-  const context: ServerContext = { server, options, limiter, connections, current: () => settings }
+  const publicResponses = new PublicResponses()
+  const context: ServerContext = { server, options, limiter, publicResponses, connections, current: () => settings }
   // Bodies are read by their endpoint, whatever the content type.
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('*', async (request: FastifyRequest, body: IncomingMessage) => {
@@ -180,7 +184,7 @@ function createFramework(authenticator: () => Authenticator, headerBytes: number
 
 /** Every request passes these hooks before its endpoint is known. Returns the state of each request. */
 function addRequestHooks(context: ServerContext): WeakMap<FastifyRequest, RequestState> {
-  const { server, limiter, connections, current } = context
+  const { server, limiter, connections, publicResponses, current } = context
   const states = new WeakMap<FastifyRequest, RequestState>()
   server.server.on('connection', (socket) => connections.add(socket))
   server.addHook('onRequest', async (request, reply) => {
@@ -198,6 +202,10 @@ function addRequestHooks(context: ServerContext): WeakMap<FastifyRequest, Reques
     if (dashboard !== undefined && isForStartPage(request)) return reply.redirect('dashboard/', 302)
     const isPublicPath = isPublic(request)
     const address = request.ip ?? ''
+    if (isPublicPath && request.method === 'GET') {
+      reply.raw.once('close', () => publicResponses.remove(address, request))
+      if (!publicResponses.add(address, socket, request)) return void socket.destroy()
+    }
     const anonymous: Caller = {
       name: '',
       by: 'nobody',
@@ -349,12 +357,17 @@ async function replyToUnreadablePath(
   replyWithError(reply, caller instanceof ApiError ? caller : unreadable)
 }
 
-function addRoutes({ server, options, current }: ServerContext, states: WeakMap<FastifyRequest, RequestState>): void {
+function addRoutes(
+  { server, options, publicResponses, current }: ServerContext,
+  states: WeakMap<FastifyRequest, RequestState>,
+): void {
   const { audit } = options.operations
   const handlers = new NamespacedHandlers(options.operations, () => current().authenticator)
   for (const [name, endpoint] of Object.entries<Endpoint>(endpoints)) {
     const shapes = shapesOf(endpoint)
+    const { method, access, body } = endpoint
     const handle = (namespace: string | undefined): Handler<Endpoint> | undefined => handlers.of(namespace)[name]
+    const encode = <Body>(made: Body): Body | Buffer => (access === 'open' ? publicResponses.encode(made) : made)
     const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
       const state = states.get(request)
       if (state === undefined)
@@ -371,13 +384,13 @@ function addRoutes({ server, options, current }: ServerContext, states: WeakMap<
       if (result instanceof ApiError) return replyWithError(reply, result)
       if (endpoint.status !== undefined) void reply.code(endpoint.status)
       if (endpoint.status === 204) return reply.send()
-      if (result instanceof JsonText) return reply.type('application/json; charset=utf-8').send(result.body)
+      if (result instanceof JsonText) return reply.type('application/json; charset=utf-8').send(encode(result.body))
       if (endpoint.reply === 'bytes') return reply.type(endpoint.replyType ?? 'application/octet-stream').send(result)
       if (endpoint.replyType !== undefined) void reply.header('content-security-policy', pageSecurityPolicy)
-      if (endpoint.reply === 'text') return reply.type(endpoint.replyType ?? 'text/plain; charset=utf-8').send(result)
+      if (endpoint.reply === 'text')
+        return reply.type(endpoint.replyType ?? 'text/plain; charset=utf-8').send(encode(String(result)))
       return reply.type('application/json; charset=utf-8').send(JSON.stringify(result))
     }
-    const { method, access, body } = endpoint
     for (const url of urlsOf(endpoint)) {
       server.route({ method, url, config: { access, body }, handler })
     }
@@ -457,23 +470,9 @@ async function whileWorking<Result>(state: RequestState, work: () => Promise<Res
 }
 
 function replyWithError(reply: FastifyReply, refusal: ApiError): FastifyReply {
-  const { status, reason } = refusal
-  if (status === 401) void reply.header('www-authenticate', loginReasons.has(reason) ? bearer : basic)
-  if (status === 405) void reply.header('allow', allowedMethods)
-  const body = bodyOfError(refusal, reply.request.url)
-  return reply.code(status).type('application/json; charset=utf-8').send(body)
+  const { status, headers, body } = formatRefusal(refusal, reply.request.url)
+  return reply.code(status).headers(headers).type('application/json; charset=utf-8').send(body)
 }
-
-const basic = 'Basic realm="godwit", charset="UTF-8"'
-const bearer = 'Bearer realm="godwit"'
-/** A browser would show its own password dialog for Basic, which does not help a page with a login form. */
-const loginReasons: ReadonlySet<string> = new Set<ReasonName>([
-  'BAD_TOKEN',
-  'TOKEN_TIME_OUT',
-  'BAD_USERNAME_OR_PWD',
-  'BAD_MFA_TOKEN',
-  'WRONG_TOKEN_OR_USERNAME',
-])
 
 async function listenAt(server: FastifyInstance, at: ListenAt): ReturnType<ManagementServer['listen']> {
   try {

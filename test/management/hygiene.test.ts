@@ -197,3 +197,32 @@ test('the error for a body that is not JSON has no part of the body, which may c
     assert.doesNotMatch(response.text, /hunter/)
   }
 })
+
+/** Unread requests without authentication: as many connections as possible, each with pipelined requests for the largest document. */
+async function requestWithoutReading(t: Scope, broker: BrokerWithApi, path: string): Promise<Socket[]> {
+  const sockets: Socket[] = []
+  for (let number = 0; number < 100; number++) {
+    const socket = await openConnection(t, broker)
+    socket.on('error', () => {})
+    socket.pause()
+    socket.write(`GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`.repeat(16))
+    sockets.push(socket)
+  }
+  return sockets
+}
+
+for (const path of ['/api/docs/openapi.json', '/api/docs', '/'])
+  test(`unread pipelined requests for ${path} without login are limited, and do not delay an administrator`, async (t) => {
+    const broker = await sharedBroker()
+    const sockets = await requestWithoutReading(t, broker, path)
+    for (let count = 0; count < 3; count++) assert.equal((await broker.request('/api/v4/brokers')).status, 200)
+    // A page is still served to others of the same address.
+    assert.equal((await broker.request('/api/docs/openapi.json', { as: null })).status, 200)
+    await Promise.all(
+      sockets.map(async (socket) => {
+        socket.resume()
+        if (!socket.closed && path !== '/') await once(socket, 'close')
+        else socket.destroy()
+      }),
+    )
+  })

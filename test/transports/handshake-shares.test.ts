@@ -45,14 +45,14 @@ function tlsClient(t: TestContext, port: number, localAddress: string) {
   return client
 }
 
-test('silent connections of one address give up one handshake for each client of another address, at once', async (t) => {
+test('for each client of another address, one silent handshake of the address with most is ended at once', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const stage = await new TlsStage(t, { maxHandshakes }).listen()
   await openSilent(t, stage.port, '127.0.0.2', silentConnections)
   for (let number = 0; number < 3; number++) {
     // No time passes, so no handshake times out.
     await once(tlsClient(t, stage.port, '127.0.0.3'), 'secureConnect')
-    assert.match(await stage.refusals.next(), /given up, because 127\.0\.0\.2 has the most handshakes/)
+    assert.match(await stage.refusals.next(), /ended, because 127\.0\.0\.2 has the most handshakes/)
   }
 })
 
@@ -64,7 +64,7 @@ test('many clients of one address (NAT) still connect, also if other addresses a
   await Promise.all(clients.map((client) => once(client, 'secureConnect')))
 })
 
-test('of the address with most handshakes, one without data is given up first, then one that has stalled', () => {
+test('of the address with most handshakes, one without data is ended first, then one that has stalled', () => {
   const shares = new HandshakeShares<Counted>()
   const active = from('192.0.2.1', 'active', { bytesRead: 300 })
   const stalled = from('192.0.2.1', 'stalled', { bytesRead: 1, sweeps: 4 })
@@ -74,7 +74,7 @@ test('of the address with most handshakes, one without data is given up first, t
   shares.end(silent)
   assert.equal(shares.findStalledFor('192.0.2.3')?.name, 'stalled')
   shares.end(stalled)
-  assert.equal(shares.findStalledFor('192.0.2.3'), undefined, 'one handshake of an address is never given up')
+  assert.equal(shares.findStalledFor('192.0.2.3'), undefined, 'one handshake of an address is never ended')
   assert.equal(shares.findStalledFor('192.0.2.1'), undefined)
 })
 

@@ -2,7 +2,7 @@
 // not hold up the clients of other addresses. An IPv6 address counts as its /64.
 //
 //   a listener with as many handshakes as it may have, and one more connection:
-//     its address has fewer than the address with most   a stalled handshake of that address is given up for it
+//     its address has fewer than the address with most   a stalled handshake of that address is ended for it
 //     otherwise                                           it waits; addresses with the fewest handshakes are served first
 //
 // So many clients behind one address (NAT) still connect, one after the other.
@@ -16,7 +16,7 @@ export interface SharedHandshake {
   readonly raw: { readonly bytesRead: number }
 }
 
-/** Sweeps after which a handshake whose client has sent something may be given up for another address. */
+/** Sweeps after which a handshake whose client has sent something may be ended for another address. */
 const stalledAfterSweeps = 3
 
 export class HandshakeShares<Handshake extends SharedHandshake> {
@@ -62,7 +62,7 @@ export class HandshakeShares<Handshake extends SharedHandshake> {
   }
 
   /**
-   * Returns a handshake to give up for a client of `network`: the oldest one without any data of the network that has most, or one that
+   * Returns a handshake to end for a client of `network`: the oldest one without any data of the network that has most, or one that
    * has stalled. Undefined: this network has no fewer than others, or no handshake has stalled.
    */
   findStalledFor(network: string): Handshake | undefined {

@@ -154,12 +154,12 @@ export class TlsUpgrade {
     this.#shares.stopWaiting(handshake)
   }
 
-  /** Gives up a stalled handshake of the address that has most, if the waiting client has fewer. The client is served then. */
+  /** Ends a stalled handshake of the address that has most, if the waiting client has fewer. The client is served then. */
   #makeSpaceFor(waiting: Handshake): void {
     const stalled = this.#shares.findStalledFor(waiting.network)
     if (stalled === undefined) return
     const { address } = stalled.client
-    this.#refuse(stalled, `its handshake was given up, because ${address} has the most handshakes of all addresses`)
+    this.#refuse(stalled, `its handshake was ended, because ${address} has the most handshakes of all addresses`)
   }
 
   /** Checks the files. Connections remain; unusable files are reported, and the previous ones stay in use. */
