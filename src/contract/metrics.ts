@@ -49,6 +49,7 @@ export const metrics = {
     type: 'counter',
     help: 'Topic filters refused by the limit subscriptions_rate.',
   },
+  godwit_packets_refused_total: { type: 'counter', help: 'Refused packets of accepted clients, by reason.' },
   svc_log_lines_dropped_total: { type: 'counter', help: 'Log lines dropped by the rate limit.' },
   svc_memory_limit_bytes: { type: 'gauge', help: 'Memory limit of the process in bytes: node.memory_limit.' },
   svc_memory_level: {

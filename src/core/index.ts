@@ -53,6 +53,7 @@ export type { SubscriptionFilter, SubscriptionView } from './views/subscription-
 export type { Slice, SliceWanted, WalkPosition } from './views/walk.ts'
 export type { CachedAuthorization } from './model/authorization-cache.ts'
 export type { SubscribeCommandOptions } from './model/inputs.ts'
+export type { RefusalCause } from './model/packet-refusal.ts'
 export type { MatchRegex, RewriteRule } from './model/topic-rewrites.ts'
 export type { DelayedView } from './views/delayed-list.ts'
 export type { RetainedMessageView, RetainedView } from './views/retained-list.ts'

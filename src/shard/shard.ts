@@ -37,7 +37,7 @@ import { WaitUntil } from './runtime/wait-until.ts'
 import { PeerLinks } from './peers/peer-links.ts'
 import { CrashMarker } from './store/crash-marker.ts'
 import { sharedWithNode } from './shared-with-node.ts'
-import { droppedMessages, publishCounters } from './observe/shard-counters.ts'
+import { droppedMessages, refusedPackets, publishCounters } from './observe/shard-counters.ts'
 import { ShardMemory } from './runtime/shard-memory.ts'
 import { ShardHistograms } from './observe/shard-histograms.ts'
 import { isStoreRead, StoreReads } from './store/store-reads.ts'
@@ -98,7 +98,9 @@ export class Shard {
     })
     const { log, counters } = dependencies
     const notified = { clientEvents, commands: this.commands, alarms: dependencies }
-    this.eventLog = new EventLog({ log, counters, droppedSoFar: () => droppedMessages(this.core.view), ...notified })
+    const droppedSoFar = (): number => droppedMessages(this.core.view)
+    const refusedSoFar = (): number => refusedPackets(this.core.view)
+    this.eventLog = new EventLog({ log, counters, droppedSoFar, refusedSoFar, ...notified })
     this.access = new AccessControl(dependencies.start.access, {
       log: dependencies.log,
       nowMs: turn.nowMs,

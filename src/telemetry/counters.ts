@@ -58,6 +58,16 @@ export const counterCells = {
   deliveriesDelayed: 37,
   /** Filters that were refused by `subscriptions_rate`. */
   subscriptionsRefusedByRate: 38,
+  // Refused packets of accepted clients, by cause.
+  packetsRefusedNotAuthorized: 39,
+  packetsRefusedInvalidTopic: 40,
+  packetsRefusedLimitReached: 41,
+  packetsRefusedReceiverFull: 42,
+  packetsRefusedStorageFailing: 43,
+  packetsRefusedRateLimited: 44,
+  packetsRefusedNotSupported: 45,
+  packetsRefusedInvalidPayload: 46,
+  packetsRefusedUnknownPacketId: 47,
 } as const
 
 export type CounterName = keyof typeof counterCells

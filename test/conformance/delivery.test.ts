@@ -228,7 +228,7 @@ for (const version of versions) {
 
     test('[MQTT-4.3.3-2] [MQTT5-4.3.3-11] PUBREL with an unknown packet identifier is acknowledged with PUBCOMP, in 5.0 with 0x92', () => {
       const end = connectedRaw(new World(), version)
-      assert.equal(end.send(ackBytes(0x62, 77)), version === 5 ? '7003004d92' : '7002004d')
+      assert.match(end.send(ackBytes(0x62, 77)), version === 5 ? /^702a004d92261f/ : /^7002004d$/)
     })
 
     test('[MQTT-4.6.0-2] [MQTT-4.6.0-3] [MQTT5-4.6.0-2] [MQTT5-4.6.0-3] PUBACKs and PUBRECs are sent in the order of the messages, also if their commits complete in another order', () => {
@@ -304,7 +304,7 @@ describe('delivery in MQTT 5.0', () => {
     const world = new World()
     const subscriber = world.subscriber('a')
     const end = connectedRaw(world, 5)
-    assert.equal(end.send(publishBytes(5, '$SYS/x', { flags: 0x04, packetId: 5 })), '5003000587')
+    assert.match(end.send(publishBytes(5, '$SYS/x', { flags: 0x04, packetId: 5 })), /^50..000587/)
     assert.equal(end.send(publishBytes(5, 'a', { flags: 0x0c, packetId: 5, payload: 'new' })), '50020005')
     assert.deepEqual(subscriber.payloads, ['new'])
   })
@@ -371,11 +371,11 @@ describe('delivery in MQTT 5.0', () => {
     const end = connectedRaw(world, 5)
     assert.equal(end.send(publishBytes(5, 'a', { flags: 0x02, packetId: 1 })), '40020001')
     assert.equal(end.send(publishBytes(5, 'nobody', { flags: 0x02, packetId: 2 })), '4003000210')
-    assert.equal(end.send(publishBytes(5, '$SYS/x', { flags: 0x02, packetId: 3 })), '4003000387')
+    assert.match(end.send(publishBytes(5, '$SYS/x', { flags: 0x02, packetId: 3 })), /^40..000387/)
     assert.equal(end.send(publishBytes(5, 'nobody', { flags: 0x04, packetId: 4 })), '5003000410')
-    assert.equal(end.send(bytes`50 02 0063`), '6203006392', 'PUBREL for an unknown packet identifier')
+    assert.match(end.send(bytes`50 02 0063`), /^62..006392/, 'PUBREL for an unknown packet identifier')
     assert.equal(end.send(bytes`50 03 0063 80`), '', 'no packet after a PUBREC with an error')
-    assert.equal(end.send(bytes`62 02 0063`), '7003006392', 'PUBCOMP for an unknown packet identifier')
+    assert.match(end.send(bytes`62 02 0063`), /^70..006392/, 'PUBCOMP for an unknown packet identifier')
   })
 
   for (const [name, packet] of [

@@ -172,15 +172,15 @@ test('[MQTT-3.3.5-2] the PUBLISH of a 3.1.1 client without permission is acknowl
   assert.equal(world.view.retainedMessages, 0)
 })
 
-for (const topic of ['$share/group/a', '$exclusive/a']) {
+for (const topic of ['$share/group/a', '$queue/a', '$exclusive/a']) {
   test(`[MQTT5-4.8.2-1] [bad-input 14] a PUBLISH to ${topic} is not authorized and reaches no subscriber: the prefix is reserved for subscriptions`, () => {
     const world = new World()
     const subscriber = world.connect('listener')
-    subscriber.subscribe(topic.startsWith('$share') ? topic : 'a')
+    subscriber.subscribe(topic.startsWith('$exclusive') ? 'a' : topic)
     const [raw4, raw5] = [connectedRaw(world, 4, 'raw4'), connectedRaw(world, 5, 'raw5')]
     assert.equal(raw4.send(publishBytes(4, topic, { flags: 0x03, packetId: 1 })), '40020001')
-    assert.equal(raw5.send(publishBytes(5, topic, { flags: 0x03, packetId: 1 })), '4003000187')
-    assert.equal(raw5.send(publishBytes(5, topic, { flags: 0x04, packetId: 2 })), '5003000287')
+    assert.match(raw5.send(publishBytes(5, topic, { flags: 0x03, packetId: 1 })), /^40..000187/)
+    assert.match(raw5.send(publishBytes(5, topic, { flags: 0x04, packetId: 2 })), /^50..000287/)
     assert.equal(world.client('will-client', { will: { topic, payload: 'x' } }).connect()?.reasonCode, 0x87)
     assert.deepEqual(subscriber.payloads, [])
     assert.equal(world.view.retainedMessages, 0)

@@ -1,6 +1,13 @@
 // What a broker with several shards reports: details come from the shard that has them, numbers are sums over all shards.
 
-import { ownerOf, shardOf, type BrokerCore, type DropReason, type MemoryUse } from '../../src/core/index.ts'
+import {
+  ownerOf,
+  shardOf,
+  type BrokerCore,
+  type DropReason,
+  type RefusalCause,
+  type MemoryUse,
+} from '../../src/core/index.ts'
 import type { Topic } from '../../src/protocol/index.ts'
 
 type CoreView = BrokerCore['view']
@@ -40,7 +47,10 @@ export function combinedView(views: readonly CoreView[]): WorldView {
     get counts() {
       const reasons = Object.keys(views[0].counts.dropped) as DropReason[]
       const dropped = reasons.map((reason) => [reason, sum((view) => view.counts.dropped[reason])])
+      const causes = Object.keys(views[0].counts.refused) as RefusalCause[]
+      const refused = causes.map((cause) => [cause, sum((view) => view.counts.refused[cause])])
       return {
+        refused: Object.fromEntries(refused) as Record<RefusalCause, number>,
         publishesReceived: sum((view) => view.counts.publishesReceived),
         publishesSent: sum((view) => view.counts.publishesSent),
         publishesLeftWaiting: sum((view) => view.counts.publishesLeftWaiting),

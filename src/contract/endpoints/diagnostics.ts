@@ -23,6 +23,7 @@ export const eventNames = [
   'taken-over',
   'keep-alive-gap',
   'message-dropped',
+  'packet-refused',
   'disconnected',
   'session-ended',
 ] as const

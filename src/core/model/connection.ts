@@ -122,6 +122,8 @@ export class Connection {
   deferredAcks: DeferredAck[] | undefined
   /** Number of QoS 1 and 2 PUBLISH packets from the client whose exchange is not complete. */
   unacknowledgedPublishes: number
+  /** [MQTT5-3.1.2-29] The client accepts reason strings in all packets. */
+  wantsProblemInformation: boolean
   /** The client's Maximum Packet Size; Infinity if it did not set one. */
   maximumPacketBytes: number
   /** Topic aliases towards the client; undefined until the first is used. */
@@ -187,6 +189,7 @@ export class Connection {
     this.acksDeferredUntilBatch = 0
     this.deferredAcks = undefined
     this.unacknowledgedPublishes = 0
+    this.wantsProblemInformation = true
     this.maximumPacketBytes = Infinity
     this.outgoingAliases = undefined
     this.outgoingAliasMaximum = 0

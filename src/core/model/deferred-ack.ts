@@ -8,6 +8,8 @@ export interface Ack {
   readonly packetId: PacketId
   /** Sent to 5.0 clients only. */
   readonly reason?: ReasonCode
+  /** Reason string for clients that requested problem information. */
+  readonly text?: string | undefined
   /** The acknowledgement confirms changes of the open batch. */
   readonly waits: boolean
 }

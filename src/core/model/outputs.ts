@@ -11,6 +11,7 @@ import type { StoredChange } from '../../records/index.ts'
 import type { Identity } from '../messages/identity.ts'
 import type { Connection } from './connection.ts'
 import type { DropReason } from './drop-reason.ts'
+import type { Refused, RefusedPacket } from './packet-refusal.ts'
 import type { Message } from '../messages/message.ts'
 import type { RequestId } from './inputs.ts'
 import type { PeerSendList } from './peer-send-list.ts'
@@ -175,6 +176,14 @@ export type BrokerEvent =
       readonly message: Message
       readonly reason: DropReason
     }
+  /** A packet of an accepted client was refused. `topic` is a topic or filter, or empty. */
+  | ({
+      readonly event: 'packet-refused'
+      /** Name of the session. */
+      readonly clientId: string
+      readonly packet: RefusedPacket
+      readonly topic: string
+    } & Refused)
   | { readonly event: 'command-done'; readonly requestId: RequestId; readonly result: CommandResult }
 
 export type CommandResult =

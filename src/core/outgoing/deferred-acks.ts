@@ -73,7 +73,8 @@ function send(
   // Only an `Ack` has `waits`: SUBACK and other packets do not.
   if (!('waits' in ack)) return sendPacket(state, connection, ack, waits)
   const reason = barrier?.refusal ?? ack.reason
-  const isDeferred = sendAck(state, connection, { ...ack, reason: reason ?? reasonCodes.success, waits })
+  const text = barrier?.refusal === undefined ? ack.text : 'another shard cannot store the message now'
+  const isDeferred = sendAck(state, connection, { ...ack, reason: reason ?? reasonCodes.success, text, waits })
   const isForPublish = ack.type === 'puback' || (ack.type === 'pubrec' && !connection.canRefuseMessages)
   // An acknowledgement that waits for a commit is counted after the commit.
   if (isForPublish && !isDeferred && connection.unacknowledgedPublishes > 0) recordAck(state, connection)

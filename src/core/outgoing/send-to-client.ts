@@ -1,7 +1,7 @@
 // Adds packets to the lists of sends: immediately, or after the commit of a batch. Only this file decides the order of packets.
 
-import type { ControlPacket, QoS, TopicTable } from '../../protocol/index.ts'
-import { AckPacket, measurePublish, reasonCodes } from '../../protocol/index.ts'
+import type { AckProperties, ControlPacket, QoS, SubackPacket, TopicTable } from '../../protocol/index.ts'
+import { AckPacket, measurePacket, measurePublish, reasonCodes } from '../../protocol/index.ts'
 import type { Batches } from '../model/batches.ts'
 import type { Parts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
@@ -144,9 +144,24 @@ export function sendAck(state: Parts<'batches' | 'outputs'>, connection: Connect
   if (reason === reasonCodes.success || connection.version !== 5) {
     list.acknowledge(connection, kindOfAck[ack.type], ack.packetId)
   } else {
-    list.packet(connection, new AckPacket(ack.type, ack.packetId, reason, undefined))
+    const make = (properties: AckProperties | undefined) => new AckPacket(ack.type, ack.packetId, reason, properties)
+    list.packet(connection, withReasonString(connection, ack.text, make))
   }
   return list !== state.outputs.sends
+}
+
+/**
+ * Returns the packet with a reason string if the client requested problem information [MQTT5-3.1.2-29], and if the packet stays within
+ * its Maximum Packet Size [MQTT5-3.4.2-2] [MQTT5-3.9.2-1].
+ */
+export function withReasonString<P extends AckPacket | SubackPacket>(
+  connection: Connection,
+  text: string | undefined,
+  make: (properties: { reasonString: string } | undefined) => P,
+): P {
+  if (text === undefined || connection.version !== 5 || !connection.wantsProblemInformation) return make(undefined)
+  const extended = make({ reasonString: text })
+  return measurePacket(extended, 5) <= connection.maximumPacketBytes ? extended : make(undefined)
 }
 
 function deferBehind(batches: Batches, deferred: DeferredAck[], ack: Ack): boolean {

@@ -4,6 +4,7 @@ import { reasonCodes, type AckPacket, type PacketId } from '../../protocol/index
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Batches } from '../model/batches.ts'
 import type { AckParts, DrainParts, ExchangeParts, Parts, QueueParts } from '../state/parts.ts'
+import type { Refused } from '../model/packet-refusal.ts'
 import type { Connection } from '../model/connection.ts'
 import { releaseInFlightMemory, releaseDelivery } from '../outgoing/held-bytes.ts'
 import { drainQueue } from '../sessions/drain-queue.ts'
@@ -18,6 +19,12 @@ import type { Session, SessionDelivery } from '../state/sessions/session.ts'
 import { endConnection } from '../connect/close-connection.ts'
 
 const firstError = 0x80
+
+const unknownPacketId: Refused = {
+  reason: reasonCodes.packetIdentifierNotFound,
+  cause: 'unknown-packet-id',
+  text: 'the packet identifier is not in use',
+}
 
 export function handleAck(state: BrokerState, connection: Connection, session: Session, packet: AckPacket): void {
   switch (packet.type) {
@@ -63,8 +70,10 @@ function handlePubrec(state: BrokerState, connection: Connection, session: Sessi
     if (packet.reasonCode >= firstError) return freeAbandoned(state.batches, session, packetId)
     // [MQTT5-4.3.3: PUBREL with 0x92] The packet identifier is unknown. The reason code lets the client free it.
     const isKnown = session.outgoing.inflight?.isAbandoned(packetId) === true
-    const reason = isKnown ? reasonCodes.success : reasonCodes.packetIdentifierNotFound
-    sendAck(state, connection, { type: 'pubrel', packetId, reason, waits: false })
+    const refused = isKnown ? undefined : unknownPacketId
+    if (refused !== undefined) state.counts.countRefusal(session.clientId, 'PUBREC', '', refused)
+    const { reason = reasonCodes.success, text } = refused ?? {}
+    sendAck(state, connection, { type: 'pubrel', packetId, reason, text, waits: false })
     return
   }
   if (delivery.qos !== 2) return handleMismatch(state, connection, 'PUBREC for a QoS 1 message')
@@ -132,13 +141,20 @@ function finish(state: DrainParts, session: Session, delivery: SessionDelivery):
     drainQueue(state, session)
 }
 
-function handlePubrel(state: ExchangeParts, connection: Connection, session: Session, packet: AckPacket): void {
+function handlePubrel(
+  state: ExchangeParts & Parts<'counts'>,
+  connection: Connection,
+  session: Session,
+  packet: AckPacket,
+): void {
   const { packetId } = packet
   const wasPartial = session.incoming.partial?.get(packetId)?.isAccepted === false
   const isKnown = session.incoming.release(packetId)
   if (!isKnown) {
     if (wasPartial) deleteRecord(state.batches, { kind: 'incoming', clientId: session.clientId, packetId })
-    const what = { type: 'pubcomp', packetId, reason: reasonCodes.packetIdentifierNotFound, waits: wasPartial } as const
+    const { reason, text } = unknownPacketId
+    state.counts.countRefusal(session.clientId, 'PUBREL', '', unknownPacketId)
+    const what = { type: 'pubcomp', packetId, reason, text, waits: wasPartial } as const
     const released = releaseOnPeers(state, session, packetId)
     if (released !== undefined) return acknowledgeAfter(state, connection, what, released)
     // [MQTT5-4.3.3: PUBCOMP with 0x92] 3.x clients get a PUBCOMP anyway; otherwise they would repeat PUBREL forever.

@@ -35,6 +35,7 @@ export function handleConnect(state: BrokerState, connection: Connection, connec
     return
   }
   connection.version = connect.version
+  connection.wantsProblemInformation = connect.properties?.requestProblemInformation !== false
   connection.maximumPacketBytes = connect.properties?.maximumPacketSizeBytes ?? Infinity
   const refusal = refusalOf(state, connection, connect)
   if (refusal !== undefined) return refuseConnection(state, connection, connect.clientId, refusal)

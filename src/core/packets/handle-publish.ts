@@ -1,13 +1,6 @@
 // PUBLISH from a client. Each step may refuse the message. After the last step the message is delivered.
 
-import {
-  isUtf8,
-  reasonCodes,
-  type PacketId,
-  type PublishPacket,
-  type ReasonCode,
-  type Topic,
-} from '../../protocol/index.ts'
+import { isUtf8, reasonCodes, type PacketId, type PublishPacket, type Topic } from '../../protocol/index.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { OutputLists } from '../state/output-lists.ts'
 import type { CoreSettings } from '../model/settings.ts'
@@ -17,17 +10,29 @@ import { acknowledgeDuplicate, acknowledgePublish, recordIncoming } from '../pub
 import { expireUnreleased } from '../publish/expire-unreleased.ts'
 import { mustWaitForQueues } from './wait-for-queues.ts'
 import { authorizePublish, recordAuthorization } from '../publish/authorize-publish.ts'
-import { type Delay, delayMessage, delayProblem, isDelayedLimitReached, readDelay } from '../publish/delay-message.ts'
+import { type Delay, delayMessage, isDelayedLimitReached, readDelay } from '../publish/delay-message.ts'
 import { canForwardToAllPeers, publishPermitFor, type PublishPermit } from '../peers/peer-backpressure.ts'
 import { matchesFullSession, matchesFullPeerSession, needsStorage } from '../publish/deliver-locally.ts'
 import { pauseReading, readPauseReasons, type ReadPauseReason } from '../outgoing/read-pause-reasons.ts'
-import { sendAck } from '../outgoing/send-to-client.ts'
 import { routeIncoming, routeMessage } from '../publish/route-message.ts'
 import { isBlockedByActions } from '../publish/run-rules.ts'
 import { exceedsRetainedPayload } from '../retained/retained-messages.ts'
+import {
+  canRefuseWithReason,
+  countRefusal,
+  delayRefusal,
+  isNotAllowed,
+  peerIsFull,
+  receiverIsFull,
+  refusePublish,
+  retainedTooLarge,
+  storageFails,
+  topicIsReserved,
+} from '../publish/refuse-publish.ts'
 import { isReservedTopic } from '../publish/reserved-topics.ts'
 import { isRewrittenWhenDue, rewritePublication } from '../publish/resolve-publication.ts'
 import { messageFromPublish, recordPublisherRights, withoutFrame, type Message } from '../messages/message.ts'
+import type { Refused } from '../model/packet-refusal.ts'
 import type { MessageDroppedTrigger } from '../model/rule-trigger.ts'
 import { mountedTopic } from '../namespaces/mountpoint.ts'
 import { splitNamespacedName } from '../namespaces/namespaced-names.ts'
@@ -101,7 +106,9 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
   // The publisher's rights are recorded only for delayed and retained messages, which are checked again later.
   if (packet.retain || isDelayed) recordPublisherRights(message, session.identity, connection.mountpoint)
   if (packet.qos === 0) {
-    if (refusalOf(state, message, isDenied) === undefined) accept(state, message, session, 0)
+    const refusal = refusalOf(state, message, isDenied)
+    if (refusal === undefined) accept(state, message, session, 0)
+    else countRefusal(state, connection, packet, refusal)
     return
   }
   if (!canAcceptPublish(state, connection, open, packet, message)) return
@@ -144,21 +151,15 @@ function canDelay(
   // [MQTT-4.3.3-2] A duplicate of an accepted message.
   if (packet.qos === 2 && session.incoming.packetIds?.has(packet.packetId) === true) return true
   if (delay !== undefined && !isDelayedLimitReached(state) && state.storage.isHealthy) return true
-  const [reason, text] = delayRefusal(state, delay)
-  if (packet.qos > 0 && connection.canRefuseMessages) refusePublish(state, connection, packet, reason)
-  else if (packet.qos === 0 && delay !== undefined) state.counts.dropped['storage-full']++
-  else endConnection(state, connection, { reason, text, publishWill: true })
+  const refused = delayRefusal(state, delay)
+  if (packet.qos > 0 && connection.canRefuseMessages) refusePublish(state, connection, packet, refused)
+  else {
+    countRefusal(state, connection, packet, refused)
+    const { reason, text } = refused
+    if (packet.qos === 0 && delay !== undefined) state.counts.dropped['storage-full']++
+    else endConnection(state, connection, { reason, text, publishWill: true })
+  }
   return false
-}
-
-/** Returns the reason code, and the text for the client and the log. */
-function delayRefusal(
-  state: Parts<'settings' | 'shard' | 'wills'>,
-  delay: Delay | undefined,
-): readonly [reason: ReasonCode, text: string] {
-  if (delay === undefined) return [reasonCodes.topicNameInvalid, delayProblem]
-  if (!isDelayedLimitReached(state)) return [reasonCodes.quotaExceeded, 'the store failed: no message can be delayed']
-  return [reasonCodes.quotaExceeded, 'the limit of delayed messages is reached: see delayed.max_delayed_messages']
 }
 
 /**
@@ -169,15 +170,15 @@ function hasValidPayloadFormat(state: BrokerState, connection: Connection, packe
   const { chunk, payloadStart, frameEnd, properties } = packet
   const isChecked = state.settings.validatesPayloadFormat && properties?.payloadFormatIndicator === 1
   if (!isChecked || isUtf8(chunk, payloadStart, frameEnd)) return true
-  const reason = reasonCodes.payloadFormatInvalid
-  if (packet.qos > 0) refusePublish(state, connection, packet, reason)
-  else if (connection.listener.isBridge === true) state.counts.dropped['not-allowed']++
-  else
-    endConnection(state, connection, {
-      reason,
-      text: 'the payload format indicator is 1, but the payload is not UTF-8',
-      publishWill: true,
-    })
+  const text = 'the payload format indicator is 1, but the payload is not UTF-8'
+  const refused: Refused = { reason: reasonCodes.payloadFormatInvalid, cause: 'invalid-payload', text }
+  if (packet.qos > 0) {
+    refusePublish(state, connection, packet, refused)
+    return false
+  }
+  countRefusal(state, connection, packet, refused)
+  if (connection.listener.isBridge === true) state.counts.dropped['not-allowed']++
+  else endConnection(state, connection, { reason: refused.reason, text, publishWill: true })
   return false
 }
 
@@ -273,9 +274,11 @@ function exceedsTopicLimits(settings: CoreSettings, topic: Topic): boolean {
 /** [MQTT5-3.4.2.1, 3.5.2.1] A QoS 0 PUBLISH, or one before 5.0, has no acknowledgement with a reason code. */
 function refuseTopic(state: BrokerState, connection: Connection, packet: PublishPacket): void {
   const reason = reasonCodes.topicNameInvalid
-  if (packet.qos > 0 && connection.version === 5) return refusePublish(state, connection, packet, reason)
   const { maxTopicLevels, maxTopicBytes } = state.settings
   const text = `the topic name has more than ${maxTopicLevels} levels or ${maxTopicBytes} bytes`
+  const refused: Refused = { reason, cause: 'invalid-topic', text }
+  if (packet.qos > 0 && connection.version === 5) return refusePublish(state, connection, packet, refused)
+  countRefusal(state, connection, packet, refused)
   endConnection(state, connection, { reason, text, publishWill: true })
 }
 
@@ -304,12 +307,13 @@ function canAcceptPublish(
   }
   if (!isDuplicateQoS2 && packet.qos === 2 && isAwaitingReleaseLimitReached(state, connection, open.session)) {
     recordDropped(state, message, 'receive-maximum-exceeded')
-    refusePublish(state, connection, packet, reasonCodes.quotaExceeded)
+    const text = `${state.settings.maxAwaitingRelease} QoS 2 messages have no PUBREL yet: see mqtt.max_awaiting_rel`
+    refusePublish(state, connection, packet, { reason: reasonCodes.quotaExceeded, cause: 'limit-reached', text })
     return false
   }
   // A duplicate needs no write. If it were refused, its packet identifier would remain in use forever.
   if (isDuplicateQoS2 || state.storage.isHealthy || !needsCommit(state, open.session, packet, message)) return true
-  if (connection.canRefuseMessages) refusePublish(state, connection, packet, reasonCodes.quotaExceeded)
+  if (connection.canRefuseMessages) refusePublish(state, connection, packet, storageFails)
   else waitForStorage(state, connection, open, packet)
   return false
 }
@@ -372,7 +376,7 @@ function isUnblockedByPeers(
   const permit = permitOf(state, peerTable, { session: open.session, packet, topic })
   if (permit === 'go') return true
   if (permit === 'refuse' && connection.canRefuseMessages) {
-    refusePublish(state, connection, packet, reasonCodes.quotaExceeded)
+    refusePublish(state, connection, packet, peerIsFull)
   } else {
     // The packet will be handled a second time.
     state.counts.publishesReceived--
@@ -395,29 +399,30 @@ function permitOf(
   return publishPermitFor(state, peerTable, { topic, qos: packet.qos, retain: packet.retain })
 }
 
-/** Returns the reason for which the message is not delivered, or undefined. Counts a message that is not authorized as dropped. */
+/** Returns why the message is not delivered, or undefined. Counts a message that is not authorized as dropped. */
 function refusalOf(
   state: PermitParts & Parts<'counts' | 'namespaces'>,
   message: Message,
   isDenied: boolean,
-): ReasonCode | undefined {
+): Refused | undefined {
   const { name } = message.topic
-  if (isDenied || (name.charCodeAt(0) === 36 && isReservedTopic(state, name, message.publisher))) {
+  const isReserved = name.charCodeAt(0) === 36 && isReservedTopic(state, name, message.publisher)
+  if (isDenied || isReserved) {
     state.counts.countDrop(undefined, message, 'not-allowed')
-    return reasonCodes.notAuthorized
+    return isReserved ? topicIsReserved : isNotAllowed
   }
   // Checked here because usually no session is full, and every message takes this path.
   if (state.sessions.full.size === 0 && state.peerTable === undefined) return undefined
   const isFull = matchesFullSession(state, message) || matchesFullPeerSession(state, message)
-  return isFull ? reasonCodes.quotaExceeded : undefined
+  return isFull ? receiverIsFull : undefined
 }
 
 /**
  * Returns the reason to refuse a retained message that is too large. If the publisher cannot get a reason code, the message is
  * delivered and not retained.
  */
-function retainRefusalOf(settings: CoreSettings, message: Message): ReasonCode | undefined {
-  return message.retain && exceedsRetainedPayload(settings, message) ? reasonCodes.quotaExceeded : undefined
+function retainRefusalOf(settings: CoreSettings, message: Message): Refused | undefined {
+  return message.retain && exceedsRetainedPayload(settings, message) ? retainedTooLarge : undefined
 }
 
 function acceptAtLeastOnce(
@@ -433,7 +438,9 @@ function acceptAtLeastOnce(
   if (refusal !== undefined && canRefuseWithReason(connection, refusal))
     return refusePublish(state, connection, packet, refusal)
   const changesBefore = state.batches.openBatch.changes.length
-  const matched = refusal === reasonCodes.notAuthorized ? 1 : accept(state, message, session, 0)
+  const isDropped = refusal?.reason === reasonCodes.notAuthorized
+  if (isDropped) countRefusal(state, connection, packet, refusal)
+  const matched = isDropped ? 1 : accept(state, message, session, 0)
   const waits = state.batches.openBatch.changes.length > changesBefore
   const reason = matched === 0 ? reasonCodes.noMatchingSubscribers : reasonCodes.success
   acknowledgePublish(state, connection, session, { type: 'puback', packetId: packet.packetId, reason, waits })
@@ -454,7 +461,8 @@ function acceptExactlyOnce(
   if (incoming.has(packetId)) {
     if (!packet.dup) recordDropped(state, message, 'packet-identifier-in-use')
     // A delayed message was not sent to peers, so no request is sent to them.
-    const isRefused = accept !== routeMessage || refusalOf(state, message, isDenied) === reasonCodes.notAuthorized
+    const isRefused =
+      accept !== routeMessage || refusalOf(state, message, isDenied)?.reason === reasonCodes.notAuthorized
     acknowledgeDuplicate(state, connection, session, { message, packetId, isRefused })
     return
   }
@@ -465,7 +473,9 @@ function acceptExactlyOnce(
   if (connection.canRefuseMessages) connection.unacknowledgedPublishes++
   const changesBefore = state.batches.openBatch.changes.length
   const route = session.incoming.partial === undefined || accept !== routeMessage ? accept : routeIncoming
-  const matched = refusal === reasonCodes.notAuthorized ? 1 : route(state, message, session, packetId)
+  const isDropped = refusal?.reason === reasonCodes.notAuthorized
+  if (isDropped) countRefusal(state, connection, packet, refusal)
+  const matched = isDropped ? 1 : route(state, message, session, packetId)
   if (isStored) recordIncoming(state.batches, session, packetId)
   const waits = state.batches.openBatch.changes.length > changesBefore
   const reason = matched === 0 ? reasonCodes.noMatchingSubscribers : reasonCodes.success
@@ -480,19 +490,4 @@ function recordDropped(
 ): void {
   const { triggers } = state.rules
   if (triggers.wanted['message-dropped']) triggers.addMessageDropped(message, reason, state.nowMs)
-}
-
-/** Returns whether the client gets the reason code. A bridge gets it for a message that is not authorized: it counts the message and continues. */
-function canRefuseWithReason(connection: Connection, refusal: ReasonCode): boolean {
-  return connection.canRefuseMessages || (connection.version === 5 && refusal === reasonCodes.notAuthorized)
-}
-
-function refusePublish(
-  state: Parts<'batches' | 'outputs'>,
-  connection: Connection,
-  packet: PublishPacket,
-  reason: ReasonCode,
-): void {
-  const type = packet.qos === 1 ? 'puback' : 'pubrec'
-  sendAck(state, connection, { type, packetId: packet.packetId, reason, waits: false })
 }

@@ -8,6 +8,7 @@ import {
   reasonCodes,
   splitExclusiveFilter,
   splitSharedFilter,
+  type SubackPacket,
   type SubscribePacket,
   type SubscriptionRequest,
   type TopicFilter,
@@ -36,7 +37,8 @@ import { counterpart, releaseExclusive, canHold, recordHeld } from '../peers/exc
 import { isLeft, keptSubscription } from '../retained/read-only-subscription.ts'
 import { cancelReplays, startRetainedReplay } from '../retained/retained-replay.ts'
 import { sendSubackWhenSeen, updateInterest, presenceOf } from '../peers/update-interest.ts'
-import { sendPacket } from '../outgoing/send-to-client.ts'
+import { sendPacket, withReasonString } from '../outgoing/send-to-client.ts'
+import type { Refused } from '../model/packet-refusal.ts'
 import { putRecord, deleteRecord } from '../queues/persistent-queue.ts'
 import type { Session } from '../state/sessions/session.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
@@ -56,19 +58,26 @@ export function handleSubscribe(state: BrokerState, connection: Connection, open
   const identifier = packet.properties?.subscriptionIdentifier
   // [MQTT-3.8.4-4] [MQTT5-3.8.4-5] Filters are handled one after the other, as in separate packets. So a filter may be refused because
   // an earlier one has reached a limit.
+  let firstText: string | undefined
+  const refuse = (request: SubscriptionRequest, reason: number): number => {
+    const refused = refusedFor(reason)
+    state.counts.countRefusal(session.clientId, 'SUBSCRIBE', request.filter, refused)
+    firstText ??= `${request.filter}: ${refused.text}`
+    return failureFor(connection, request, reason)
+  }
   const outcomes = packet.subscriptions.map((request, place) => {
     const renamed = rewritten(state, connection, session, request.filter)
-    if (renamed === undefined) return failureFor(connection, request, reasonCodes.notAuthorized)
+    if (renamed === undefined) return refuse(request, reasonCodes.notAuthorized)
     const filter = exceedsFilterLimits(state.settings, request.filter)
       ? undefined
       : mountedFilter(connection.mountpoint, renamed)
-    if (filter === undefined) return failureFor(connection, request, reasonCodes.topicFilterInvalid)
+    if (filter === undefined) return refuse(request, reasonCodes.topicFilterInvalid)
     if (connection.sendLimits !== undefined && !takeSubscription(state, connection.sendLimits))
-      return failureFor(connection, request, reasonCodes.quotaExceeded)
+      return refuse(request, reasonCodes.quotaExceeded)
     const isHeld = held.size > 0 && held.has(bareFilter(filter)) && splitExclusiveFilter(filter) !== undefined
     const found = isHeld ? reasonCodes.quotaExceeded : refusalOf(state, session, filter)
     const refusal = denied.has(place) ? reasonCodes.notAuthorized : found
-    if (refusal !== undefined) return failureFor(connection, request, refusal)
+    if (refusal !== undefined) return refuse(request, refusal)
     const kept = keptSubscription(connection, packet, session, filter)
     if (kept !== undefined) return { filter, options: kept, isNew: true }
     return subscribe(state, session, filter, optionsOf(state.settings, connection, request, identifier))
@@ -81,7 +90,12 @@ export function handleSubscribe(state: BrokerState, connection: Connection, open
   const all = hasParts ? finishPart(state, connection, open, { reasonCodes: reasonCodesInOrder, granted }) : undefined
   if (!hasParts || all !== undefined) {
     const codes = all?.reasonCodes ?? reasonCodesInOrder
-    const suback = { type: 'suback', packetId, reasonCodes: codes, properties: undefined } as const
+    const suback = withReasonString(connection, firstText, (properties): SubackPacket => ({
+      type: 'suback',
+      packetId,
+      reasonCodes: codes,
+      properties,
+    }))
     sendSubackWhenSeen(state, connection, { session, suback, granted: all?.granted ?? granted })
   }
   for (const outcome of outcomes) {
@@ -94,6 +108,32 @@ export function handleSubscribe(state: BrokerState, connection: Connection, open
         properties: packet.properties,
       })
     startRetainedReplay(state, session, filter, outcome)
+  }
+}
+
+/** Explains a reason code of SUBACK. */
+function refusedFor(reason: number): Refused {
+  switch (reason) {
+    case reasonCodes.notAuthorized:
+      return { reason, cause: 'not-authorized', text: 'not allowed to subscribe' }
+    case reasonCodes.quotaExceeded:
+      return {
+        reason,
+        cause: 'limit-reached',
+        text: 'a limit of subscriptions is reached, or the filter is held exclusively',
+      }
+    case reasonCodes.topicFilterInvalid:
+      return {
+        reason,
+        cause: 'invalid-topic',
+        text: 'the filter is too long, has too many levels, or is not supported',
+      }
+    case reasonCodes.sharedSubscriptionsNotSupported:
+      return { reason, cause: 'not-supported', text: 'mqtt.shared_subscription is off' }
+    case reasonCodes.wildcardSubscriptionsNotSupported:
+      return { reason, cause: 'not-supported', text: 'mqtt.wildcard_subscription is off' }
+    default:
+      return { reason: reasonCodes.unspecifiedError, cause: 'storage-failing', text: 'the store failed' }
   }
 }
 

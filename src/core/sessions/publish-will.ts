@@ -7,13 +7,14 @@
 // the will comes before anything that the client publishes then. If the shard fails meanwhile, the will is published at the
 // next start.
 
-import { parseTopicName, type Topic, type TopicTable } from '../../protocol/index.ts'
+import { parseTopicName, reasonCodes, type Topic, type TopicTable } from '../../protocol/index.ts'
 import { isBridgeClient } from '../messages/bridge-client-id.ts'
 import { isEventTopic } from '../messages/reserved-roots.ts'
 import { isSourceTopic } from '../messages/source-topics.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { DrainParts, Parts, RedeliverParts, WillParts } from '../state/parts.ts'
 import type { SessionWill } from '../state/sessions/session-will.ts'
+import type { Refused } from '../model/packet-refusal.ts'
 import type { DueWill } from '../state/will-state.ts'
 import { fromStored, Message, copyPublisherRights, withTopic } from '../messages/message.ts'
 import { mountedTopic, topicBelow } from '../namespaces/mountpoint.ts'
@@ -152,7 +153,8 @@ function publishRemaining(
   { name, remaining }: { name: string; remaining: RemainingReceivers },
   message: Message,
 ): void {
-  if (!isStillAllowed(state, message, undefined, { clientTopic: message.topic, target: message.topic }))
+  const clientTopic = topicBelow(state.topics, message.publisherMountpoint, message.topic)
+  if (!isStillAllowed(state, message, undefined, { clientTopic, target: message.topic }))
     return state.counts.countDrop(undefined, message, 'not-allowed')
   const onceKey = onceKeyOf(name, message)
   routeRemaining(state, message, { publisher: undefined, packetId: 0, onceKey, remaining })
@@ -167,14 +169,27 @@ interface PublishedWill {
   readonly remaining: RemainingReceivers | undefined
 }
 
+const notAllowed: Refused = {
+  reason: reasonCodes.notAuthorized,
+  cause: 'not-authorized',
+  text: 'not published: its client is no longer allowed to publish to its topic',
+}
+const limitReached: Refused = {
+  reason: reasonCodes.quotaExceeded,
+  cause: 'limit-reached',
+  text: 'not delayed: the limit of delayed messages is reached, see delayed.max_delayed_messages',
+}
+
 function publishWillMessage(state: BrokerState, { name, session, remaining }: PublishedWill, message: Message): void {
   const isDelayed = isDelayedName(name)
   if (isDelayed && message.expiresAtMs <= state.nowMs) return state.counts.countDrop(undefined, message, 'expired')
   // The client may have reconnected with another identity since it sent the message.
   const owner = isDelayed ? undefined : session
   const resolved = isDelayed ? resolveDelayed(state, message) : resolveWill(state, message)
-  if (resolved === undefined || !isStillAllowed(state, message, owner, resolved))
-    return state.counts.countDrop(undefined, message, 'not-allowed')
+  if (resolved === undefined || !isStillAllowed(state, message, owner, resolved)) {
+    state.counts.countDrop(undefined, message, 'not-allowed')
+    return state.counts.countRefusal(message.publisher, isDelayed ? 'DELAYED' : 'WILL', message.topic.name, notAllowed)
+  }
   const { target, delay } = resolved
   const renamed = target === message.topic ? message : withOtherTopic(message, target)
   const timed = isDelayed ? renamed : withExpiryFrom(renamed, state.nowMs)
@@ -230,7 +245,10 @@ function withOtherTopic(message: Message, topic: Topic): Message {
 
 /** A will to `$delayed/...`. Its permission is checked again when it is due. */
 function delayWill(state: WillParts & Parts<'counts' | 'shard'>, message: Message, dueAtMs: number): void {
-  if (isDelayedLimitReached(state)) return state.counts.countDrop(undefined, message, 'storage-full')
+  if (isDelayedLimitReached(state)) {
+    state.counts.countDrop(undefined, message, 'storage-full')
+    return state.counts.countRefusal(message.publisher, 'WILL', message.topic.name, limitReached)
+  }
   delayMessage(state, message, dueAtMs)
 }
 

@@ -2,6 +2,7 @@
 
 import { isBridgeClient } from '../messages/bridge-client-id.ts'
 import type { DropReason } from '../model/drop-reason.ts'
+import { refusalCauses, type RefusalCause, type Refused, type RefusedPacket } from '../model/packet-refusal.ts'
 import type { Message } from '../messages/message.ts'
 import type { BrokerEvent } from '../model/outputs.ts'
 import type { RuleTriggers } from './rule-triggers.ts'
@@ -20,6 +21,8 @@ export interface BrokerCounts {
   deferredDeliveries: number
   subscriptionsRefusedByRate: number
   dropped: Record<DropReason, number>
+  /** Refused packets of accepted clients. */
+  refused: Record<RefusalCause, number>
 }
 
 /** Receivers of reports about drops. */
@@ -37,12 +40,15 @@ export class BrokerCounters implements BrokerCounts {
   deferredDeliveries = 0
   subscriptionsRefusedByRate = 0
   readonly dropped = newDropCounts()
+  readonly refused = Object.fromEntries(refusalCauses.map((cause) => [cause, 0])) as Record<RefusalCause, number>
   readonly #clock: { readonly nowMs: number }
   readonly #events: BrokerEvent[]
   readonly #triggers: RuleTriggers
   readonly #maxEvents: number
   #dropEvents = 0
   #dropEventsSinceMs = 0
+  #refusalEvents = 0
+  #refusalEventsSinceMs = 0
 
   constructor(clock: { readonly nowMs: number }, { events, triggers, maxEvents = defaultDropEvents }: DropReports) {
     this.#clock = clock
@@ -65,6 +71,18 @@ export class BrokerCounters implements BrokerCounts {
     if (this.#dropEvents++ >= this.#maxEvents) return
     const clientId = session === undefined ? '' : session.clientId
     this.#events.push({ event: 'message-dropped', clientId, message, reason })
+  }
+
+  /** `clientId` is the name of a session. */
+  countRefusal(clientId: string, packet: RefusedPacket, topic: string, { reason, cause, text }: Refused): void {
+    this.refused[cause]++
+    const { nowMs } = this.#clock
+    if (nowMs - this.#refusalEventsSinceMs >= dropEventWindowMs) {
+      this.#refusalEvents = 0
+      this.#refusalEventsSinceMs = nowMs
+    }
+    if (this.#refusalEvents++ >= this.#maxEvents) return
+    this.#events.push({ event: 'packet-refused', clientId, packet, topic, reason, cause, text })
   }
 
   #recordDrop(session: Session | undefined, message: Message, reason: DropReason): void {

@@ -296,6 +296,7 @@ export interface TimelineEntry {
     | 'taken-over'
     | 'keep-alive-gap'
     | 'message-dropped'
+    | 'packet-refused'
     | 'disconnected'
     | 'session-ended'
   /** The reason as text; for dropped messages its name. */

@@ -76,6 +76,8 @@ export class ClientTimeline {
   }
 
   note(event: BrokerEvent, nowMs: number): void {
+    // `packet-refused` has the reason of a message that its publisher was not allowed to publish.
+    if (event.event === 'message-dropped' && event.clientId === '' && event.reason === 'not-allowed') return
     const entry = entryOf(event, nowMs)
     if (entry === undefined || !('clientId' in event)) return
     // A message that was dropped for all subscribers is an event of its publisher.
@@ -108,8 +110,19 @@ export class ClientTimeline {
   }
 }
 
+const repeatedEvents: ReadonlySet<TimelineEntry['event']> = new Set([
+  'message-dropped',
+  'packet-refused',
+  'refused',
+  'keep-alive-gap',
+])
+
+function refusalText({ packet, topic, text }: Extract<BrokerEvent, { event: 'packet-refused' }>): string {
+  return topic === '' ? `${packet}: ${text}` : `${packet} ${topic}: ${text}`
+}
+
 function isSame(one: TimelineEntry, other: TimelineEntry): boolean {
-  const isRepeated = one.event === 'message-dropped' || one.event === 'refused' || one.event === 'keep-alive-gap'
+  const isRepeated = repeatedEvents.has(one.event)
   return isRepeated && one.event === other.event && one.text === other.text && one.address === other.address
 }
 
@@ -129,6 +142,8 @@ function entryOf(event: BrokerEvent, atMs: number): TimelineEntry | undefined {
       return entry('session-ended', { atMs, text: 'the session and its messages were deleted' })
     case 'message-dropped':
       return entry('message-dropped', { atMs, text: event.reason })
+    case 'packet-refused':
+      return entry('packet-refused', { atMs, text: refusalText(event), reasonCode: event.reason })
     case 'keep-alive-gap':
       return entry('keep-alive-gap', {
         atMs,

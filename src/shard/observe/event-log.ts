@@ -8,6 +8,7 @@ import { type ProtocolVersion, reasonCodes, type ReasonCode } from '../../protoc
 import type { ClientEvents } from './client-events.ts'
 import { RecentDrops } from './recent-drops.ts'
 import { DropLog } from './drop-log.ts'
+import { RefusedPacketLog } from './refused-packet-log.ts'
 import type { Tracer } from './tracer.ts'
 import { TransientAlarm, type TransientAlarmDependencies } from '../runtime/transient-alarm.ts'
 import { ClientTimeline } from './client-timeline.ts'
@@ -17,6 +18,8 @@ export interface EventLogDependencies {
   readonly counters: Counters
   /** Returns the number of all dropped messages. */
   readonly droppedSoFar: () => number
+  /** Returns the number of all refused packets. */
+  readonly refusedSoFar: () => number
   readonly clientEvents: ClientEvents
   readonly commands: PendingCommands
   readonly alarms: TransientAlarmDependencies
@@ -30,13 +33,14 @@ export class EventLog {
   readonly #log: Log
   readonly #counters: Counters
   readonly #drops: DropLog
+  readonly #refusedPackets: RefusedPacketLog
   readonly #clientEvents: ClientEvents
   readonly #commands: PendingCommands
   readonly #clientIdConflicts: TransientAlarm
   /** Undefined: clients get no automatic subscriptions. */
   autoSubscriber: AutoSubscriber | undefined = undefined
 
-  constructor({ log, counters, droppedSoFar, clientEvents, commands, alarms }: EventLogDependencies) {
+  constructor({ log, counters, droppedSoFar, refusedSoFar, clientEvents, commands, alarms }: EventLogDependencies) {
     this.#clientIdConflicts = new TransientAlarm(alarms, {
       name: 'client-id-conflict',
       endText: 'no client was refused the client ID of another identity for a minute',
@@ -46,6 +50,7 @@ export class EventLog {
     this.#commands = commands
     this.#clientEvents = clientEvents
     this.#drops = new DropLog(log, droppedSoFar)
+    this.#refusedPackets = new RefusedPacketLog(log, refusedSoFar)
   }
 
   record(event: BrokerEvent, nowMs: number): void {
@@ -87,6 +92,8 @@ export class EventLog {
       case 'message-dropped':
         this.recentDrops.note(event, nowMs)
         return this.#drops.note(event)
+      case 'packet-refused':
+        return this.#refusedPackets.note(event)
       case 'session-ended':
       case 'keep-alive-gap':
       case 'subscribed':

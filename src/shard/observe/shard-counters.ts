@@ -1,6 +1,6 @@
 // Counters of this shard that other threads read.
 
-import type { BrokerView, DropReason } from '../../core/index.ts'
+import type { BrokerView, DropReason, RefusalCause } from '../../core/index.ts'
 import { counterCells, type CounterName, Counters } from '../../telemetry/index.ts'
 import type { ShardStart } from '../messages/messages.ts'
 
@@ -18,6 +18,21 @@ export const dropCounters = {
   'peer-behind': 'droppedPeerBehind',
   'not-allowed': 'droppedNotAllowed',
 } as const satisfies Record<DropReason, CounterName>
+
+/** Counter of the refused packets for each cause. */
+const refusalCounters = {
+  'not-authorized': 'packetsRefusedNotAuthorized',
+  'invalid-topic': 'packetsRefusedInvalidTopic',
+  'limit-reached': 'packetsRefusedLimitReached',
+  'receiver-full': 'packetsRefusedReceiverFull',
+  'storage-failing': 'packetsRefusedStorageFailing',
+  'rate-limited': 'packetsRefusedRateLimited',
+  'not-supported': 'packetsRefusedNotSupported',
+  'invalid-payload': 'packetsRefusedInvalidPayload',
+  'unknown-packet-id': 'packetsRefusedUnknownPacketId',
+} as const satisfies Record<RefusalCause, CounterName>
+
+const refusalCauses = Object.keys(refusalCounters) as RefusalCause[]
 
 export const dropReasons = Object.keys(dropCounters) as DropReason[]
 
@@ -37,6 +52,7 @@ export function publishCounters({ cells }: Counters, view: BrokerView, unsentByt
   cells[counterCells.deliveriesDelayed] = view.counts.deferredDeliveries
   cells[counterCells.subscriptionsRefusedByRate] = view.counts.subscriptionsRefusedByRate
   publishDrops(cells, view)
+  for (const cause of refusalCauses) cells[counterCells[refusalCounters[cause]]] = view.counts.refused[cause]
 }
 
 /** Returns the last reported number of retained messages of the other shards; undefined if there are none. */
@@ -60,5 +76,12 @@ export function droppedMessages(view: BrokerView): number {
   const { dropped } = view.counts
   let sum = 0
   for (const reason of dropReasons) sum += dropped[reason]
+  return sum
+}
+
+/** Over all causes. */
+export function refusedPackets({ counts: { refused } }: BrokerView): number {
+  let sum = 0
+  for (const cause of refusalCauses) sum += refused[cause]
   return sum
 }

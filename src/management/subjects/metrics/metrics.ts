@@ -251,6 +251,7 @@ function trafficOf({ counters, rates, uptimeMs }: NodeReading) {
     svc_messages_sent_rate: rates.sent,
     svc_messages_dropped_rate: rates.dropped,
     svc_messages_dropped_by_reason_total: reasonsOf(counters, dropped),
+    godwit_packets_refused_total: reasonsOf(counters, packetsRefused),
     svc_deliveries_put_off_total: counters.deliveriesDelayed,
     svc_subscriptions_rate_refused_total: counters.subscriptionsRefusedByRate,
     svc_log_lines_dropped_total: counters.logLinesDropped,
@@ -311,6 +312,7 @@ function droppedByBridge({ name: bridge, spoolDrops, counters }: BridgeReport): 
 
 const dropped = /^dropped([A-Z]\w*)$/
 const refused = /^refused([A-Z]\w*)$/
+const packetsRefused = /^packetsRefused([A-Z]\w*)$/
 
 /** Every reason has its own counter: `droppedQueueFull` is `queue_full`. */
 function reasonsOf(counters: NodeReading['counters'], named: RegExp): Sample[] {

@@ -1,0 +1,74 @@
+// Refuses a PUBLISH: an acknowledgement with reason code and reason string, a counter, and an event for log and timeline.
+
+import { type PublishPacket, reasonCodes } from '../../protocol/index.ts'
+import type { Connection } from '../model/connection.ts'
+import type { Refused } from '../model/packet-refusal.ts'
+import { sendAck } from '../outgoing/send-to-client.ts'
+import { stateOf } from '../state/connection-state.ts'
+import type { Parts } from '../state/parts.ts'
+import { type Delay, delayProblem, isDelayedLimitReached } from './delay-message.ts'
+
+const { notAuthorized, quotaExceeded } = reasonCodes
+export const isNotAllowed: Refused = { reason: notAuthorized, cause: 'not-authorized', text: 'not allowed to publish' }
+export const topicIsReserved: Refused = { reason: notAuthorized, cause: 'invalid-topic', text: 'the topic is reserved' }
+export const receiverIsFull: Refused = {
+  reason: quotaExceeded,
+  cause: 'receiver-full',
+  text: 'the queue of a persistent session that must store the message is full: see mqtt.max_stored_messages',
+}
+export const peerIsFull: Refused = {
+  reason: quotaExceeded,
+  cause: 'receiver-full',
+  text: 'another shard cannot store the message now; try again',
+}
+export const storageFails: Refused = {
+  reason: quotaExceeded,
+  cause: 'storage-failing',
+  text: 'the store failed: the message cannot be stored now',
+}
+export const retainedTooLarge: Refused = {
+  reason: quotaExceeded,
+  cause: 'limit-reached',
+  text: 'the retained message is too large: see retainer.max_payload_size',
+}
+
+/** Returns whether the client gets the reason code. A bridge gets it for a message that is not authorized: it counts the message and continues. */
+export function canRefuseWithReason(connection: Connection, { reason }: Refused): boolean {
+  return connection.canRefuseMessages || (connection.version === 5 && reason === reasonCodes.notAuthorized)
+}
+
+export function refusePublish(
+  state: Parts<'batches' | 'counts' | 'outputs'>,
+  connection: Connection,
+  packet: PublishPacket,
+  refused: Refused,
+): void {
+  countRefusal(state, connection, packet, refused)
+  const type = packet.qos === 1 ? 'puback' : 'pubrec'
+  const { reason, text } = refused
+  sendAck(state, connection, { type, packetId: packet.packetId, reason, text, waits: false })
+}
+
+/** A refusal has a counter, a log event and an entry in the timeline of the client, also if the client gets no reason code. */
+export function countRefusal(
+  { counts }: Parts<'counts'>,
+  connection: Connection,
+  { topic, properties }: PublishPacket,
+  refused: Refused,
+): void {
+  const now = stateOf(connection)
+  if (now.state !== 'open') return
+  const alias = properties?.topicAlias
+  const known = topic ?? (alias === undefined ? undefined : now.incomingAliases?.[alias])
+  counts.countRefusal(now.session.clientId, 'PUBLISH', known?.name ?? '', refused)
+}
+
+/** Returns why the message cannot be delayed. */
+export function delayRefusal(state: Parts<'settings' | 'shard' | 'wills'>, delay: Delay | undefined): Refused {
+  if (delay === undefined) return { reason: reasonCodes.topicNameInvalid, cause: 'invalid-topic', text: delayProblem }
+  const reason = reasonCodes.quotaExceeded
+  if (!isDelayedLimitReached(state))
+    return { reason, cause: 'storage-failing', text: 'the store failed: no message can be delayed' }
+  const text = 'the limit of delayed messages is reached: see delayed.max_delayed_messages'
+  return { reason, cause: 'limit-reached', text }
+}
