@@ -49,6 +49,7 @@ export interface CoreConfig {
   readonly delaysMessages: boolean
   /** Undefined: no limit. */
   readonly maxDelayedMessages: number | undefined
+  readonly maxDelayedMessagesPerClient: number | undefined
   readonly maxPacketBytes: number
   readonly maxQueuedMessages: number
   readonly maxQueuedBytes: number
@@ -377,6 +378,8 @@ function toCoreConfig(values: SettingValues): CoreConfig {
     topicRewrites: topicRewrites.length === 0 ? undefined : topicRewrites,
     delaysMessages: delayed.enable,
     maxDelayedMessages: delayed.max_delayed_messages === 0 ? undefined : delayed.max_delayed_messages,
+    maxDelayedMessagesPerClient:
+      delayed.max_delayed_messages_per_client === 0 ? undefined : delayed.max_delayed_messages_per_client,
     maxPacketBytes: Math.min(mqtt.max_packet_size, mqtt.client_max_packet_size ?? Infinity, maxPacketBytes),
     maxQueuedMessages: mqtt.max_mqueue_len,
     maxQueuedBytes: mqtt.max_mqueue_bytes,

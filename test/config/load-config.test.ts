@@ -108,6 +108,7 @@ test('each setting is loaded with its name, in the unit of the name', () => {
     exclusiveSubscriptionAvailable: true,
     delaysMessages: true,
     maxDelayedMessages: 100_000,
+    maxDelayedMessagesPerClient: 10_000,
     topicRewrites: undefined,
     validatesPayloadFormat: true,
     maxSubscriptions: 17,

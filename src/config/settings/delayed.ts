@@ -14,5 +14,9 @@ export const delayed = appliedAtOnce(
       description:
         'Maximum number of delayed messages, which is divided among the shards. A further one is rejected with reason code 0x97. 0: no limit.',
     }),
+    max_delayed_messages_per_client: setting(integer({ min: 0, max: maxCount }), 10_000, {
+      description:
+        'Maximum number of delayed messages of one client ID, so that one client does not use all of max_delayed_messages. Bridges, rules and the API are exempt. 0: no limit.',
+    }),
   }),
 )

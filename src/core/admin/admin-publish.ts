@@ -8,7 +8,7 @@ import type { Parts, PermitParts } from '../state/parts.ts'
 import { addOpenBatch } from '../outgoing/deferred-acks.ts'
 import { publishPermitFor } from '../peers/peer-backpressure.ts'
 import { matchesFullSession, matchesFullPeerSession, needsStorage, deliverLocally } from '../publish/deliver-locally.ts'
-import { delayMessage, isDelayedLimitReached, readDelay } from '../publish/delay-message.ts'
+import { delayMessage, findDelayedLimit, readDelay } from '../publish/delay-message.ts'
 import { isBrokerTopic } from '../retained/retained-messages.ts'
 import { routeMessage, routeToPeers } from '../publish/route-message.ts'
 import { runMatchedRules } from '../publish/run-rules.ts'
@@ -102,7 +102,7 @@ function refusalOf(
 ): CommandFailure | undefined {
   const { topic, qos, retain } = message
   if (dueAtMs !== undefined && !state.storage.isHealthy) return 'storage-failing'
-  if (dueAtMs !== undefined && isDelayedLimitReached(state)) return 'receiver-full'
+  if (dueAtMs !== undefined && findDelayedLimit(state, '') !== undefined) return 'receiver-full'
   if (isBrokerTopic(topic.name)) return dueAtMs === undefined ? undefined : 'invalid-topic'
   if (retain && !state.settings.retainAvailable) return 'not-available'
   if (!state.storage.isHealthy && (retain || needsStorage(state, message))) return 'storage-failing'

@@ -13,6 +13,8 @@ export interface CoreSettings {
   delaysMessages: boolean
   /** delayed.max_delayed_messages, for all shards together; undefined: no limit. */
   maxDelayedMessages: number | undefined
+  /** delayed.max_delayed_messages_per_client; undefined: no limit. */
+  maxDelayedMessagesPerClient: number | undefined
   /** mqtt.max_packet_size, in bytes: sent in CONNACK; larger packets are rejected. */
   maxPacketBytes: number
   /** mqtt.max_mqueue_len: queued messages in memory for each session. */
@@ -108,6 +110,7 @@ export const defaultCoreSettings: CoreSettings = {
   topicRewrites: undefined,
   delaysMessages: true,
   maxDelayedMessages: 100_000,
+  maxDelayedMessagesPerClient: 10_000,
   maxPacketBytes: 10 * 1_024 * 1_024,
   maxQueuedMessages: 1_024,
   maxQueuedBytes: 64 * 1_024 * 1_024,

@@ -10,7 +10,7 @@ import { acknowledgeDuplicate, acknowledgePublish, recordIncoming } from '../pub
 import { expireUnreleased } from '../publish/expire-unreleased.ts'
 import { mustWaitForQueues } from './wait-for-queues.ts'
 import { authorizePublish, recordAuthorization } from '../publish/authorize-publish.ts'
-import { type Delay, delayMessage, isDelayedLimitReached, readDelay } from '../publish/delay-message.ts'
+import { type Delay, delayMessage, findDelayedLimit, readDelay } from '../publish/delay-message.ts'
 import { canForwardToAllPeers, publishPermitFor, type PublishPermit } from '../peers/peer-backpressure.ts'
 import { matchesFullSession, matchesFullPeerSession, needsStorage } from '../publish/deliver-locally.ts'
 import { pauseReading, readPauseReasons, type ReadPauseReason } from '../outgoing/read-pause-reasons.ts'
@@ -50,7 +50,6 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
   session.counts.received++
   const named = resolveTopic(state, connection, open, packet)
   if (named === undefined) return
-  // If delayed messages are not used, they cost only this check of a field.
   const isDelayed = named.isDelayed && state.settings.delaysMessages
   const delay = isDelayed ? readDelay(named.name, state.nowMs) : undefined
   if (isDelayed && !canDelay(state, connection, session, { packet, delay })) return
@@ -150,8 +149,9 @@ function canDelay(
 ): boolean {
   // [MQTT-4.3.3-2] A duplicate of an accepted message.
   if (packet.qos === 2 && session.incoming.packetIds?.has(packet.packetId) === true) return true
-  if (delay !== undefined && !isDelayedLimitReached(state) && state.storage.isHealthy) return true
-  const refused = delayRefusal(state, delay)
+  const limit = findDelayedLimit(state, session.clientId)
+  if (delay !== undefined && limit === undefined && state.storage.isHealthy) return true
+  const refused = delayRefusal(delay, limit)
   if (packet.qos > 0 && connection.canRefuseMessages) refusePublish(state, connection, packet, refused)
   else {
     countRefusal(state, connection, packet, refused)

@@ -8,13 +8,14 @@
 import { delayedTopicPrefix, parseTopicName, type TopicName } from '../../protocol/index.ts'
 import type { WillRecord } from '../../records/index.ts'
 import { copyAlone, fromStored, type Message, never, toStored } from '../messages/message.ts'
+import { isBridgeClient } from '../messages/bridge-client-id.ts'
 import { messageSize } from '../messages/message-size.ts'
 import { delayedIdIn, reserveDelayedName } from '../namespaces/internal-session-names.ts'
 import { countWill, releaseWill } from '../outgoing/will-bytes.ts'
 import { putRecord } from '../queues/persistent-queue.ts'
 import type { CoreSettings } from '../model/settings.ts'
 import type { Parts, WillRecordParts } from '../state/parts.ts'
-import type { DelayedMessage } from '../state/will-state.ts'
+import type { DelayedMessage, WillState } from '../state/will-state.ts'
 import { SessionWill } from '../state/sessions/session-will.ts'
 
 /** Longest delay. A number from this one on is a time in seconds since 1970. */
@@ -45,10 +46,20 @@ export function readDelay(name: TopicName, nowMs: number): Delay | undefined {
   return { topic, dueAtMs: Math.max(dueAtMs, nowMs) }
 }
 
-/** Returns whether the limit is reached. */
-export function isDelayedLimitReached({ settings, shard, wills }: Parts<'settings' | 'shard' | 'wills'>): boolean {
-  const { maxDelayedMessages: max } = settings
-  return max !== undefined && wills.delayedMessages.size >= Math.ceil(max / shard.count)
+/**
+ * Returns the setting whose limit is reached; undefined: none. `publisher` is the name of a session, whose messages are all on this shard;
+ * '' for rules and the API. Bridges are exempt from the limit of a client, because their messages come from many clients.
+ */
+export function findDelayedLimit(
+  { settings, shard, wills }: Parts<'settings' | 'shard' | 'wills'>,
+  publisher: string,
+): 'delayed.max_delayed_messages' | 'delayed.max_delayed_messages_per_client' | undefined {
+  const { maxDelayedMessages: max, maxDelayedMessagesPerClient: maxOfClient } = settings
+  if (max !== undefined && wills.delayedMessages.size >= Math.ceil(max / shard.count))
+    return 'delayed.max_delayed_messages'
+  if (maxOfClient === undefined || publisher === '' || isBridgeClient(publisher)) return undefined
+  const isReached = (wills.delayedByPublisher.get(publisher) ?? 0) >= maxOfClient
+  return isReached ? 'delayed.max_delayed_messages_per_client' : undefined
 }
 
 /** Stores the message in the open batch. The caller has checked the limit. */
@@ -85,6 +96,7 @@ export function takeDelayed(state: Parts<'deadlines' | 'memory' | 'wills'>, id: 
   if (found === undefined) return undefined
   state.wills.delayedMessages.delete(id)
   state.deadlines.cancel('delayed-due', id)
+  countDelayed(state.wills, found.publisher, -1)
   releaseWill(state.memory, found.will)
   return found
 }
@@ -100,7 +112,14 @@ function addDelayed(
   const fields = { qos, retain, publisher, publisherUsername, publishedAtMs, payloadBytes }
   state.wills.delayedMessages.set(id, { will, dueAtMs, topic: message.topic.name, ...fields })
   state.deadlines.set('delayed-due', id, dueAtMs)
+  countDelayed(state.wills, publisher, 1)
   countWill(state.memory, will)
+}
+
+function countDelayed({ delayedByPublisher }: WillState, publisher: string, change: 1 | -1): void {
+  const count = (delayedByPublisher.get(publisher) ?? 0) + change
+  if (count > 0) delayedByPublisher.set(publisher, count)
+  else delayedByPublisher.delete(publisher)
 }
 
 function isLarge(settings: CoreSettings, { topic, payloadBytes, properties }: Message): boolean {

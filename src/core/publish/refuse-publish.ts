@@ -6,7 +6,7 @@ import type { Refused } from '../model/packet-refusal.ts'
 import { sendAck } from '../outgoing/send-to-client.ts'
 import { stateOf } from '../state/connection-state.ts'
 import type { Parts } from '../state/parts.ts'
-import { type Delay, delayProblem, isDelayedLimitReached } from './delay-message.ts'
+import { type Delay, delayProblem, type findDelayedLimit } from './delay-message.ts'
 
 const { notAuthorized, quotaExceeded } = reasonCodes
 export const isNotAllowed: Refused = { reason: notAuthorized, cause: 'not-authorized', text: 'not allowed to publish' }
@@ -64,11 +64,13 @@ export function countRefusal(
 }
 
 /** Returns why the message cannot be delayed. */
-export function delayRefusal(state: Parts<'settings' | 'shard' | 'wills'>, delay: Delay | undefined): Refused {
+export function delayRefusal(delay: Delay | undefined, limit: ReturnType<typeof findDelayedLimit>): Refused {
   if (delay === undefined) return { reason: reasonCodes.topicNameInvalid, cause: 'invalid-topic', text: delayProblem }
-  const reason = reasonCodes.quotaExceeded
-  if (!isDelayedLimitReached(state))
-    return { reason, cause: 'storage-failing', text: 'the store failed: no message can be delayed' }
-  const text = 'the limit of delayed messages is reached: see delayed.max_delayed_messages'
-  return { reason, cause: 'limit-reached', text }
+  if (limit === undefined)
+    return { reason: quotaExceeded, cause: 'storage-failing', text: 'the store failed: no message can be delayed' }
+  return {
+    reason: quotaExceeded,
+    cause: 'limit-reached',
+    text: `the limit of delayed messages is reached: see ${limit}`,
+  }
 }

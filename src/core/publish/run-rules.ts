@@ -12,7 +12,7 @@ import { publishPermitFor } from '../peers/peer-backpressure.ts'
 import { isBrokerTopic } from '../retained/retained-messages.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { EnqueueParts, Parts, PermitParts, WillParts } from '../state/parts.ts'
-import { delayMessage, isDelayedLimitReached, readDelay } from './delay-message.ts'
+import { delayMessage, findDelayedLimit, readDelay } from './delay-message.ts'
 import { matchesFullPeerSession, matchesFullSession, needsStorage } from './deliver-locally.ts'
 
 type Route = (state: BrokerState, message: Message, publisher: undefined, packetId: 0) => number
@@ -74,7 +74,7 @@ function delayForRule(state: WillParts & Parts<'shard' | 'storage'>, message: Me
   const delay = readDelay(message.topic.name, state.nowMs)
   if (delay === undefined || isForBrokerOnly(delay.topic, false)) return 'invalid-topic'
   if (!state.storage.isHealthy) return 'storage-failing'
-  if (isDelayedLimitReached(state)) return 'receiver-full'
+  if (findDelayedLimit(state, '') !== undefined) return 'receiver-full'
   const inner = withTopic(message, state.topics.named(delay.topic))
   copyPublisherRights(inner, message)
   delayMessage(state, inner, delay.dueAtMs)

@@ -26,7 +26,7 @@ import { clientIdIn, delayedPublisher, isDelayedName } from '../namespaces/inter
 import type { Session } from '../state/sessions/session.ts'
 import { forwardToPeers } from '../publish/forward-to-peers.ts'
 import { isBrokerTopic } from '../retained/retained-messages.ts'
-import { delayMessage, isDelayedLimitReached, takeDelayed } from '../publish/delay-message.ts'
+import { delayMessage, findDelayedLimit, takeDelayed } from '../publish/delay-message.ts'
 import { resolvePublication, type ResolvedTopic, rewritePublication } from '../publish/resolve-publication.ts'
 import { routeMessage, routePartial, routeRemaining } from '../publish/route-message.ts'
 import { isReservedTopic } from '../publish/reserved-topics.ts'
@@ -174,11 +174,6 @@ const notAllowed: Refused = {
   cause: 'not-authorized',
   text: 'not published: its client is no longer allowed to publish to its topic',
 }
-const limitReached: Refused = {
-  reason: reasonCodes.quotaExceeded,
-  cause: 'limit-reached',
-  text: 'not delayed: the limit of delayed messages is reached, see delayed.max_delayed_messages',
-}
 
 function publishWillMessage(state: BrokerState, { name, session, remaining }: PublishedWill, message: Message): void {
   const isDelayed = isDelayedName(name)
@@ -245,9 +240,14 @@ function withOtherTopic(message: Message, topic: Topic): Message {
 
 /** A will to `$delayed/...`. Its permission is checked again when it is due. */
 function delayWill(state: WillParts & Parts<'counts' | 'shard'>, message: Message, dueAtMs: number): void {
-  if (isDelayedLimitReached(state)) {
+  const limit = findDelayedLimit(state, message.publisher)
+  if (limit !== undefined) {
     state.counts.countDrop(undefined, message, 'storage-full')
-    return state.counts.countRefusal(message.publisher, 'WILL', message.topic.name, limitReached)
+    return state.counts.countRefusal(message.publisher, 'WILL', message.topic.name, {
+      reason: reasonCodes.quotaExceeded,
+      cause: 'limit-reached',
+      text: `not delayed: the limit of delayed messages is reached, see ${limit}`,
+    })
   }
   delayMessage(state, message, dueAtMs)
 }

@@ -44,6 +44,8 @@ export class WillState {
   readonly delayedWills = new Map<string, SessionWill>()
   /** Delayed messages by their IDs, which are in the names of their records: see `publish/delay-message.ts`. */
   readonly delayedMessages = new Map<string, DelayedMessage>()
+  /** Number of delayed messages by the names of their publishers' sessions. */
+  readonly delayedByPublisher = new Map<string, number>()
   /** Large wills in memory whose records are not durable, by batch. */
   readonly unwritten = new PendingQueue<{ readonly batch: number; readonly will: SessionWill }>()
   readonly loads = new WillLoads<Session, Message>()
