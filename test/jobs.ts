@@ -23,6 +23,7 @@ interface TestOptions {
   /** The processes use memory as they do outside of tests. */
   readonly measuresMemory?: boolean
   readonly isAlone?: boolean
+  readonly environment?: NodeJS.ProcessEnv
 }
 
 export const checkout = fileURLToPath(new URL('../', import.meta.url))
@@ -98,11 +99,20 @@ const checks: readonly Job[] = [
 /** Tests of one module, which share a process. */
 const moduleJobs = Object.entries(modules).map(([name, folders]) => sharedJob(name, folders))
 
+/** Shards of brokers whose tests set no number. */
+const threeShards = { GODWIT_TEST_SHARDS: '3' }
+
 const unit: readonly Job[] = [
   testJob('programs', otherFolders(), { filesAtOnce: 3 }),
   ...moduleJobs,
-  sharedJob('shards', ['conformance'], { SIMULATED_SHARDS: '3' }),
+  sharedJob('shards', ['conformance'], threeShards),
   testJob('memory', ['memory'], { isAlone: true, isCompiledOnce: false, measuresMemory: true }),
+]
+
+/** Jobs of long runs: they are part of no set. */
+const longJobs: readonly Job[] = [
+  sharedJob('three-shards:modules', ['core', 'bridges', 'simulator'], threeShards),
+  testJob('three-shards:programs', otherFolders(), { filesAtOnce: 3, timeoutMs: 600_000, environment: threeShards }),
 ]
 
 const sets = new Map<string, readonly Job[]>([
@@ -115,10 +125,10 @@ const sets = new Map<string, readonly Job[]>([
 export function jobsOf(name?: string): readonly Job[] {
   const all = [...sets.values()].flat()
   if (name === undefined) return all
-  const found = sets.get(name) ?? all.filter((job) => job.name === name)
+  const found = sets.get(name) ?? [...all, ...longJobs].filter((job) => job.name === name)
   if (found.length === 0)
     throw new Error(
-      `no job is named ${name}; known are ${[...sets.keys()].join(', ')}, ${all.map((job) => job.name).join(', ')}`,
+      `no job is named ${name}; known are ${[...sets.keys()].join(', ')}, ${[...all, ...longJobs].map((job) => job.name).join(', ')}`,
     )
   return found
 }
@@ -137,7 +147,8 @@ function checkJob(name: string): Job {
 }
 
 function testJob(name: string, folders: readonly string[], options: TestOptions = {}): Job {
-  const { filesAtOnce = 1, timeoutMs = 300_000, isCompiledOnce = true, measuresMemory = false, ...others } = options
+  const { filesAtOnce = 1, timeoutMs = 300_000, isCompiledOnce = true, measuresMemory = false, ...more } = options
+  const { environment: wanted = {}, ...others } = more
   return {
     name,
     command: [
@@ -148,7 +159,7 @@ function testJob(name: string, folders: readonly string[], options: TestOptions 
       ...globsOf(folders),
     ],
     hasTests: true,
-    environment: { ...(isCompiledOnce ? compileCache : {}), ...(measuresMemory ? {} : fastTests) },
+    environment: { ...(isCompiledOnce ? compileCache : {}), ...(measuresMemory ? {} : fastTests), ...wanted },
     ...others,
   }
 }

@@ -10,6 +10,7 @@ import { parseArgs } from 'node:util'
 function runsOf(seed: string): Record<string, readonly string[]> {
   return {
     'long-tests': ['long-tests'],
+    'three-shards': ['test:three-shards'],
     // The browser with windows: `.ci/run` has its engine without.
     'dashboard-chromium': ['test:dashboard:chromium'],
     simulate: ['simulate', '--seeds', '10000', '--from', seed],
@@ -21,6 +22,7 @@ function runsOf(seed: string): Record<string, readonly string[]> {
     'simulate-level': ['simulate', '--seeds', '200', '--from', seed, '--store', 'level'],
     crash: ['crash', '--rounds', '200', '--seed', seed],
     'crash-shards': ['crash', '--rounds', '100', '--seed', seed, '--shards', '2'],
+    'crash-changing-shards': ['crash', '--rounds', '100', '--seed', seed, '--shards', '3,1,2,3,2,1'],
     'power-loss': ['crash', '--rounds', '100', '--seed', seed, '--power-loss'],
     reconnect: ['reconnect', '--rounds', '200'],
     'fuzz-damage': ['fuzz:damage', '--stores', '20', '--seed', seed],

@@ -6,6 +6,9 @@ import { test, type TestContext } from 'node:test'
 /** Set by `npm run test:long`. */
 export const isLong = process.env['GODWIT_LONG_TESTS'] === '1'
 
+/** Shards of brokers and simulated brokers whose tests do not set a number. */
+export const testShards = Number(process.env['GODWIT_TEST_SHARDS'] ?? 1)
+
 /**
  * Numbers of shards with which a test runs: the daily run has the largest only. With several shards, clients are served by their own shard
  * and by others, so that what one shard does is tested as well.

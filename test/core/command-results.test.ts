@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import type { Command } from '../../src/core/index.ts'
 import type { Client } from '../simulator/client.ts'
-import { World } from '../simulator/world.ts'
+import { World, type WorldOptions } from '../simulator/world.ts'
 
 const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
 
@@ -13,8 +13,8 @@ function publication(parts: Partial<Extract<Command, { name: 'publish' }>> = {})
   return { name: 'publish', topic: 'a', ...content, clientId: 'operator', ...parts }
 }
 
-function withOfflineClient(): { world: World; offlineClient: Client } {
-  const world = new World()
+function withOfflineClient(options: WorldOptions = {}): { world: World; offlineClient: Client } {
+  const world = new World(options)
   const offlineClient = world.connect('offline', { ...durable })
   offlineClient.subscribe('a', { qos: 1 })
   offlineClient.disconnect()
@@ -52,7 +52,7 @@ describe('a command', () => {
   })
 
   test('returns the deliveries of a message if the command requests them', () => {
-    const { world } = withOfflineClient()
+    const { world } = withOfflineClient({ shards: 1 })
     world.subscriber('a')
     const deliveries = { matched: 2, sent: 1, queued: 1, dropped: 0, sentToShared: 0, queuedForShared: 0 }
     const result = world.command(publication({ wantsDeliveries: true }))

@@ -205,6 +205,7 @@ test('a payload that several sessions share on disk stays for the others', () =>
 
 function slowScene(thinkMs: number): { world: World; slow: Client } {
   const world = new World({
+    shards: 1,
     settings: { maxQueuedMessages: 40, maxInflightMessages: 1 },
     host: { maxDropEvents: Infinity },
   })

@@ -10,7 +10,7 @@ const durable = { cleanStart: false, sessionExpirySeconds: 3_600 } as const
 
 /** Returns a world whose broker knows that its disk fails, with an offline session that subscribes to `a`. */
 function failing(): { world: World; offlineClient: Client } {
-  const world = new World()
+  const world = new World({ shards: 1 })
   const offlineClient = world.connect('offline', { ...durable })
   offlineClient.subscribe('a')
   offlineClient.disconnect()

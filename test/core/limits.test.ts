@@ -275,7 +275,7 @@ describe('the limits of retained messages', () => {
   })
 
   test('apply to a retained will as well', () => {
-    const world = new World({ settings: { maxRetainedMessages: 1 } })
+    const world = new World({ shards: 1, settings: { maxRetainedMessages: 1 } })
     world.publish('a', 'x', { retain: true })
     for (let count = 0; count < 5; count++) {
       world.connect('will-client', { will: { topic: `wills/${count}`, payload: 'gone', retain: true } }).drop()

@@ -26,7 +26,7 @@ function worldWith(settings: Partial<CoreSettings>): {
   world: World
   publish: (payload: string, count?: number) => void
 } {
-  const world = new World({ settings })
+  const world = new World({ shards: 1, settings })
   const author = world.connect('author')
   const publish = (payload: string, count = 1): void => {
     for (let number = 0; number < count; number++) author.publish('a', payload, { qos: 1 })

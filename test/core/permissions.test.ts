@@ -406,7 +406,7 @@ describe('a client that may not stay connected', () => {
   })
 
   test('is found among many, and after successive changes', () => {
-    const { world, rulebook } = worldWith([])
+    const { world, rulebook } = worldWith([], { shards: 1 })
     for (let count = 0; count < 2_500; count++) world.connect(`c${count}`)
     rulebook.rules = [{ action: 'stay', clientId: 'c2400' }]
     rulebook.epoch++

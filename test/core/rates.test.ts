@@ -89,7 +89,7 @@ describe('listeners.*.bytes_rate', () => {
 })
 
 test('a query returns the rest of a rate and the delay of a client at the time of the query, also without packets since then', () => {
-  const world = limitedWorld({ messagesPerSecond: 10 })
+  const world = new World({ shards: 1, host: { listener: { messagesPerSecond: 10 } } })
   const slow = world.connect('slow')
   slow.subscribe('a', { qos: 1 })
   slow.acknowledges = false

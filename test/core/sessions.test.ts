@@ -30,7 +30,7 @@ describe('many connections with one client ID at the same time', () => {
   })
 
   test('while the disk is slow, have the same result', () => {
-    const world = new World({ diskStepMs: 50 })
+    const world = new World({ shards: 1, diskStepMs: 50 })
     const wires = Array.from({ length: 50 }, () => world.wire())
     const properties = { sessionExpiryIntervalSeconds: 600 }
     for (const wire of wires) wire.send(plainConnect(5, 'storm', { cleanStart: false, properties }))

@@ -37,7 +37,7 @@ describe('a shared group', () => {
   }
 
   test('prefers members with free slots in their in-flight window to one that does not acknowledge', () => {
-    const world = new World()
+    const world = new World({ shards: 1 })
     const stuck = member(world, 'stuck', { receiveMaximum: 2 })
     stuck.acknowledges = false
     const working = member(world, 'working')
@@ -65,7 +65,8 @@ describe('a shared group', () => {
   })
 
   test('skips full persistent sessions, and refuses a message if all are full', () => {
-    const world = new World({ settings: { maxStoredMessages: 2, storedMessagesOverflow: 'reject-publish' } })
+    const settings = { maxStoredMessages: 2, storedMessagesOverflow: 'reject-publish' } as const
+    const world = new World({ shards: 1, settings })
     for (const id of ['one', 'two']) member(world, id, { ...durable }).disconnect()
     const author = world.connect('author')
     const codes = Array.from({ length: 5 }, () => author.publish('a', 'x', { qos: 1 }).reasonCode)

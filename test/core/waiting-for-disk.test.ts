@@ -137,7 +137,7 @@ test('a client that violates the protocol is disconnected at once, also while re
 })
 
 test('a client of 3.1.1 that breaks the protocol still gets acknowledgements that wait for the disk, then the connection closes', () => {
-  const world = new World()
+  const world = new World({ shards: 1 })
   subscribedTo(world, 'a')
   const author = world.connect('author', { version: 4 })
   world.disk.hold()

@@ -18,6 +18,8 @@ export interface CrashScenarioOptions {
   /** Number of kills of the broker. */
   readonly rounds: number
   readonly dataDirectory: string
+  /** Number of shards of the first start, the second, and so on; after the last one, the first again. Undefined: the default. */
+  readonly shards?: readonly number[]
   /** Further `KEY=VALUE` settings. */
   readonly set?: readonly string[]
   readonly environment?: NodeJS.ProcessEnv
@@ -72,12 +74,14 @@ class CrashScenario {
   #wake: () => void
   /** The log of the broker in this round. */
   #output: string
+  #starts: number
 
   constructor(options: CrashScenarioOptions) {
     this.#options = options
     this.#random = new Random(options.seed)
     this.#wake = () => {}
     this.#output = ''
+    this.#starts = 0
     this.#faults = []
     const onProgress = (): void => this.#wake()
     const publisher = (qos: 1 | 2, version: ClientOptions['version']): Publisher =>
@@ -180,8 +184,11 @@ class CrashScenario {
   }
 
   #spawn(): ChildProcess {
-    const { dataDirectory, set = [], environment, nodeOptions = [] } = this.#options
-    const settings = ['listeners.tcp.bind="127.0.0.1:0"', 'log.level=error', ...set].flatMap((one) => ['--set', one])
+    const { dataDirectory, shards, set = [], environment, nodeOptions = [] } = this.#options
+    const shardSettings = shards === undefined ? [] : [`node.shards=${shards[this.#starts++ % shards.length]}`]
+    const settings = ['listeners.tcp.bind="127.0.0.1:0"', 'log.level=error', ...shardSettings, ...set].flatMap(
+      (one) => ['--set', one],
+    )
     const child = spawn(process.execPath, [...nodeOptions, program, 'start', '--data', dataDirectory, ...settings], {
       env: { ...process.env, ...environment },
     })

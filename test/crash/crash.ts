@@ -1,4 +1,4 @@
-// The scenario of kill.test.ts at any length: node test/crash/crash.ts [--rounds 200] [--seed 1] [--shards 1] [--power-loss] [--set KEY=VALUE]...
+// The scenario of kill.test.ts at any length: node test/crash/crash.ts [--rounds 200] [--seed 1] [--shards 1,2,3] [--power-loss] [--set KEY=VALUE]...
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -24,7 +24,8 @@ const end = await runCrashScenario({
   seed: Number(options.seed),
   rounds: Number(options.rounds),
   dataDirectory,
-  set: [`node.shards=${options.shards}`, ...options.set],
+  shards: options.shards.split(',').map(Number),
+  set: options.set,
   ...(power === undefined ? {} : { environment: power.environment, afterKill: () => power.fail() }),
 })
 console.log(

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { testShards } from '../test-length.ts'
 
 /** The path of the program, for `node`. */
 export const godwitProgram = fileURLToPath(new URL('../../bin/godwit.js', import.meta.url))
@@ -152,11 +153,11 @@ export interface BrokerOptions {
 
 /**
  * Settings that halve the processor time of a start: with them it takes 1.9 s, without them 3.3 s. Starts are most of the processor time of
- * the tests. A test of several shards sets `node.shards`.
+ * the tests. A test that depends on the number of shards sets `node.shards`.
  */
 function settingsOfFastStart({ config, generatesPassword = false }: BrokerOptions): string[] {
   if (config !== undefined) return []
-  return ['node.shards=1', ...(generatesPassword ? [] : ['http_server.password="a-password-for-tests"'])]
+  return [`node.shards=${testShards}`, ...(generatesPassword ? [] : ['http_server.password="a-password-for-tests"'])]
 }
 
 /**

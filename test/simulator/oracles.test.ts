@@ -71,7 +71,7 @@ describe('an expired session that exists again because the broker crashed before
 
 /** The end of the session is only in memory when the broker crashes a second time. */
 function revived(): { world: World; offlineClient: Client; author: Client } {
-  const world = new World({ seed: 1 })
+  const world = new World({ seed: 1, shards: 1 })
   const offlineClient = world.connect('offline', { cleanStart: false, sessionExpirySeconds: 2 })
   offlineClient.subscribe('t/a', { qos: 1 })
   const author = world.connect('author')
@@ -261,7 +261,7 @@ function begunTwice(world: World): Client {
 }
 
 function refusedAndSentAgain(): { world: World; author: Client; subscriber: Client } {
-  const world = new World({ seed: 1 })
+  const world = new World({ seed: 1, shards: 1 })
   const subscriber = world.connect('listener')
   subscriber.subscribe('t/a')
   const author = world.connect('author', { cleanStart: false, sessionExpirySeconds: longSeconds })

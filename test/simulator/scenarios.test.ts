@@ -70,7 +70,7 @@ describe('a broker that crashes', () => {
 
 describe('a disk that fails', () => {
   test('delays acknowledgements until it works again', () => {
-    const world = new World({ seed: 1 })
+    const world = new World({ seed: 1, shards: 1 })
     const offlineClient = world.connect('offline', { cleanStart: false, sessionExpirySeconds: 3_600 })
     offlineClient.subscribe('news/#')
     offlineClient.disconnect()

@@ -28,6 +28,7 @@ import { MemoryRecordStore, type RecordStore } from './record-store.ts'
 import { calmNetwork, type NetworkTraits } from './network.ts'
 import { SlowReads } from './slow-reads.ts'
 import { Stage } from './stage.ts'
+import { testShards } from '../test-length.ts'
 import { RealRecordStore } from './real-record-store.ts'
 import { openWire, type Wire } from './wire.ts'
 
@@ -59,11 +60,9 @@ export interface WorldOptions {
   starts?: boolean
   /** The stage of another world, if both worlds share a clock. */
   stage?: Stage
-  /** Number of shards of the broker; default: `SIMULATED_SHARDS`, or one. */
+  /** Number of shards of the broker; default: `testShards`. */
   shards?: number
 }
-
-const defaultShards = Number(process.env['SIMULATED_SHARDS'] ?? 1)
 
 export class World implements ClientDependencies {
   readonly stage: Stage
@@ -84,7 +83,7 @@ export class World implements ClientDependencies {
     this.recordStore = options.recordStore ?? new MemoryRecordStore()
     this.reads = options.readsSlowly === true ? slowReadsOf(this.stage, this.recordStore) : undefined
     const disks = Array.from(
-      { length: options.shards ?? defaultShards },
+      { length: options.shards ?? testShards },
       () => new Disk(this.stage, this.recordStore, { maxStepMs: options.diskStepMs ?? 0 }, this.reads),
     )
     this.disk = new DiskGroup(disks)

@@ -22,6 +22,7 @@ import {
   type Permissions,
   type SendList,
 } from '../../../src/core/index.ts'
+import type { StoredChange } from '../../../src/records/index.ts'
 import type { TopicTable } from '../../../src/protocol/index.ts'
 import { MemoryRecordStore } from '../../simulator/record-store.ts'
 import { Random } from '../../simulator/random.ts'
@@ -160,10 +161,14 @@ export class SeveralCores {
     for (let own = 0; own < this.count; own++) this.start(own)
   }
 
-  /** Kills the node and starts it with another number of shards, as `openNodeStore` does. */
-  restartWith(count: number): void {
+  /** Kills the node and starts it with another number of shards, as `openNodeStore` does. `from`: 0 if the number of before is lost. */
+  restartWith(count: number, { from = this.count, isInterrupted = false } = {}): void {
     this.killAll()
-    this.recordStore.apply(changeShards(this.recordStore.readAll(), { from: this.count, to: count }))
+    const shards = { from, to: count }
+    const change = (): StoredChange[] => changeShards(this.recordStore.readAll(), shards)
+    // A node that fails during the translation has committed a part of it, and translates the rest at its next start.
+    if (isInterrupted) this.recordStore.apply(change().slice(0, this.random.between(0, 20)))
+    this.recordStore.apply(change())
     this.count = count
     this.#links = linksOf(count)
     this.cores = Array.from({ length: count }, () => undefined)
