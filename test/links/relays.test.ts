@@ -62,7 +62,8 @@ test('a relayed connection has the address, the credentials and the received byt
 
 test('a relayed gateway client has the properties that the gateway has, also after they change', () => {
   const pair = new LinkedPair()
-  const client = { isSleeping: false, protocolVersion: 2, endpointName: 'meter', lifetimeSeconds: 300 }
+  const address = { address: '192.0.2.1', port: 5_683 }
+  const client = { ...address, isSleeping: false, protocolVersion: 2, endpointName: 'meter', lifetimeSeconds: 300 }
   const socket: FakeStream & Pick<ByteStream, 'gatewayClient' | 'onGatewayClientChange'> = Object.assign(
     new FakeStream(),
     { gatewayClient: client },

@@ -86,8 +86,7 @@ export function openConnection(
   state.sessions.connected++
   // CONNACK confirms stored state, which a crash must not undo. If CONNECT waited, this state may be in an earlier
   // batch.
-  const hasWaited = awaiting.waitsUntilMs !== undefined
-  const waits = wasStored || hasWaited || state.batches.openBatch.changes.length > changesBefore
+  const waits = wasStored || awaiting.mustConfirm === true || state.batches.openBatch.changes.length > changesBefore
   // MQTT 3.1 has no session-present flag: its byte is reserved.
   const sessionPresent = isKnown && connect.version !== 3
   sendPacket(state, connection, { ...connack, sessionPresent }, waits)

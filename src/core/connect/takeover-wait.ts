@@ -30,7 +30,8 @@ export function waitForTakeover(
   const { clientId, waitsUntilMs = state.nowMs + takeoverWaitMs } = awaiting
   if (!mustWaitForTakeover(state, clientId, waitsUntilMs)) return false
   requestDrain(state, clientId)
-  wait(state, connection, awaiting, { granted, waitsUntilMs })
+  const mustConfirm = awaiting.mustConfirm === true || state.sessions.get(clientId)?.stored !== undefined
+  wait(state, connection, awaiting, { granted, waitsUntilMs, mustConfirm })
   return true
 }
 
@@ -42,7 +43,7 @@ export function waitForWill(
   granted: GrantedAccess,
 ): boolean {
   if (!state.wills.loads.has(awaiting.clientId)) return false
-  wait(state, connection, awaiting, { granted, waitsUntilMs: state.nowMs + takeoverWaitMs })
+  wait(state, connection, awaiting, { granted, waitsUntilMs: state.nowMs + takeoverWaitMs, mustConfirm: true })
   return true
 }
 
@@ -50,10 +51,11 @@ function wait(
   state: Parts<'deadlines' | 'waiting'>,
   connection: Connection,
   awaiting: AwaitingAuthentication,
-  { granted, waitsUntilMs }: { granted: GrantedAccess; waitsUntilMs: number },
+  how: { granted: GrantedAccess; waitsUntilMs: number; mustConfirm: boolean },
 ): void {
   const { clientId } = awaiting
-  moveTo(connection, { ...awaiting, granted, waitsUntilMs })
+  const { waitsUntilMs } = how
+  moveTo(connection, { ...awaiting, ...how })
   const waiting = state.waiting.forTakeover.get(clientId)
   if (waiting === undefined) state.waiting.forTakeover.set(clientId, new Set([connection]))
   else waiting.add(connection)

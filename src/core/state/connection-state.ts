@@ -35,6 +35,8 @@ export interface AwaitingAuthentication {
   readonly granted: GrantedAccess | undefined
   /** End of the wait for its older connection; undefined if it never waited. */
   readonly waitsUntilMs: number | undefined
+  /** While it waited, stored state of the client may have changed: CONNACK confirms that. */
+  readonly mustConfirm?: boolean
   /** Packets after CONNECT, in order; at most `settings.maxParkedPackets`. */
   readonly parked: Packet[]
 }
