@@ -38,6 +38,8 @@ export interface Dependency {
   readonly maxConnections: number
   /** Texts that begin the named phases, if the service has them. */
   readonly phases: Readonly<Record<string, RegExp>>
+  /** True: a message becomes a dead letter if the service ends the connection for it repeatedly, without a reason. */
+  readonly suspectsMessages?: true
   /** The numbers that have arrived. */
   arrived(): Promise<ReadonlySet<number>>
 }
@@ -263,6 +265,7 @@ export const dependencies: Readonly<Record<string, Start>> = {
     const proxy = await FaultProxy.start(t, port, { lateMs })
     return {
       action: 'mqtt:matrix',
+      suspectsMessages: true,
       settings: [
         `connectors.mqtt.matrix={server="127.0.0.1:${proxy.port}",${connectTimeout}}`,
         `actions.mqtt.matrix={connector=matrix,parameters={topic=matrix,qos="1",payload="\${payload.number}"},${options}}`,
