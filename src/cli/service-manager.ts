@@ -7,6 +7,8 @@ import { spawn } from 'node:child_process'
 export interface ServiceManager {
   /** READY=1; from then on WATCHDOG=1 twice in each period that systemd allows. */
   noteServing(): void
+  /** The start waits for this reason: systemd waits as well, until ten seconds after the last call. */
+  noteWaiting(reason: string): void
   /** STOPPING=1. */
   noteStopping(): void
 }
@@ -18,11 +20,12 @@ interface NotifyEnvironment {
 }
 
 const usPerMs = 1_000
+const startExtensionUs = 10_000_000
 
 /** Does nothing where the process is not a service of systemd. `onProblem`: a message could not be sent. */
 export function serviceManager(environment: NotifyEnvironment, onProblem: (problem: string) => void): ServiceManager {
   if (environment.NOTIFY_SOCKET === undefined || environment.NOTIFY_SOCKET === '')
-    return { noteServing: () => {}, noteStopping: () => {} }
+    return { noteServing: () => {}, noteWaiting: () => {}, noteStopping: () => {} }
   const periodMs = watchdogPeriodMs(environment)
   let watchdog: NodeJS.Timeout | undefined
   let hasFailed = false
@@ -49,6 +52,9 @@ export function serviceManager(environment: NotifyEnvironment, onProblem: (probl
       notify('READY=1', 'STATUS=serving MQTT clients')
       if (periodMs === undefined || watchdog !== undefined) return
       watchdog = setInterval(() => notify('WATCHDOG=1'), periodMs).unref()
+    },
+    noteWaiting: (reason) => {
+      notify(`EXTEND_TIMEOUT_USEC=${startExtensionUs}`, `STATUS=${reason}`)
     },
     noteStopping: () => {
       notify('STOPPING=1', 'STATUS=disconnecting clients and closing the store')

@@ -5,6 +5,7 @@ import {
   type ConfigurationReading,
   type Installation,
   type ListenerAddress,
+  type NodeStart,
   readConfiguration,
   type RunningNode,
   shardsOf,
@@ -92,14 +93,26 @@ type NodeResult =
   | { readonly end: 'restart' }
   | { readonly end: 'problem'; readonly problem: string }
 
-/** Starts the node and runs it until it stops. Resolves when the node has stopped. */
+/** Time between two attempts to start on a full disk. */
+const diskPauseMs = 2_000
+
+/** Starts the node, when there is space for its files, and runs it until it stops. Resolves when the node has stopped. */
 async function runNode(configured: Loaded, context: StartContext): Promise<NodeResult> {
-  const { options, program, signals, service } = context
+  const { options, program, terminal, signals, service } = context
   const problemOfRestart = (): string | undefined => {
     const read = configure(options, program)
     return 'problems' in read ? read.problems.join('; ') : undefined
   }
-  const started = await startNode({ ...configured, sources: configured, ...program, problemOfRestart })
+  const start = (): Promise<NodeStart> =>
+    startNode({ ...configured, sources: configured, ...program, problemOfRestart })
+  let started = await start()
+  if ('problem' in started && started.isDiskFull === true)
+    terminal.fail(`${started.problem}; the broker starts when there is space`)
+  while ('problem' in started && started.isDiskFull === true) {
+    service.noteWaiting('waiting for space on the disk')
+    if (await signals.stopsWithin(diskPauseMs)) return { end: 'stopped' }
+    started = await start()
+  }
   if ('problem' in started) return { end: 'problem', problem: started.problem }
   const { node } = started
   // Signals, requests and the service manager come first: nothing that is only shown may keep them from working.
@@ -244,6 +257,15 @@ class Signals {
     process.on('SIGTERM', stop)
     process.on('SIGINT', stop)
     process.on('SIGHUP', () => this.onReload())
+  }
+
+  /** Resolves at a request to stop, or after the time. */
+  async stopsWithin(timeMs: number): Promise<boolean> {
+    let timer: NodeJS.Timeout | undefined
+    const passed = new Promise<false>((resolve) => (timer = setTimeout(() => resolve(false), timeMs)))
+    const isStopped = await Promise.race([passed, this.stopped.then(() => true)])
+    clearTimeout(timer)
+    return isStopped
   }
 }
 

@@ -10,6 +10,7 @@ export const alarmNames = [
   'database-damaged',
   'records-damaged',
   'records-too-new',
+  'settings-restored',
   'batches-missing',
   'body-missing',
   'sessions-recovered',

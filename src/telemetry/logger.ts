@@ -94,7 +94,7 @@ interface OpenTargets {
 
 async function openTargets(targets: LogTargets, console: Console): Promise<OpenTargets> {
   const file = targets.to.includes('file') ? new LogFile(targets, console) : undefined
-  await file?.open()
+  await file?.openOrRetry()
   return { usesConsole: targets.to.includes('console'), file }
 }
 
@@ -141,6 +141,17 @@ class LogFile {
       rotationCount,
       onFailure: (error) => this.#handleFailure(error),
     })
+  }
+
+  /** As `open`, but a full disk is no reason not to start: lines go to the console until there is space. */
+  async openOrRetry(): Promise<void> {
+    try {
+      await this.open()
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      if (code !== 'ENOSPC' && code !== 'EDQUOT') throw error
+      this.#handleFailure(error as Error)
+    }
   }
 
   /** Returns whether the line was accepted. */

@@ -2,6 +2,7 @@
 // the next one needs, or an error text.
 
 import { homedir } from 'node:os'
+import { resolve } from 'node:path'
 import { formatConfigError, type GodwitConfig, maskUrlSecrets, type Warning } from '../../config/index.ts'
 import type { BackupOperations } from '../../management/index.ts'
 import { clockBaseMs, readClock, shardEntry, type ShardStart } from '../../shard/index.ts'
@@ -9,6 +10,7 @@ import { StorageFailure } from '../../storage/index.ts'
 import { createLogger, type Logger } from '../../telemetry/index.ts'
 import { denyAddresses } from '../../transports/index.ts'
 import { defaultDataDirectory, type Installation, prepareDataDirectory } from '../data-dir/data-directory.ts'
+import { isDiskFull, keepReserve, releaseReserve } from '../data-dir/disk-reserve.ts'
 import { settleAccessSecret } from '../data-dir/access-secret.ts'
 import { Alarms } from '../observe/alarms.ts'
 import { type AuditLog, openAuditLog, reloadWithAudit } from '../observe/audit-log.ts'
@@ -24,6 +26,7 @@ import { brokerIdOf, type BridgeConfig, planBridges } from '../bridges/bridge-co
 import { openDashboardListener } from '../listeners/dashboard-listener.ts'
 import { listenersConsumer, type ListenerManager } from '../listeners/listener-manager.ts'
 import { ShadowedCredentials } from '../records/shadowed-credentials.ts'
+import { restoreSettings } from './restore-settings.ts'
 import { createConfigManager } from './create-config-manager.ts'
 import {
   type PreparedParts,
@@ -59,6 +62,8 @@ export interface NodeOptions {
   readonly installation: Installation
   /** Sources of the configuration; without them only changes of the API are possible. */
   readonly sources?: ConfigurationSources
+  /** Text of the alarm if changed settings were restored from the history: they are written to their file again. */
+  readonly restoredSettings?: string | undefined
   /** Version of this program. */
   readonly version?: string
   /** The script of a shard; tests use another one. */
@@ -99,21 +104,43 @@ export interface RunningNode {
   stop(): Promise<void>
 }
 
-export type NodeStart = { readonly node: RunningNode } | { readonly problem: string }
+export type NodeStart =
+  | { readonly node: RunningNode }
+  /** `isDiskFull`: a later start succeeds when there is space. */
+  | { readonly problem: string; readonly isDiskFull?: boolean }
 
 /** Maximum time for the shards to stop: a part of the ten seconds of the node. */
 const defaultShardStopMs = 8_000
 
-/** Starts the node. A problem is a sentence for administrators; then nothing is left running. */
+/**
+ * Starts the node. A problem is a sentence for administrators; then nothing is left running. On a full disk the start frees the
+ * space that earlier starts have reserved, and the node then runs as if the disk had become full later.
+ */
 export async function startNode(options: NodeOptions): Promise<NodeStart> {
   // Only the system user of the broker can open new files.
   process.umask(0o077)
   denyAddresses(options.config.node.deniedAddresses)
+  const started = await tryToStart(options)
+  if ('node' in started || started.isDiskFull !== true) return started
+  return (await releaseReserve(resolve(dataDirectoryOf(options)))) ? tryToStart(options) : started
+}
+
+async function tryToStart(options: NodeOptions): Promise<NodeStart> {
+  try {
+    return await startOnce(options)
+  } catch (error) {
+    if (!isDiskFull(error)) throw error
+    const { message } = error as Error
+    return { problem: `data directory ${dataDirectoryOf(options)}: the disk is full (${message})`, isDiskFull: true }
+  }
+}
+
+async function startOnce(options: NodeOptions): Promise<NodeStart> {
   const directory = await prepareDataDirectory(dataDirectoryOf(options))
   if ('problem' in directory) return directory
   const locked = await lockDirectory(directory.path)
   if ('problem' in locked) return locked
-  const started = await startInDirectory(options, directory.path, locked.lock)
+  const started = await releasing(locked.lock, () => startInDirectory(options, directory.path, locked.lock))
   if ('problem' in started) {
     await locked.lock.release()
     return started
@@ -125,6 +152,16 @@ export async function startNode(options: NodeOptions): Promise<NodeStart> {
       directory: directory.path,
     })
   return started
+}
+
+/** A failed start leaves no lock, because the process may try again. */
+async function releasing<Result>(lock: DirectoryLock, start: () => Promise<Result>): Promise<Result> {
+  try {
+    return await start()
+  } catch (error) {
+    await lock.release()
+    throw error
+  }
 }
 
 function dataDirectoryOf({ config, installation }: NodeOptions): string {
@@ -145,9 +182,14 @@ async function startInDirectory(options: NodeOptions, directory: string, lock: D
   if ('problem' in logging) return logging
   const { log } = logging
   for (const warning of options.warnings) log.warn('configuration', { warning: formatConfigError(warning) })
-  const started = await startOnLog(options, { directory, lock, log })
-  if ('problem' in started) await log.close()
-  return started
+  try {
+    const started = await startOnLog(options, { directory, lock, log })
+    if ('problem' in started) await log.close()
+    return started
+  } catch (error) {
+    await log.close()
+    throw error
+  }
 }
 
 async function startOnLog(
@@ -179,6 +221,7 @@ async function startOnLog(
   ))
     dependencies.log.warn('configuration', { ...warning })
   const alarms = new Alarms(dependencies)
+  await restoreSettings(options, alarms)
   const bridges = plannedBridges.plans
   return startOnStore(options, {
     ...dependencies,
@@ -209,16 +252,37 @@ async function openLog({ log }: GodwitConfig, dataDirectory: string): Promise<Lo
 async function startOnStore(options: NodeOptions, foundation: PreparedParts): Promise<NodeStart> {
   const { config } = options
   const { directory, alarms } = foundation
+  const undo: Undo = { stop: async () => {} }
   try {
     const store = await openNodeStore({ dataDirectory: directory, shards: shardsOf(config), ...config.storage, alarms })
-    return await startShards(options, foundation, store)
+    undo.stop = () => store.close()
+    return await startShards({ options, foundation, store, undo })
   } catch (error) {
+    // Otherwise shards would serve clients, and nothing would stop them.
+    await undo.stop()
     if (!(error instanceof StorageFailure)) throw error
-    return { problem: error.message }
+    return { problem: error.message, isDiskFull: isDiskFull(error) }
   }
 }
 
-async function startShards(options: NodeOptions, foundation: PreparedParts, store: NodeStore): Promise<NodeStart> {
+/** Ends what a start has begun when one of its later steps fails. */
+interface Undo {
+  stop: () => Promise<void>
+}
+
+async function undoStart(undo: Undo, problem: { readonly problem: string }): Promise<NodeStart> {
+  await undo.stop()
+  return problem
+}
+
+interface ShardsStart {
+  readonly options: NodeOptions
+  readonly foundation: PreparedParts
+  readonly store: NodeStore
+  readonly undo: Undo
+}
+
+async function startShards({ options, foundation, store, undo }: ShardsStart): Promise<NodeStart> {
   const { config } = options
   const { log, alarms, directory, name } = foundation
   const clock = clockBaseMs(await readClock(store.client))
@@ -249,7 +313,9 @@ async function startShards(options: NodeOptions, foundation: PreparedParts, stor
     observation.lookAtFiles()
   }
   let closeManagement = nothingToClose
+  const reserve = keepReserve(directory)
   const stop = async (): Promise<void> => {
+    reserve.stop()
     await closeManagement()
     await audit.close()
     await observation.stop()
@@ -260,10 +326,8 @@ async function startShards(options: NodeOptions, foundation: PreparedParts, stor
     await foundation.lock.release()
     await log.close()
   }
-  if (!outcome.ready) {
-    await stop()
-    return { problem: outcome.message }
-  }
+  undo.stop = stop
+  if (!outcome.ready) return undoStart(undo, { problem: outcome.message })
   const control = shutdownRequests(log, options.problemOfRestart)
   const inForce = { config, accessRecords, control, configuration, observation }
   const version = options.version ?? ''
@@ -271,10 +335,7 @@ async function startShards(options: NodeOptions, foundation: PreparedParts, stor
   const operations = operationsOf({ ...dependencies, shadowedCredentials, namespaceLimits })
   await observation.start()
   const management = await startManagement({ ...dependencies, operations, ...placesOf(options, foundation) })
-  if ('problem' in management) {
-    await stop()
-    return management
-  }
+  if ('problem' in management) return undoStart(undo, management)
   const schedule = scheduledBackups(config, operations.backup)
   closeManagement = () => schedule.endWith(management)
   const own = [filesConsumer(reloadFiles), schedule.consumer, auditConsumer(audit), namespaceLimits.consumer]

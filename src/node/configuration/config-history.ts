@@ -7,6 +7,11 @@ import { join } from 'node:path'
 import { type GodwitConfig, mask, maskUrlSecrets, type PlainValue } from '../../config/index.ts'
 import { stageFile } from './staged-file.ts'
 
+/** In the data directory. */
+export const historyFolder = 'config-history'
+/** The name of the file of a version. */
+export const versionFile = /^\d{8}\.json$/
+
 /** Maximum number of versions. */
 export const maxConfigurations = 20
 
@@ -26,6 +31,8 @@ export interface ConfigVersion extends ConfigState {
   readonly act: string
   /** Keys that differ from the version before. */
   readonly changed: readonly string[]
+  /** The text is that of `godwit.conf` in the data directory. Versions of older releases do not say it. */
+  readonly isOwnFile?: boolean
 }
 
 /** The state to which a version can be restored. */
@@ -58,9 +65,9 @@ export class ConfigHistory {
 
   /** Reads the existing versions. Unreadable ones are skipped and not listed. */
   static async open(dataDirectory: string, secret: Uint8Array): Promise<ConfigHistory> {
-    const folder = join(dataDirectory, 'config-history')
+    const folder = join(dataDirectory, historyFolder)
     await mkdir(folder, { recursive: true, mode: 0o700 })
-    const names = (await readdir(folder)).filter((name) => /^\d{8}\.json$/.test(name)).toSorted()
+    const names = (await readdir(folder)).filter((name) => versionFile.test(name)).toSorted()
     const versions: ConfigVersion[] = []
     for (const name of names.slice(-maxConfigurations)) {
       const version = await readVersion(join(folder, name))
@@ -128,11 +135,20 @@ function stateOf({ text, changes, untilRestart, settings }: ConfigState): Config
 
 async function readVersion(path: string): Promise<ConfigVersion | undefined> {
   try {
-    const version = JSON.parse(await readFile(path, 'utf8')) as Partial<ConfigVersion> | null
+    return parseVersion(await readFile(path, 'utf8'))
+  } catch {
+    // A file that cannot be read: the others are still used.
+    return undefined
+  }
+}
+
+/** Returns undefined for an incomplete file, as after a disk failure. */
+export function parseVersion(text: string): ConfigVersion | undefined {
+  try {
+    const version = JSON.parse(text) as Partial<ConfigVersion> | null
     const isWhole = typeof version?.number === 'number' && typeof version.settings === 'object'
     return isWhole ? (version as ConfigVersion) : undefined
   } catch {
-    // An incomplete file after a disk failure: the others are still used.
     return undefined
   }
 }

@@ -24,6 +24,8 @@ import { includeReader, includeTarget, namedFileReader } from './config-files.ts
 export interface ConfigDependencies {
   /** Absolute path of the file for a complete configuration from the API. It may not exist yet. */
   readonly file: string
+  /** Absolute path of the file in the data directory. Undefined: the data directory is not known yet. */
+  readonly ownFile?: string
   /** Absolute path of the file for changes of the API. */
   readonly changesFile: string
   /** The values of the option `--set`. */

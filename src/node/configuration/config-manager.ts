@@ -26,11 +26,10 @@ import {
   withoutValue,
   withoutValues,
 } from '../../config/index.ts'
-import type { Logger } from '../../telemetry/index.ts'
-import type { AllowedPaths } from './allowed-paths.ts'
 import { withStoredAccount, refusalOfAccountChange } from './account-settings.ts'
 import { readConfigFile } from './config-files.ts'
 import type { ConfigAuthor, ConfigHistory, ConfigState } from './config-history.ts'
+import type { ConfigManagerOptions } from './config-manager-options.ts'
 import type { ConfigChange, ConfigOutcome, PreviewedChange } from './config-outcome.ts'
 import {
   type ConfigRefusal,
@@ -42,7 +41,6 @@ import {
   refuseUntilRestart,
 } from './config-refusals.ts'
 import {
-  type ConfigDependencies,
   type ConfigLayers,
   loadLayers,
   nothingChanged,
@@ -52,7 +50,7 @@ import {
   type TextOrigin,
   writeSettings,
 } from './config-layers.ts'
-import { applyEverywhere, type ConfigConsumer, type Problem } from './config-consumers.ts'
+import { applyEverywhere, type ConfigConsumer } from './config-consumers.ts'
 import { keptLocal, localErrors } from './local-settings.ts'
 import { isPinned, maskedKeys, maskedPaths, pinnedPaths, settingsIn, storedAt } from './setting-paths.ts'
 import { layersOver } from './layers-over.ts'
@@ -62,26 +60,9 @@ import { layersWithout, pathsOfKeys, type UnsetOptions } from './unset-settings.
 import { commitAll, discardAll, type StagedFile, stageFile } from './staged-file.ts'
 
 export type { ConfigAuthor } from './config-history.ts'
+export type { ConfigManagerOptions } from './config-manager-options.ts'
 export type { ConfigChange, ConfigOutcome, PreviewedChange } from './config-outcome.ts'
 export type { ConfigRefusal } from './config-refusals.ts'
-
-export interface ConfigManagerOptions {
-  readonly dependencies: ConfigDependencies
-  readonly layers: ConfigLayers
-  /** The result of `layers`, which is applied. */
-  readonly config: GodwitConfig
-  /** Files that a change over the API may name. */
-  readonly paths: AllowedPaths
-  readonly history: ConfigHistory
-  readonly consumers: readonly ConfigConsumer[]
-  /** Returns why a configuration cannot be applied, beyond the checks of the module config. */
-  problemOf(config: GodwitConfig): Problem | undefined
-  /** Returns warnings of a configuration, beyond those of the module config. */
-  warningsOf(config: GodwitConfig): readonly Warning[]
-  /** Returns the key of a changed setting for which the whole change waits for a restart. */
-  settingThatNeedsRestart(config: GodwitConfig, running: GodwitConfig): string | undefined
-  readonly log: Logger
-}
 
 interface Act {
   /** Name in the history. */
@@ -491,7 +472,8 @@ export class ConfigManager {
     // A change without effect removes no version from the history.
     if (history.isNewest(state)) return
     try {
-      await history.add({ atMs: Date.now(), author, act: name, ...state })
+      const isOwnFile = document !== undefined && document.file === this.#options.dependencies.ownFile
+      await history.add({ atMs: Date.now(), author, act: name, ...state, isOwnFile })
     } catch (error) {
       // The change is applied anyway: a failure to write the history does not undo it.
       log.error('configuration history not written', { why: (error as Error).message })

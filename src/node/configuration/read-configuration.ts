@@ -20,7 +20,9 @@ import {
   loadLayers,
   nothingChanged,
   readDocument,
+  settingsOf,
 } from './config-layers.ts'
+import { findLostChanges, problemOfLostFile, readNewestVersion } from './lost-settings.ts'
 import { layersOver } from './layers-over.ts'
 import { overruledSettings } from './overruled-settings.ts'
 
@@ -47,6 +49,8 @@ export interface ReadConfiguration extends ConfigurationSources {
   readonly warnings: readonly Warning[]
   /** undefined: there is none; the defaults apply. */
   readonly file: string | undefined
+  /** Text of the alarm if changes of the API were restored, because their file was missing or empty. */
+  readonly restoredSettings: string | undefined
 }
 
 export type ConfigurationReading =
@@ -68,18 +72,26 @@ export function readConfiguration(request: ConfigurationRequest): ConfigurationR
   const own = join(directory, ownFileName)
   const file = request.file !== undefined || !existsSync(own) ? shipped : own
   const paths = new AllowedPaths(directory)
+  const newest = readNewestVersion(directory)
+  const lostFile = problemOfLostFile({ isNamed: request.file !== undefined, own, file }, newest)
+  if (lostFile !== undefined) return { problem: lostFile }
   const second = readFileIf(file, request, paths)
   if (!('document' in second)) return second
   const changesFile = join(directory, changesFileName)
   const dependencies: ConfigDependencies = {
     file: resolve(request.file ?? own),
+    ownFile: own,
     changesFile,
     overrides: request.overrides,
     environment: request.environment,
   }
-  const changes = existsSync(changesFile) ? readFileIf(changesFile, request, paths) : { document: undefined }
+  const lost = findLostChanges(changesFile, newest)
+  if (lost !== undefined && 'problem' in lost) return lost
+  const changes =
+    lost === undefined && existsSync(changesFile) ? readFileIf(changesFile, request, paths) : { document: undefined }
   if (!('document' in changes)) return changes
-  const stored = { changes: changes.document?.values ?? nothingChanged, untilRestart: nothingChanged }
+  const restored = lost === undefined ? undefined : settingsOf(lost.restored)
+  const stored = { changes: restored ?? changes.document?.values ?? nothingChanged, untilRestart: nothingChanged }
   const { layers, warnings: gone } = layersOver(second.document, stored, request.overrides)
   const loaded = loadLayers(dependencies, layers, { origin: 'file', paths })
   if ('errors' in loaded) return loaded
@@ -87,7 +99,8 @@ export function readConfiguration(request: ConfigurationRequest): ConfigurationR
   const overruled = overruledSettings(dependencies, layers, config)
   const warnings = [...loaded.warnings, ...gone, ...overruled, ...warnOfNewer(shipped, file)]
   const dataDir = request.dataDirectory ?? config.node.dataDir
-  return { config: { ...config, node: { ...config.node, dataDir } }, warnings, file, dependencies, layers, paths }
+  const read = { warnings, file, dependencies, layers, paths, restoredSettings: lost?.text }
+  return { config: { ...config, node: { ...config.node, dataDir } }, ...read }
 }
 
 /** Before the data directory is known. */

@@ -16,7 +16,7 @@ export async function settleAccessSecret(directory: string): Promise<Uint8Array>
   if (found?.length === secretBytes) return found
   const made = randomBytes(secretBytes)
   // In one step: an incomplete secret would be replaced at the next start.
-  await writeFile(`${path}.new`, made, { mode: 0o600 })
+  await writeFile(`${path}.new`, made, { mode: 0o600, flush: true })
   await rename(`${path}.new`, path)
   return made
 }

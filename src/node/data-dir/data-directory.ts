@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { lstat, mkdir, rmdir, stat, unlink, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
+import { isDiskFull } from './disk-reserve.ts'
 import { makeDirectory } from '../../telemetry/index.ts'
 
 /** The installation of this program: a package or a clone of the repository. */
@@ -34,7 +35,7 @@ export type PreparedDirectory =
       /** Other accounts of this machine can read it: it existed before with such permissions. */
       readonly isOpenToOthers: boolean
     }
-  | { readonly problem: string }
+  | { readonly problem: string; readonly isDiskFull: boolean }
 
 /** Creates the directory if missing (for its owner only) and checks that this process can write there. */
 export async function prepareDataDirectory(path: string): Promise<PreparedDirectory> {
@@ -50,6 +51,7 @@ export async function prepareDataDirectory(path: string): Promise<PreparedDirect
     // For any error the administrator must choose another directory or repair this one.
     return {
       problem: `data directory ${directory}: ${directoryErrorText(error)}; choose another with --data DIR or node.data_dir`,
+      isDiskFull: isDiskFull(error),
     }
   }
 }
@@ -92,6 +94,7 @@ const reasons: Record<string, string> = {
   EPERM: 'this account may not write there',
   EROFS: 'the file system is read-only',
   ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk quota of this account is used up',
   ENOTDIR: 'a part of the path is not a directory',
   EEXIST: 'it is not a directory',
   ENOENT: 'no directory can be made there',

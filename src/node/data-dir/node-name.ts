@@ -1,6 +1,6 @@
 // A node keeps its name when the address or host name of its machine changes: the name is stored with its data.
 
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, rename, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 
@@ -11,7 +11,10 @@ export async function settleNodeName(dataDirectory: string, configured: string |
   const path = join(dataDirectory, nameFile)
   const known = await readName(path)
   const name = configured ?? known ?? `godwit@${hostname()}`
-  if (name !== known) await writeFile(path, `${name}\n`, { mode: 0o600 })
+  if (name === known) return name
+  // In one step: a name that is written half would be another name.
+  await writeFile(`${path}.new`, `${name}\n`, { mode: 0o600, flush: true })
+  await rename(`${path}.new`, path)
   return name
 }
 

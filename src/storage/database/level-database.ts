@@ -4,6 +4,7 @@
 // at the end of its range, and discards the entries since the last call. Here the rest is read entry by entry first.
 
 import { ClassicLevel, type Iterator } from 'classic-level'
+import { DirectoryIdentity } from './directory-identity.ts'
 import type { OperationList } from './operation-list.ts'
 import type { KeyRange } from '../encoding/record-keys.ts'
 import type { GrowingSlices } from '../store.ts'
@@ -38,9 +39,11 @@ const sliceBytes = 256 * 1_024
 
 /** An open LevelDB database. */
 export class LevelDatabase {
+  readonly identity: DirectoryIdentity
   readonly #level: Level
 
-  private constructor(level: Level) {
+  private constructor(level: Level, identity: DirectoryIdentity) {
+    this.identity = identity
     this.#level = level
   }
 
@@ -62,7 +65,7 @@ export class LevelDatabase {
       // The library wraps the error; the cause has the details.
       throw causeOf(error)
     }
-    return new LevelDatabase(level)
+    return new LevelDatabase(level, new DirectoryIdentity(directory))
   }
 
   /** Repairs the files in a directory as far as possible. It moves unusable files to `lost/` in that directory. */
@@ -70,7 +73,10 @@ export class LevelDatabase {
     await ClassicLevel.repair(directory)
   }
 
-  /** Writes all operations or none. With `isSynced` they are durable when it resolves. */
+  /**
+   * Writes all operations or none. With `isSynced` they are durable when it resolves. Rejects with the code DIRECTORY_GONE if they are
+   * written to a directory that is not at its path any more.
+   */
   async write(operations: OperationList, isSynced: boolean): Promise<void> {
     const batch = this.#level.batch()
     operations.replay(
@@ -78,6 +84,7 @@ export class LevelDatabase {
       (key) => batch.del(key),
     )
     await batch.write({ sync: isSynced })
+    this.identity.check()
   }
 
   async get(key: Buffer, snapshot?: Snapshot): Promise<Buffer | undefined> {

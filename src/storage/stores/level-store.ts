@@ -153,6 +153,7 @@ class LevelStore implements Store {
       try {
         if (client !== undefined) return await this.#rejoin(client)
         // While the disk accepts no writes, reads use the old opening.
+        this.#opening?.database.identity.check()
         if (this.#opening !== undefined) await probeDisk(directory)
         await this.#endOpening()
         const { onAlarm } = this.#options

@@ -16,6 +16,7 @@ import { openWithRepair } from '../damage/open-with-repair.ts'
 import type { LevelDatabase } from '../database/level-database.ts'
 import { toStorageFailure } from './storage-failures.ts'
 import type { StoreNotice, StoreRequest } from './store-client.ts'
+import type { DirectoryIdentity } from '../database/directory-identity.ts'
 import type { StorageAlarm } from '../store.ts'
 
 export interface StoreOwnerOptions {
@@ -58,6 +59,8 @@ interface ConnectedClient {
 
 /** Time between two probes of a failing disk. */
 const probeIntervalMs = 1_000
+/** Each commit checks the directory. This interval is for a broker that commits nothing. */
+const directoryIntervalMs = 5_000
 
 export class StoreOwner {
   readonly #options: StoreOwnerOptions
@@ -73,6 +76,9 @@ export class StoreOwner {
   /** Failure of the disk, of which all shards were notified. */
   #trouble: string | undefined
   #probeTimer: NodeJS.Timeout | undefined
+  readonly #directoryTimer: NodeJS.Timeout
+  /** Of the last opening: another directory must not take its place, because shards have unwritten state of its sessions. */
+  #identity: DirectoryIdentity | undefined
   /** The current task; `close` waits for it. */
   #inProgress: Promise<void>
 
@@ -85,6 +91,8 @@ export class StoreOwner {
     this.#redistribution = undefined
     this.#trouble = undefined
     this.#probeTimer = undefined
+    this.#directoryTimer = setInterval(() => this.#checkDirectory(), directoryIntervalMs).unref()
+    this.#identity = undefined
     this.#inProgress = Promise.resolve()
   }
 
@@ -114,6 +122,7 @@ export class StoreOwner {
     const recoveredExpirySeconds = isFirst ? this.#options.recoveredExpirySeconds : undefined
     this.#state = 'opening'
     try {
+      this.#identity?.check()
       await this.#closeDatabase()
       const opened = await openWithRepair({
         directory,
@@ -122,6 +131,7 @@ export class StoreOwner {
         onAlarm,
       })
       this.#database = opened.database
+      this.#identity = opened.database.identity
       this.#suspectedDamage = undefined
       this.#isIntact = true
       this.#redistribution ??= await redistributePayloads(opened.database, shards)
@@ -137,6 +147,7 @@ export class StoreOwner {
   async close(): Promise<void> {
     await this.#inProgress
     clearTimeout(this.#probeTimer)
+    clearInterval(this.#directoryTimer)
     const isInOrder = this.#state === 'serving' && this.#isIntact && this.#suspectedDamage === undefined
     this.#state = 'closed'
     await this.#closeDatabase()
@@ -181,6 +192,7 @@ export class StoreOwner {
     this.#state = 'probing'
     try {
       // While the disk accepts no writes, the open database serves reads.
+      this.#identity?.check()
       await probeDisk(this.#options.directory)
     } catch (error) {
       this.#state = 'serving'
@@ -249,6 +261,17 @@ export class StoreOwner {
 
   #probeAgain(): void {
     if (this.#trouble !== undefined && this.#state === 'serving') this.#run(() => this.#probeAndRecall())
+  }
+
+  #checkDirectory(): void {
+    if (this.#trouble !== undefined || this.#state !== 'serving') return
+    try {
+      this.#identity?.check()
+    } catch {
+      this.#isIntact = false
+      // It finds the same, and reports it.
+      this.#run(() => this.#probeAndRecall())
+    }
   }
 
   async #closeDatabase(): Promise<void> {
