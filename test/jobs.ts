@@ -88,6 +88,9 @@ const services: readonly Job[] = [
   testJob('clients', ['clients'], { filesAtOnce: 3 }),
 ]
 
+/** They need toolchains and package registries of other languages, so neither `npm test` nor `.ci/run` runs them. */
+const interop: readonly Job[] = [testJob('interop', ['interop'], { timeoutMs: 900_000 })]
+
 const checks: readonly Job[] = [
   checkJob('lint'),
   testJob('check:architecture', ['architecture', 'docs']),
@@ -119,6 +122,7 @@ const sets = new Map<string, readonly Job[]>([
   ['check', checks],
   ['unit', unit],
   ['services', services],
+  ['interop', interop],
 ])
 
 /** The jobs of a set, or the one with this name; all jobs if none is named. */
@@ -135,7 +139,7 @@ export function jobsOf(name?: string): readonly Job[] {
 
 /** Folders with tests of programs that run; `check` runs the tests of the architecture and of the documentation. */
 function otherFolders(): string[] {
-  const ofOtherJobs = ['architecture', 'docs', 'memory', 'clients', 'dashboard', 'fuzz', 'power', 'package']
+  const ofOtherJobs = ['architecture', 'docs', 'memory', 'clients', 'interop', 'dashboard', 'fuzz', 'power', 'package']
   const named = new Set([...Object.values(modules).flat(), ...ofOtherJobs])
   return readdirSync(import.meta.dirname, { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && !named.has(entry.name))
