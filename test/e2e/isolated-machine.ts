@@ -67,8 +67,9 @@ export class IsolatedMachine {
   }
 
   static async start(scope: Scope): Promise<IsolatedMachine> {
-    const words = [...unshared, 'sh', '-c', 'ip link set lo up && echo ready && exec sleep infinity']
-    const holder = spawn('unshare', words, { stdio: ['ignore', 'pipe', 'inherit'] })
+    const words = [...unshared, 'sh', '-c', 'ip link set lo up && echo ready && exec cat']
+    // `cat` ends with the process of the test, also if that is killed.
+    const holder = spawn('unshare', words, { stdio: ['pipe', 'pipe', 'inherit'] })
     atEnd(scope, async () => {
       holder.kill('SIGKILL')
       if (holder.exitCode === null && holder.signalCode === null) await once(holder, 'exit')
