@@ -56,7 +56,7 @@ test('[F8] devices on many ports are served by all shards, and sleeping devices 
   )
   await complete
   for (const name of names) await client.publishAsync(`commands/${name}`, name, { qos: 1 })
-  await Promise.all(
+  const movedDevices = await Promise.all(
     names.map(async (name) => {
       const moved = await SnDevice.at(t, port)
       moved.send(0x16, name)
@@ -64,13 +64,23 @@ test('[F8] devices on many ports are served by all shards, and sleeping devices 
       assert.equal(publish.subarray(5).toString(), name)
       moved.send(0x0d, [...publish.subarray(1, 5), 0])
       await moved.expect('pingresp')
+      return moved
     }),
   )
-  await eventually(async () => {
+  const connections = async (): Promise<number> => {
     const [gateway] = (await broker.request('/api/v5/gateways?status=running')).json
-    assert.equal(gateway.current_connections, devices)
     assert.equal(gateway.listeners[0].running, true)
-  })
+    return gateway.current_connections
+  }
+  await eventually(async () => assert.equal(await connections(), devices))
+  // Devices that sleep are restored for each later listener of this name, also on another port, and so for the next tests.
+  await Promise.all(
+    movedDevices.map(async (device) => {
+      device.send(0x18)
+      await device.expect('disconnect')
+    }),
+  )
+  await eventually(async () => assert.equal(await connections(), 0))
 })
 
 test('[F7, F8] one shard opens a DTLS socket, also beside a UDP socket of the same name', async (t) => {
