@@ -64,6 +64,9 @@ interface Response {
   readonly payload?: Buffer
 }
 
+/** Header, token, path and endpoint name. */
+const minRegistrationBytes = 16
+
 export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
   readonly settings: Lwm2mSettings
   readonly dependencies: GatewayDependencies
@@ -149,6 +152,8 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
       const peer = restoredPeer(restored.peer)
       this.dependencies.addresses.takeClient(peer.address)
       if (restored.isProven !== false) this.proofs.noteProven(peer)
+      // The bytes that the device has sent are not stored. With none, it would get no command, and no ping, until it sends something.
+      else this.proofs.noteReceived(peer, minRegistrationBytes)
       const device: Device = new Device(this, registration, { peer, location, restored }, () => {})
       this.#all.add(device)
       this.#enter(device)

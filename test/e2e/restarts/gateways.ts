@@ -152,7 +152,6 @@ export function registrationsSurvive(survives: Survives, shardsAfter: number): v
         // The device stops together with the broker, before it responds.
         unanswered = await meter.next()
         assert.equal(unanswered.path, '/3/0/0')
-        await new Promise((resolve) => setTimeout(resolve, 4_000))
       },
       async after(t, broker) {
         const place = { own: 0, shards: shardsAfter }
