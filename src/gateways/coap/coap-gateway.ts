@@ -416,8 +416,8 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     const { payload, block } = this.#blocks.begin(payloadOf(packet), {
       peer: peerKey(peer),
       target,
-      // An address that has not proven itself gets only small messages, and none after a missing confirmation.
-      maxBytes: isProven ? this.settings.maxBlockBytes : minResponseBytes / 2,
+      // Also for an address that has not proven itself: a message that is too large for it waits for the response to a ping.
+      maxBytes: this.settings.maxBlockBytes,
       nowMs,
     })
     const message = {
