@@ -38,6 +38,13 @@ describe('a file of lines', () => {
     assert.equal((await stat(path)).mode & 0o777, 0o600)
   })
 
+  test('writes its header again if the disk was full in the middle of it', async (t) => {
+    const { path, append, read } = await fileIn(t)
+    await writeFile(path, 'topic,nu')
+    await append(['a,1'], { header: 'topic,number' })
+    assert.equal(await read(), 'topic,number\na,1\n')
+  })
+
   test('is rotated before it grows beyond its size, and the oldest is deleted', async (t) => {
     const { folder, append } = await fileIn(t)
     const ten = '123456789'

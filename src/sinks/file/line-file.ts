@@ -5,7 +5,7 @@
 // Lines that arrive during a write are written together afterwards, with one sync for all of them. After an error the file is
 // opened again; an incomplete line after an error or a crash is removed, as it was not confirmed.
 
-import { constants } from 'node:fs'
+import { constants, type Stats } from 'node:fs'
 import { access, lstat, open, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { makeDirectory } from '../../telemetry/index.ts'
@@ -36,7 +36,7 @@ interface Item {
 
 interface OpenFile {
   readonly handle: FileHandle
-  readonly inode: number
+  readonly identity: string
   bytes: number
 }
 
@@ -53,7 +53,7 @@ export class LineFile {
   readonly path: string
   #queue: Item[] = []
   #isRunning = false
-  #isClosed = false
+  #noteClosed: (() => void) | undefined
   #file: OpenFile | undefined
 
   /** `path` is absolute. */
@@ -89,10 +89,15 @@ export class LineFile {
     return Promise.all(results).finally(() => clearTimeout(timer))
   }
 
-  /** Closes the file after the queued lines are written. */
-  close(): void {
-    this.#isClosed = true
+  /** Closes the file after the queued lines are written, unless it is used again before. */
+  close(noteClosed: () => void = () => {}): void {
+    this.#noteClosed = noteClosed
     this.#run()
+  }
+
+  /** Cancels `close`. */
+  useAgain(): void {
+    this.#noteClosed = undefined
   }
 
   #run(): void {
@@ -118,7 +123,9 @@ export class LineFile {
       }
     }
     this.#isRunning = false
-    if (this.#isClosed) await this.#closeFile()
+    if (this.#noteClosed === undefined) return
+    this.#noteClosed()
+    await this.#closeFile()
   }
 
   /** Returns an open file with space for the line, or an empty one. */
@@ -162,9 +169,14 @@ async function write(file: OpenFile, chunk: readonly Item[]): Promise<void> {
 }
 
 /** Other programs may move or delete the file: lines are written to the file that has the name. */
-async function isAt({ inode }: OpenFile, path: string): Promise<boolean> {
+async function isAt({ identity }: OpenFile, path: string): Promise<boolean> {
   const there = await stat(path).catch(() => undefined)
-  return there?.ino === inode
+  return there !== undefined && identityOf(there) === identity
+}
+
+/** Files of another file system, which was mounted over the folder, may have the same numbers. */
+function identityOf({ dev, ino }: Stats): string {
+  return `${dev}:${ino}`
 }
 
 async function openFile(path: string, { header }: AppendOptions): Promise<OpenFile> {
@@ -176,21 +188,24 @@ async function openFile(path: string, { header }: AppendOptions): Promise<OpenFi
   const handle = await open(path, flags, fileMode)
   try {
     await handle.chmod(fileMode)
-    await endLastLine(handle)
+    await endLastLine(handle, header)
     const { size } = await handle.stat()
     if (size === 0 && header !== '') await handle.appendFile(`${header}\n`)
     await handle.sync()
     if (there === undefined) await syncDirectory(directory)
-    const { size: bytes, ino } = await handle.stat()
-    return { handle, inode: ino, bytes }
+    const opened = await handle.stat()
+    return { handle, identity: identityOf(opened), bytes: opened.size }
   } catch (error) {
     await handle.close()
     throw error
   }
 }
 
-/** Removes an incomplete last line. A file without any line end was written by another program: its content is kept as the first line. */
-async function endLastLine(handle: FileHandle): Promise<void> {
+/**
+ * Removes an incomplete last line. A file without any line end has an incomplete header, or was written by another program: its content is then kept as
+ * the first line.
+ */
+async function endLastLine(handle: FileHandle, header: string): Promise<void> {
   const { size } = await handle.stat()
   const part = Buffer.alloc(searchBytes)
   for (let end = size; end > 0;) {
@@ -203,7 +218,10 @@ async function endLastLine(handle: FileHandle): Promise<void> {
     }
     end = start
   }
-  if (size > 0) await handle.appendFile(lineEnd)
+  if (size === 0) return
+  const text = part.toString('utf8', 0, Math.min(size, searchBytes))
+  if (size <= searchBytes && header.startsWith(text)) await handle.truncate(0)
+  else await handle.appendFile(lineEnd)
 }
 
 /** Increases the numbers of the older files up to the first free number. Without a free number the oldest file is replaced. */

@@ -13,7 +13,7 @@ const files = new Map<string, SharedFile>()
 export function acquireFile(path: string): LineFile {
   const known = files.get(path)
   if (known !== undefined) {
-    known.users++
+    if (known.users++ === 0) known.file.useAgain()
     return known.file
   }
   const file = new LineFile(path)
@@ -21,9 +21,9 @@ export function acquireFile(path: string): LineFile {
   return file
 }
 
+/** A file with a write that the disk has not completed remains until then: a second one would remove the line that is being written as incomplete. */
 export function releaseFile({ path }: LineFile): void {
   const shared = files.get(path)
   if (shared === undefined || --shared.users > 0) return
-  files.delete(path)
-  shared.file.close()
+  shared.file.close(() => files.delete(path))
 }

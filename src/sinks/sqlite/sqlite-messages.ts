@@ -8,6 +8,8 @@ export interface SqliteStart {
   readonly path: string
   /** Maximum wait for a lock of another process or shard. */
   readonly busyTimeoutMs: number
+  /** Maximum wait for the response of the thread. It is longer than the wait for a lock, whose reason is more exact. */
+  readonly timeoutMs: number
 }
 
 export type SqliteRequest =

@@ -15,6 +15,9 @@ type SqliteAction = NamedValue<ActionsConfig['sqlite']>
 const rowForm = /^\s*(?:INSERT|REPLACE|UPDATE|DELETE|WITH)\b/i
 const tableForm = /^\s*CREATE\s+TABLE\s+IF\s+NOT\s+EXISTS\b[^;]*;?\s*$/i
 
+/** What a request may take longer than the wait for a lock. */
+const graceMs = 1_000
+
 const dialect = { escapesWithBackslash: false }
 
 export const sqliteSinkType: SinkType<SqliteAction, SqliteConnector> = {
@@ -45,7 +48,9 @@ class SqliteSink implements Sink {
 
   constructor({ path = '' }: SqliteConnector, { parameters }: SqliteAction, context: SinkContext) {
     const absolute = isAbsolute(path) ? path : join(context.dataDirectory, path)
-    this.#thread = acquireThread({ path: absolute, busyTimeoutMs: context.requestTimeoutMs })
+    const { requestTimeoutMs } = context
+    const timeoutMs = requestTimeoutMs + graceMs
+    this.#thread = acquireThread({ path: absolute, busyTimeoutMs: requestTimeoutMs, timeoutMs })
     this.#createTable = parameters.create_table
   }
 

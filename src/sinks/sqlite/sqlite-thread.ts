@@ -1,5 +1,6 @@
 // A client for the thread that writes to an SQLite file. Actions of one shard with the same file share the thread. After a failure, the
-// next request starts a new one.
+// next request starts a new one. A request has a time limit. While one is late, because the disk does not respond, later requests fail at once: they
+// would wait in the thread, and be written although they were reported as failed.
 
 import { Worker } from 'node:worker_threads'
 import type { SqliteResponse, SqliteRequest, SqliteStart } from './sqlite-messages.ts'
@@ -13,6 +14,7 @@ export type SqliteWork = RequestWithId extends infer Request
   : never
 
 interface PendingRequest {
+  readonly timer: NodeJS.Timeout
   resolve(response: SqliteResponse): void
   reject(error: Error): void
 }
@@ -51,6 +53,8 @@ export class SqliteThread {
   readonly #start: SqliteStart
   #worker: Worker | undefined
   readonly #pending = new Map<number, PendingRequest>()
+  /** Requests that were reported as failed, and to which the thread has not responded. */
+  readonly #late = new Set<number>()
   #lastId = 0
 
   constructor(start: SqliteStart) {
@@ -61,11 +65,17 @@ export class SqliteThread {
     return this.#start.path
   }
 
-  /** Requests are executed one after the other. Rejects if the thread fails. */
+  /** Requests are executed one after the other. Rejects if the thread fails, or does not respond in time. */
   run(work: SqliteWork): Promise<SqliteResponse> {
+    if (this.#late.size > 0) return Promise.reject(this.#lateError())
     const id = ++this.#lastId
     const { promise, resolve, reject } = Promise.withResolvers<SqliteResponse>()
-    this.#pending.set(id, { resolve, reject })
+    const timer = setTimeout(() => {
+      this.#pending.delete(id)
+      this.#late.add(id)
+      reject(this.#lateError())
+    }, this.#start.timeoutMs)
+    this.#pending.set(id, { timer, resolve, reject })
     this.#thread().postMessage({ ...work, id })
     return promise
   }
@@ -85,18 +95,29 @@ export class SqliteThread {
     })
     let why = `the SQLite thread of ${this.path} has ended; the next request starts it again`
     worker.on('message', (response: SqliteResponse) => {
-      this.#pending.get(response.id)?.resolve(response)
+      const pending = this.#pending.get(response.id)
+      clearTimeout(pending?.timer)
+      pending?.resolve(response)
       this.#pending.delete(response.id)
+      this.#late.delete(response.id)
     })
     worker.on('error', (error) => (why = error instanceof Error ? error.message : String(error)))
     worker.on('exit', () => {
       if (this.#worker === worker) this.#worker = undefined
-      for (const waiting of this.#pending.values()) waiting.reject(new Error(why))
+      for (const waiting of this.#pending.values()) {
+        clearTimeout(waiting.timer)
+        waiting.reject(new Error(why))
+      }
       this.#pending.clear()
+      this.#late.clear()
     })
     // The thread does not keep the process alive.
     worker.unref()
     this.#worker = worker
     return worker
+  }
+  #lateError(): Error {
+    const { path, timeoutMs } = this.#start
+    return new Error(`${path}: the disk has not responded within ${timeoutMs} ms`)
   }
 }

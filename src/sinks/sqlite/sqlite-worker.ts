@@ -1,7 +1,7 @@
 // A thread that writes to one SQLite file for one shard. SQLite blocks its thread while it waits for the disk, and a shard must
 // not be blocked.
 
-import { closeSync, constants, openSync } from 'node:fs'
+import { closeSync, constants, openSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -23,7 +23,14 @@ interface SqliteError extends Error {
   readonly errcode?: number
 }
 
+/** Files of SQLite beside the database. */
+const companions = ['-wal', '-shm']
+
 class SqliteFile {
+  /** Identity of the open files: the database, and those beside it. */
+  #identities: readonly string[] = []
+  /** The open file has lost its name, and still needs the rows that are in its log. */
+  #isLeaving = false
   readonly #start: SqliteStart
   #database: DatabaseSync | undefined
   readonly #statements = new Map<string, StatementSync>()
@@ -42,8 +49,8 @@ class SqliteFile {
       database.exec('COMMIT')
       return outcomes
     } catch (error) {
-      this.close()
-      return statements.map(() => ({ outcome: 'retry', why: textOf(error) }))
+      const why = this.#handleFailure(error)
+      return statements.map(() => ({ outcome: 'retry', why }))
     }
   }
 
@@ -52,8 +59,7 @@ class SqliteFile {
       this.#open(createTable).exec('SELECT 1 FROM sqlite_schema LIMIT 1')
       return undefined
     } catch (error) {
-      this.close()
-      return textOf(error)
+      return this.#handleFailure(error)
     }
   }
 
@@ -67,18 +73,44 @@ class SqliteFile {
 
   #open(createTable: string | undefined): DatabaseSync {
     const { path, busyTimeoutMs } = this.#start
+    if (this.#database !== undefined && identityOf(path) !== this.#identities[0]) this.#leave(this.#database)
     if (this.#database === undefined) {
       makeDirectorySync(dirname(path))
       closeSync(openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, fileMode))
       this.#database = new DatabaseSync(path, { timeout: busyTimeoutMs })
       // FULL: a committed row survives a power cut. WAL: readers and the threads of other shards are not blocked.
       this.#database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL')
+      // The first statement creates the files beside the database.
+      this.#database.exec('SELECT 1 FROM sqlite_schema LIMIT 1')
+      this.#identities = ['', ...companions].map((suffix) => identityOf(path + suffix))
     }
     if (createTable !== undefined && !this.#created.has(createTable)) {
       this.#database.exec(createTable)
       this.#created.add(createTable)
     }
     return this.#database
+  }
+
+  /**
+   * Another file has the name now, or none, and later rows belong there. The open file gets the rows that are only in its log. Its log does not stay at
+   * the name: SQLite would apply it to the new file. https://sqlite.org/howtocorrupt.html, section 4.2.
+   */
+  #leave(database: DatabaseSync): void {
+    this.#isLeaving = true
+    const result = database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()
+    if (result?.['busy'] !== 0) throw new Error('the file was replaced, and another program uses the earlier one')
+    this.#isLeaving = false
+    this.close()
+    for (const [index, suffix] of companions.entries()) {
+      const name = this.#start.path + suffix
+      if (identityOf(name) === this.#identities[index + 1]) rmSync(name, { force: true })
+    }
+  }
+
+  #handleFailure(error: unknown): string {
+    if (!this.#isLeaving) this.close()
+    const text = textOf(error)
+    return text.includes(this.#start.path) ? text : `${this.#start.path}: ${text}`
   }
 
   /** Runs one statement. Throws if the cause is the file and not the row. */
@@ -104,6 +136,12 @@ class SqliteFile {
 }
 
 type SqliteRequestValues = Extract<SqliteRequest, { kind: 'write' }>['statements'][number]['values']
+
+/** Returns what tells a file from others that had the same name; '': there is none. */
+function identityOf(path: string): string {
+  const found = statSync(path, { throwIfNoEntry: false, bigint: true })
+  return found === undefined ? '' : `${found.dev}:${found.ino}`
+}
 
 function textOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
