@@ -23,6 +23,9 @@ export type SqliteRequest =
   | { readonly kind: 'check'; readonly id: number; readonly createTable: string | undefined }
   | { readonly kind: 'close' }
 
+/** The thread has started. */
+export type SqliteReady = 'ready'
+
 export interface SqliteResponse {
   readonly id: number
   /** One outcome for each statement. */

@@ -3,7 +3,7 @@
 // would wait in the thread, and be written although they were reported as failed.
 
 import { Worker } from 'node:worker_threads'
-import type { SqliteResponse, SqliteRequest, SqliteStart } from './sqlite-messages.ts'
+import type { SqliteReady, SqliteResponse, SqliteRequest, SqliteStart } from './sqlite-messages.ts'
 
 type RequestWithId = Extract<SqliteRequest, { id: number }>
 /** A request without its ID, which `run` adds. */
@@ -14,7 +14,8 @@ export type SqliteWork = RequestWithId extends infer Request
   : never
 
 interface PendingRequest {
-  readonly timer: NodeJS.Timeout
+  /** Undefined: the thread is starting. */
+  timer: NodeJS.Timeout | undefined
   resolve(response: SqliteResponse): void
   reject(error: Error): void
 }
@@ -52,6 +53,7 @@ export function releaseThread({ path }: SqliteThread): void {
 export class SqliteThread {
   readonly #start: SqliteStart
   #worker: Worker | undefined
+  #isReady = false
   readonly #pending = new Map<number, PendingRequest>()
   /** Requests that were reported as failed, and to which the thread has not responded. */
   readonly #late = new Set<number>()
@@ -70,14 +72,25 @@ export class SqliteThread {
     if (this.#late.size > 0) return Promise.reject(this.#lateError())
     const id = ++this.#lastId
     const { promise, resolve, reject } = Promise.withResolvers<SqliteResponse>()
-    const timer = setTimeout(() => {
+    const request = { timer: undefined, resolve, reject }
+    this.#pending.set(id, request)
+    this.#thread().postMessage({ ...work, id })
+    if (this.#isReady) this.#limitTime(id, request)
+    return promise
+  }
+
+  #limitTime(id: number, request: PendingRequest): void {
+    request.timer = setTimeout(() => {
       this.#pending.delete(id)
       this.#late.add(id)
-      reject(this.#lateError())
+      request.reject(this.#lateError())
     }, this.#start.timeoutMs)
-    this.#pending.set(id, { timer, resolve, reject })
-    this.#thread().postMessage({ ...work, id })
-    return promise
+  }
+
+  /** The start of a thread takes long on a busy machine, and is no fault of the disk. */
+  #handleReady(): void {
+    this.#isReady = true
+    for (const [id, request] of this.#pending) this.#limitTime(id, request)
   }
 
   /** Closes the file after all earlier requests are done. */
@@ -94,7 +107,8 @@ export class SqliteThread {
       resourceLimits: { maxOldGenerationSizeMb: maxHeapMb },
     })
     let why = `the SQLite thread of ${this.path} has ended; the next request starts it again`
-    worker.on('message', (response: SqliteResponse) => {
+    worker.on('message', (response: SqliteResponse | SqliteReady) => {
+      if (response === 'ready') return this.#handleReady()
       const pending = this.#pending.get(response.id)
       clearTimeout(pending?.timer)
       pending?.resolve(response)
@@ -104,6 +118,7 @@ export class SqliteThread {
     worker.on('error', (error) => (why = error instanceof Error ? error.message : String(error)))
     worker.on('exit', () => {
       if (this.#worker === worker) this.#worker = undefined
+      this.#isReady = false
       for (const waiting of this.#pending.values()) {
         clearTimeout(waiting.timer)
         waiting.reject(new Error(why))

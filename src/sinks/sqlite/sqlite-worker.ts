@@ -7,7 +7,7 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
 import { makeDirectorySync } from '../../telemetry/index.ts'
 import type { WriteOutcome } from '../sink.ts'
-import type { SqliteResponse, SqliteRequest, SqliteStart } from './sqlite-messages.ts'
+import type { SqliteReady, SqliteResponse, SqliteRequest, SqliteStart } from './sqlite-messages.ts'
 
 /** Rows can contain client IDs and payloads, so only the system user of the broker may read the file. */
 const fileMode = 0o600
@@ -162,3 +162,5 @@ port?.on('message', (request: SqliteRequest) => {
       : { id, outcomes: [], problem: file.check(request.createTable) }
   port.postMessage(response)
 })
+
+port?.postMessage('ready' satisfies SqliteReady)

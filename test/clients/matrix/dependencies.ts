@@ -1,5 +1,6 @@
 // The services of the fault matrix: the settings of an action that sends through a proxy, and how to read what has arrived without the proxy.
 
+import assert from 'node:assert/strict'
 import amqplib from 'amqplib'
 import mqtt from 'mqtt'
 import mysql from 'mysql2/promise'
@@ -214,7 +215,8 @@ export const dependencies: Readonly<Record<string, Start>> = {
     await server.start()
     const connection = await amqplib.connect({ hostname: '127.0.0.1', port: server.port })
     connection.on('error', () => {})
-    t.after(() => connection.close())
+    // The server has ended before, and the connection with it.
+    t.after(() => connection.close().catch((error) => assert.match(String(error), /closed/i)))
     const channel = await connection.createChannel()
     await channel.assertQueue('matrix', { durable: true })
     const numbers = new Set<number>()

@@ -1,5 +1,6 @@
 // The services of sources in the fault matrix: the settings of a source that receives through a proxy, and how to send to it without the proxy.
 
+import assert from 'node:assert/strict'
 import amqplib from 'amqplib'
 import { jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { connect as connectNats } from '@nats-io/transport-node'
@@ -30,7 +31,8 @@ export const sourceDependencies: Readonly<Record<string, (t: Scope) => Promise<S
     await server.start()
     const connection = await amqplib.connect({ hostname: '127.0.0.1', port: server.port })
     connection.on('error', () => {})
-    t.after(() => connection.close())
+    // The server has ended before, and the connection with it.
+    t.after(() => connection.close().catch((error) => assert.match(String(error), /closed/i)))
     const channel = await connection.createConfirmChannel()
     await channel.assertQueue('orders', { durable: true })
     const proxy = await FaultProxy.start(t, server.port, { lateMs })
