@@ -38,7 +38,7 @@ export function publishAsAdmin(state: BrokerState, requestId: RequestId, command
   for (const { message, dueAtMs } of messages) {
     if (dueAtMs === undefined) matched += routeToSubscribers(state, message, { command, barrier, deliveries })
     else {
-      delayMessage(state, message, dueAtMs)
+      delayMessage(state, message, { dueAtMs })
       addOpenBatch(state, barrier)
     }
   }

@@ -26,6 +26,8 @@ export interface RulePublication {
 /** Reason why an action of a rule failed. */
 export type RuleActionFailure =
   | 'invalid-topic'
+  /** Too many rules led to the message, one after the other. */
+  | 'too-deep'
   | 'too-large'
   | 'not-available'
   | 'storage-failing'

@@ -132,7 +132,7 @@ type Accept = typeof routeMessage
 
 function delayUntil(dueAtMs: number): Accept {
   return (state, message) => {
-    delayMessage(state, message, dueAtMs)
+    delayMessage(state, message, { dueAtMs })
     return 1
   }
 }

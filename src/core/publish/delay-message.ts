@@ -66,12 +66,14 @@ export function findDelayedLimit(
 export function delayMessage(
   state: WillRecordParts & Parts<'deadlines' | 'settings'>,
   message: Message,
-  dueAtMs: number,
+  { dueAtMs, ruleDepth = 0 }: { readonly dueAtMs: number; readonly ruleDepth?: number },
 ): void {
   const name = reserveDelayedName(state.ids, message.publisher)
   const own = copyAlone(message, never)
-  const will = new SessionWill({ name, message: own, delaySeconds: 0, createdAtMs: state.nowMs })
-  putRecord(state.batches, { kind: 'will', clientId: name, message: toStored(own), delaySeconds: 0, dueAtMs })
+  const will = new SessionWill({ name, message: own, delaySeconds: ruleDepth, createdAtMs: state.nowMs })
+  // A delayed message has no will delay: this field of its record has the number of rules that led to it. Versions before wrote 0.
+  const stored = toStored(own)
+  putRecord(state.batches, { kind: 'will', clientId: name, message: stored, delaySeconds: ruleDepth, dueAtMs })
   if (isLarge(state.settings, own)) state.wills.unwritten.push({ batch: state.batches.openBatch.number, will })
   addDelayed(state, will, own, dueAtMs)
 }
@@ -79,14 +81,14 @@ export function delayMessage(
 /** Restores a message that was stored before this start. */
 export function restoreDelayed(
   state: Parts<'deadlines' | 'memory' | 'settings' | 'topics' | 'wills'>,
-  { clientId: name, message: stored, dueAtMs, remaining }: WillRecord,
+  { clientId: name, message: stored, delaySeconds: ruleDepth, dueAtMs, remaining }: WillRecord,
 ): void {
   const topic = parseTopicName(stored.topic)
   if (topic === undefined || dueAtMs === undefined) return
   if (remaining !== undefined) state.wills.remaining.set(name, remaining)
   const message = fromStored(stored, state.topics.named(topic))
   const held = isLarge(state.settings, message) ? undefined : copyAlone(message, never)
-  const will = new SessionWill({ name, message: held, delaySeconds: 0, createdAtMs: stored.publishedAtMs })
+  const will = new SessionWill({ name, message: held, delaySeconds: ruleDepth, createdAtMs: stored.publishedAtMs })
   addDelayed(state, will, message, dueAtMs)
 }
 

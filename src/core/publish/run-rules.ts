@@ -1,9 +1,10 @@
 // Runs rules after their message was delivered, in the same turn. So the changes of their actions are in the batch for which the
 // acknowledgement of the message waits.
 
-import { countLevels, beginsLikeFilter, parseTopicName, type Topic } from '../../protocol/index.ts'
+import { countLevels, beginsLikeFilter, parseTopicName, reasonCodes, type Topic } from '../../protocol/index.ts'
 import type { RuleActionFailure, RuleActions, RulePublication } from '../model/rule-hook.ts'
 import { copyPublisherRights, Message, never, withTopic } from '../messages/message.ts'
+import type { Refused } from '../model/packet-refusal.ts'
 import { isEventTopic } from '../messages/reserved-roots.ts'
 import { isSourceTopic } from '../messages/source-topics.ts'
 import { enqueueForSession } from '../queues/enqueue-for-session.ts'
@@ -26,7 +27,9 @@ export function runMatchedRules(state: BrokerState, message: Message, route: Rou
   const outer = rules.isAdmitted
   // What a rule publishes belongs to the message or event for which the rule runs.
   rules.isAdmitted ??= message.qos > 0
+  rules.depth++
   rules.hook?.run(matched, message, actionsIn(state, route))
+  rules.depth--
   rules.isAdmitted = outer
 }
 
@@ -70,14 +73,33 @@ function isForBrokerOnly(topic: string, isEvent: boolean): boolean {
   return isBrokerTopic(topic) || isSourceTopic(topic) || !canPublish || beginsLikeFilter(topic)
 }
 
-function delayForRule(state: WillParts & Parts<'shard' | 'storage'>, message: Message): RuleActionFailure | undefined {
+/**
+ * Maximum number of rules, one after the other, that lead to a delayed message. Without it, a rule that delays the message that it
+ * receives would repeat forever, also after restarts. A rule hook has a limit of its own for messages that are not delayed.
+ */
+const maxRuleDepth = 16
+
+const ruleDepthReached: Refused = {
+  reason: reasonCodes.quotaExceeded,
+  cause: 'limit-reached',
+  text: `rules have delayed the message that they receive ${maxRuleDepth} times: the loop ends here`,
+}
+
+function delayForRule(
+  state: WillParts & Parts<'counts' | 'rules' | 'shard' | 'storage'>,
+  message: Message,
+): RuleActionFailure | undefined {
   const delay = readDelay(message.topic.name, state.nowMs)
   if (delay === undefined || isForBrokerOnly(delay.topic, false)) return 'invalid-topic'
+  if (state.rules.depth >= maxRuleDepth) {
+    state.counts.countRefusal(message.publisher, 'DELAYED', delay.topic, ruleDepthReached)
+    return 'too-deep'
+  }
   if (!state.storage.isHealthy) return 'storage-failing'
   if (findDelayedLimit(state, '') !== undefined) return 'receiver-full'
   const inner = withTopic(message, state.topics.named(delay.topic))
   copyPublisherRights(inner, message)
-  delayMessage(state, inner, delay.dueAtMs)
+  delayMessage(state, inner, { dueAtMs: delay.dueAtMs, ruleDepth: state.rules.depth })
   return undefined
 }
 
@@ -121,7 +143,7 @@ export function storeInActionQueue(
   state: EnqueueParts & Parts<'rules' | 'storage'>,
   clientId: string,
   publication: RulePublication,
-): RuleActionFailure | undefined {
+): Exclude<RuleActionFailure, 'too-deep'> | undefined {
   const session = state.sessions.get(clientId)
   const message = messageOf(state, publication)
   if (message === undefined) return 'invalid-topic'

@@ -67,7 +67,13 @@ export function publishDelayed(state: BrokerState, id: string): void {
   if (delayed === undefined) return
   const { will, publisher } = delayed
   const session = state.sessions.get(publisher)
-  publishNext(state, { clientId: delayedPublisher(publisher), name: will.name, message: will.message, session })
+  publishNext(state, {
+    clientId: delayedPublisher(publisher),
+    name: will.name,
+    message: will.message,
+    session,
+    ruleDepth: will.delaySeconds,
+  })
 }
 
 /** Deletes the message without publishing it. */
@@ -123,12 +129,12 @@ export function handleWillLoaded(state: BrokerState, will: DueWill, stored: Stor
   loadNext(state)
 }
 
-function publishLoaded(state: BrokerState, { name, session }: DueWill, message: Message): void {
+function publishLoaded(state: BrokerState, { name, session, ruleDepth = 0 }: DueWill, message: Message): void {
   const remaining = state.wills.remaining.get(name)
   deleteWill(state, name)
   if (message.isRepeat && remaining !== undefined) publishRemaining(state, { name, remaining }, message)
   else if (message.isRepeat && state.peerTable !== undefined) forwardWillAgain(state, state.peerTable, name, message)
-  else publishWillMessage(state, { name, session, remaining }, message)
+  else publishWillMessage(state, { name, session, remaining, ruleDepth }, message)
 }
 
 /** Deliveries on this shard were stored together with the fact that it was published. */
@@ -167,6 +173,7 @@ interface PublishedWill {
   readonly session: Session | undefined
   /** Set if other shards had a delayed message, and this one had not stored that, before the number of shards changed. */
   readonly remaining: RemainingReceivers | undefined
+  readonly ruleDepth: number
 }
 
 const notAllowed: Refused = {
@@ -175,7 +182,11 @@ const notAllowed: Refused = {
   text: 'not published: its client is no longer allowed to publish to its topic',
 }
 
-function publishWillMessage(state: BrokerState, { name, session, remaining }: PublishedWill, message: Message): void {
+function publishWillMessage(
+  state: BrokerState,
+  { name, session, remaining, ruleDepth }: PublishedWill,
+  message: Message,
+): void {
   const isDelayed = isDelayedName(name)
   if (isDelayed && message.expiresAtMs <= state.nowMs) return state.counts.countDrop(undefined, message, 'expired')
   // The client may have reconnected with another identity since it sent the message.
@@ -191,8 +202,10 @@ function publishWillMessage(state: BrokerState, { name, session, remaining }: Pu
   if (delay !== undefined) return delayWill(state, timed, delay.dueAtMs)
   // [MQTT5-3.8.3-3] The will is the client's own message: with No Local it is not queued for the client.
   const onceKey = onceKeyOf(name, timed)
+  state.rules.depth = ruleDepth
   if (remaining === undefined) routeMessage(state, timed, session, 0, onceKey)
   else routePartial(state, timed, { publisher: session, packetId: 0, onceKey, remaining })
+  state.rules.depth = 0
   storeUntilCommitted(state, name, timed, remaining && withDoneHere(remaining, state.shard))
 }
 
@@ -249,7 +262,7 @@ function delayWill(state: WillParts & Parts<'counts' | 'shard'>, message: Messag
       text: `not delayed: the limit of delayed messages is reached, see ${limit}`,
     })
   }
-  delayMessage(state, message, dueAtMs)
+  delayMessage(state, message, { dueAtMs })
 }
 
 /**

@@ -16,6 +16,11 @@ export class RuleState {
    * its results are stored. False: for an event or a message of QoS 0, for which no publisher waits.
    */
   isAdmitted: boolean | undefined = undefined
+  /**
+   * Number of rules that led to the message that is being routed, one after the other, also through delayed messages. 0: a client, or
+   * another source, published it.
+   */
+  depth = 0
   /** True if a full action queue has space again: connections that wait for actions are handled again. */
   hasActionCapacity = false
 

@@ -20,6 +20,8 @@ export interface WillLoad<Session extends object, Message extends object> {
   readonly message: Message | undefined
   /** The session of the will; undefined: there is none, and the will is known from its record only. */
   readonly session: Session | undefined
+  /** Of a delayed message: the number of rules that led to it. */
+  readonly ruleDepth?: number
 }
 
 export class WillLoads<Session extends object, Message extends object> {

@@ -16,6 +16,7 @@ export function outcomeOf(run: () => ActionOutcome): ActionOutcome {
 
 const failureTexts: Readonly<Record<RuleActionFailure | 'no-action', string>> = {
   'invalid-topic': 'the topic is not a valid topic name',
+  'too-deep': 'rules have delayed the message that they receive too often: the loop ends here',
   'too-large': 'the message is larger than mqtt.max_packet_size',
   'not-available': 'retained messages are not available: see mqtt.retain_available',
   'storage-failing': 'the disk fails',
