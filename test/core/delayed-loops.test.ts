@@ -11,7 +11,7 @@ function worldWithLoop(
   shards: number,
   topics: readonly string[],
   settings = {},
-): { world: World; failures: string[]; start(): void } {
+): { world: World; failures: string[]; start: () => void } {
   const failures: string[] = []
   let depth = 0
   const ruleHook: RuleHook = {

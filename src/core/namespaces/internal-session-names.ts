@@ -4,6 +4,9 @@
 //
 //   ␀l3k9.7 plant␀c1     the seventh name of the broker start l3k9, for client c1 of namespace plant
 
+import { assert } from '../../protocol/index.ts'
+import { namespacedName, splitNamespacedName } from './namespaced-names.ts'
+
 /** A client cannot send this character [MQTT-1.5.3-2] [MQTT5-1.5.4-2]. Names of namespaces do not start with it. */
 const mark = '\0'
 
@@ -18,19 +21,24 @@ export interface InternalNameSource {
   isOwn(name: string): boolean
 }
 
-/** Returns a name that this shard owns and that was never used before, also before restarts. */
+/** Returns a name that was never used before, also before restarts. This shard owns it, because it owns the session of the client. */
 export function reserveInternalName(source: InternalNameSource, clientId: string): string {
-  let name
-  do name = `${mark}${source.nextName()} ${clientId}`
-  while (!source.isOwn(name))
-  return name
+  assert(source.isOwn(clientId), 'another shard owns the records of the client')
+  return `${mark}${source.nextName()} ${clientId}`
 }
 
-/** Does the same for a delayed message. */
-export function reserveDelayedName(source: InternalNameSource, clientId: string): string {
+/**
+ * Does the same for a delayed message. Rules and the API have no session, so their shard may not own the records under the name of the
+ * publisher: then a name of the same namespace that this shard owns takes its place. The record of the message has the publisher.
+ */
+export function reserveDelayedName(source: InternalNameSource, publisher: string): string {
+  if (source.isOwn(publisher)) return `${mark}${source.nextName()}${delayedMark} ${publisher}`
+  const { namespace } = splitNamespacedName(publisher)
   let name
-  do name = `${mark}${source.nextName()}${delayedMark} ${clientId}`
-  while (!source.isOwn(name))
+  do {
+    const serial = source.nextName()
+    name = `${mark}${serial}${delayedMark} ${namespacedName(namespace, serial)}`
+  } while (!source.isOwn(name))
   return name
 }
 
