@@ -192,6 +192,11 @@ export class KafkaProducerSink implements Sink {
     return batch.map((entry) => outcomes.get(entry) ?? { outcome: 'retry', why: 'the record was not sent' })
   }
 
+  /** The probe of a connector has no topic. */
+  get #checkedTopic(): string | undefined {
+    return this.#hasFixedTopic && this.#topic !== '' ? this.#topic : undefined
+  }
+
   async #writeTo(topic: string, entries: readonly ActionEntry[]): Promise<readonly WriteOutcome[]> {
     const outcomes: WriteOutcome[] = []
     for (const part of partsOf(entries.map(recordOf), this.#maxBatchBytes)) {
@@ -205,7 +210,7 @@ export class KafkaProducerSink implements Sink {
 
   async check(): Promise<string | undefined> {
     try {
-      await this.#producer.use((producer) => producer.check(this.#hasFixedTopic ? this.#topic : undefined))
+      await this.#producer.use((producer) => producer.check(this.#checkedTopic))
       return undefined
     } catch (error) {
       return messageOf(error)

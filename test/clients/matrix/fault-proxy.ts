@@ -138,8 +138,7 @@ class ProxiedConnection {
     this.#service.on('data', (chunk: Buffer) => this.#passToClient(options.change(chunk)))
     for (const socket of [client, this.#service]) socket.on('error', () => {})
     client.on('close', () => {
-      for (const timer of this.#timers) clearTimeout(timer)
-      options.onClosed()
+      this.#noteClosed()
       // A service behind a dead connection does not see that the client has closed it.
       if (!this.#isDead) this.#service.destroy()
       else setTimeout(() => this.#service.destroy(), delayMs).unref()
@@ -161,6 +160,14 @@ class ProxiedConnection {
   reset(): void {
     this.#client.resetAndDestroy()
     this.#service.destroy()
+    // Node.js does not report `close` if the client has closed the connection at the same time.
+    this.#noteClosed()
+  }
+
+  #noteClosed(): void {
+    for (const timer of this.#timers) clearTimeout(timer)
+    this.#timers.clear()
+    this.#options.onClosed()
   }
 
   #passToService(chunk: Buffer): void {
@@ -183,6 +190,7 @@ class ProxiedConnection {
   }
 
   #later(waitMs: number, work: () => void): void {
+    if (this.#client.destroyed) return
     if (waitMs === 0 && this.#timers.size === 0) return work()
     const timer = setTimeout(() => {
       this.#timers.delete(timer)

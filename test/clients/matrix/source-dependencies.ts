@@ -82,7 +82,7 @@ export const sourceDependencies: Readonly<Record<string, (t: Scope) => Promise<S
       source: 'kafka_consumer:orders',
       settings: [
         `connectors.kafka_consumer.matrix={bootstrap_hosts="${cluster.servers}",${connectTimeout}}`,
-        'sources.kafka_consumer.orders={connector=matrix,parameters={topic=orders,offset_reset_policy=earliest,session_timeout=6s}}',
+        'sources.kafka_consumer.orders={connector=matrix,parameters={topic=orders,offset_reset_policy=earliest,session_timeout=6000}}',
       ],
       proxies: togetherWith(proxies),
       maxConnections: 4 + overlap,

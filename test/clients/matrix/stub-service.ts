@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { type AddressInfo } from 'node:net'
 import { createServer } from 'node:http'
 import type { Scope } from '../../e2e/godwit-process.ts'
+import { decompress } from './snappy.ts'
 
 export class StubService {
   readonly port: number
@@ -19,7 +20,8 @@ export class StubService {
       request.on('error', () => {})
       request.on('data', (part: Buffer) => parts.push(part))
       request.on('end', () => {
-        const body = Buffer.concat(parts).toString('latin1')
+        const sent = Buffer.concat(parts)
+        const body = (request.headers['content-encoding'] === 'snappy' ? decompress(sent) : sent).toString('latin1')
         const found = [...`${request.url} ${body}`.matchAll(/n(\d+)n/g)].map(([, number]) => Number(number))
         for (const number of found) stub.numbers.add(number)
         const items = found.map(() => ({ index: { status: 201 }, create: { status: 201 } }))
