@@ -61,6 +61,7 @@ export type {
 export type {
   ActionMetrics,
   NodeDeadLetter,
+  NodeQueuedResult,
   Resource,
   ResourceKind,
   Rule,

@@ -8,6 +8,7 @@
 
 import { maskUrlSecrets } from '../config/index.ts'
 import { Backoff } from './backoff.ts'
+import { checkSafely, writeSafely } from './safe-calls.ts'
 import type { Sink, ActionEntry, WriteOutcome } from './sink.ts'
 import { WaitingEntries } from './waiting-entries.ts'
 import { ActionQueueClient, type ActionQueueClientOptions, type DeliveredEntry } from './action-queue-client.ts'
@@ -33,6 +34,19 @@ export interface DeliveryCounters {
   retried: number
 }
 
+/** An entry that the action queue has delivered and that has no final outcome. */
+export interface QueuedEntry {
+  /** Identifies the entry until the action queue is opened again. Older entries have lower numbers. */
+  readonly sequence: number
+  readonly entry: ActionEntry
+  /** What the sink sends for the entry. */
+  readonly prepared: ActionEntry
+  /** Number of times that the service refused the entry. */
+  readonly refusals: number
+  /** Why the entry was refused last. */
+  readonly why: string
+}
+
 export interface ActionDeliveryDependencies {
   nowMs(): number
   random(): number
@@ -42,8 +56,8 @@ export interface ActionDeliveryDependencies {
   readonly queue: Pick<ActionQueueClientOptions, 'clientId' | 'userProperties' | 'open' | 'later'>
   /** Returns the entry as it is sent; `why`: it cannot be sent, and becomes a dead letter. Absent: as it is stored. */
   prepare?(entry: ActionEntry): ActionEntry | { readonly why: string }
-  /** Stores a dead letter; false: it could not be stored and must be stored later. */
-  storeDeadLetter(entry: ActionEntry, why: string): Promise<boolean>
+  /** Stores a dead letter; false: it could not be stored and must be stored later. `isDiscarded`: an administrator has discarded the entry. */
+  storeDeadLetter(entry: ActionEntry, why: string, isDiscarded: boolean): Promise<boolean>
   /** Reports the final outcome of an entry, for the statistics of its rule. */
   noteOutcome(entry: ActionEntry, isDone: boolean, why: string): void
   /** Called when the state has changed. */
@@ -53,15 +67,13 @@ export interface ActionDeliveryDependencies {
   noteReady(): void
 }
 
-interface Attempted {
+interface Attempted extends QueuedEntry {
   readonly entry: DeliveredEntry
-  /** What the sink sends for the entry. */
-  readonly prepared: ActionEntry
-  readonly sequence: number
   readonly key: string | undefined
   refusals: number
-  /** Why the entry was refused last. */
   why: string
+  /** The entry becomes a dead letter, unless the service has accepted it. */
+  isDiscarded: boolean
 }
 
 /** The action queue delivers this many times the entries that the service may have at one time, so that the next batch is complete. */
@@ -88,6 +100,8 @@ export class ActionDelivery {
   readonly #waiting = new WaitingEntries<Attempted>()
   /** Refused entries that wait for their next attempt. */
   readonly #delayed = new Set<Attempted>()
+  /** Batches that the sink is sending. */
+  readonly #sending = new Set<readonly Attempted[]>()
   #inflight = 0
   /** Time of the last response, or of the last request that was sent while no response was pending. */
   #lastResponseAtMs = 0
@@ -185,6 +199,36 @@ export class ActionDelivery {
     this.#sink = undefined
   }
 
+  /** Returns the oldest entries without a final outcome. */
+  oldestEntries(maxEntries: number): readonly QueuedEntry[] {
+    return this.#oldest(maxEntries)
+  }
+
+  #oldest(maxEntries: number): readonly Attempted[] {
+    const isKept = ({ isDiscarded }: Attempted): boolean => !isDiscarded
+    const all = [...[...this.#sending].flat(), ...this.#delayed, ...this.#waiting.all].filter(isKept)
+    return all.toSorted((one, other) => one.sequence - other.sequence).slice(0, maxEntries)
+  }
+
+  /**
+   * Makes one of the oldest entries a dead letter, or all of them. Those that the service has at this time only if it does not accept
+   * them. Returns their number.
+   */
+  discard(sequence: number | undefined, why: string, maxEntries: number): number {
+    const found = this.#oldest(maxEntries).filter((entry) => sequence === undefined || entry.sequence === sequence)
+    const sending = new Set([...this.#sending].flat())
+    this.#waiting.remove(new Set(found.filter((entry) => !sending.has(entry) && !this.#delayed.has(entry))))
+    for (const attempted of found) {
+      attempted.isDiscarded = true
+      attempted.refusals = Number.POSITIVE_INFINITY
+      attempted.why = why
+      this.#delayed.delete(attempted)
+      if (!sending.has(attempted)) this.#storeDeadLetter(attempted, why)
+    }
+    this.#sendBatches()
+    return found.length
+  }
+
   #handleOpened(): void {
     this.#clear()
     if (this.#wasReady) return
@@ -196,6 +240,7 @@ export class ActionDelivery {
     this.#connectionNumber++
     this.#waiting.clear()
     this.#delayed.clear()
+    this.#sending.clear()
     this.#inflight = 0
   }
 
@@ -209,6 +254,7 @@ export class ActionDelivery {
       key: this.#dependencies.keyOf(entry),
       refusals: 0,
       why: '',
+      isDiscarded: false,
     }
     if (isRefused) return this.#refuseForGood(attempted, prepared.why)
     this.#waiting.add(attempted)
@@ -269,8 +315,10 @@ export class ActionDelivery {
     const sink = this.#sink
     const connectionNumber = this.#connectionNumber
     if (sink === undefined) return
+    this.#sending.add(batch)
     writeSafely(sink, batch, (outcomes) => {
       if (connectionNumber !== this.#connectionNumber || this.#isClosed) return
+      this.#sending.delete(batch)
       this.#inflight -= batch.length
       this.#waiting.release(batch)
       // The batch failed because its sink was replaced, not because of the service.
@@ -295,7 +343,8 @@ export class ActionDelivery {
       else if (outcome.outcome === 'refused') this.#noteRefused(attempted, outcome.why)
       else {
         failure ??= outcome.why
-        again.push(attempted)
+        if (attempted.isDiscarded) this.#storeDeadLetter(attempted, attempted.why)
+        else again.push(attempted)
       }
     }
     if (again.length > 0) {
@@ -343,7 +392,7 @@ export class ActionDelivery {
 
   #storeDeadLetter(attempted: Attempted, why: string): void {
     const connectionNumber = this.#connectionNumber
-    this.#dependencies.storeDeadLetter(attempted.entry, maskUrlSecrets(why)).then((isStored) => {
+    this.#dependencies.storeDeadLetter(attempted.entry, maskUrlSecrets(why), attempted.isDiscarded).then((isStored) => {
       if (connectionNumber !== this.#connectionNumber || this.#isClosed) return
       if (!isStored) return this.#retryLater(attempted, this.#settings.retryIntervalMs)
       this.counters.failed++
@@ -429,34 +478,4 @@ export class ActionDelivery {
     this.#stateReason = why
     this.#dependencies.noteState(state, why, this.#hasFailed)
   }
-}
-
-/**
- * Sinks do not reject. One that throws or rejects nevertheless has an internal error, which must not end the shard: each entry is sent
- * alone, and the one that causes the error is refused.
- */
-function writeSafely(sink: Sink, batch: readonly Attempted[], next: (outcomes: readonly WriteOutcome[]) => void): void {
-  const handleError = (error: unknown): void => {
-    const [first, ...rest] = batch
-    if (first === undefined || rest.length === 0) return next([{ outcome: 'refused', why: failedText(error) }])
-    writeSafely(sink, [first], (outcomes) => writeSafely(sink, rest, (others) => next([...outcomes, ...others])))
-  }
-  try {
-    sink.write(batch.map(({ prepared }) => prepared)).then(next, handleError)
-  } catch (error) {
-    handleError(error)
-  }
-}
-
-function checkSafely(sink: Sink, next: (problem: string | undefined) => void): void {
-  const handleError = (error: unknown): void => next(failedText(error))
-  try {
-    sink.check().then(next, handleError)
-  } catch (error) {
-    handleError(error)
-  }
-}
-
-function failedText(error: unknown): string {
-  return `failed: internal error of the sink: ${error instanceof Error ? error.message : String(error)}`
 }

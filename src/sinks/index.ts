@@ -6,6 +6,7 @@ export {
   type ActionState,
   type DeliveryCounters,
   type DeliverySettings,
+  type QueuedEntry,
 } from './action-delivery.ts'
 export type { CompileTemplate, KeptOrder, Render, RuleData, Sink, ActionEntry, WriteOutcome } from './sink.ts'
 export { Backoff } from './backoff.ts'

@@ -22,6 +22,11 @@ export class WaitingEntries<Entry extends WaitingEntry> {
     return this.#entries.length
   }
 
+  /** Sorted by sequence. */
+  get all(): readonly Entry[] {
+    return this.#entries
+  }
+
   /** Whether `take` would return an entry. */
   get hasReady(): boolean {
     return this.#withoutKey > 0 || this.#readyKeys > 0
@@ -69,6 +74,12 @@ export class WaitingEntries<Entry extends WaitingEntry> {
       if (this.#waitingByKey.has(key)) this.#readyKeys--
     }
     return taken
+  }
+
+  /** Removes waiting entries. */
+  remove(entries: ReadonlySet<Entry>): void {
+    this.#entries = this.#entries.filter((entry) => !entries.has(entry))
+    for (const { key } of entries) this.#uncount(key)
   }
 
   /** The service has processed the batch: its keys are no longer busy. */

@@ -82,6 +82,13 @@ const sqlKinds: readonly SqlKind[] = [
   },
 ]
 
+/** Settings of an action with a short queue. */
+const settingsOf = (table: string) => ({
+  connector: 'db',
+  parameters: { sql: `INSERT INTO ${table} (number) VALUES (\${payload.number})` },
+  resource_opts: { batch_size: 4, retry_interval: '50ms', max_buffer_messages: 10, overflow: 'block' },
+})
+
 /** The tests of each kind of database replace the settings of the kind before. */
 const startWith = shareSinks()
 
@@ -137,6 +144,53 @@ for (const kind of sqlKinds) {
       isDeepStrictEqual(await query('SELECT number, text FROM latest ORDER BY number'), last),
     )
     assert.deepEqual(await deadLettersOf(broker, `${type}:latest`), [])
+  })
+
+  test(`${name}: results with a wrong statement wait, and arrive when it is corrected; one or all can be moved to the dead letters`, async () => {
+    const { broker, client, query } = await start()
+    await query('CREATE TABLE corrected (number integer NOT NULL)')
+    const call = async (method: 'GET' | 'POST' | 'PUT', path: string, body?: object) => {
+      const { status, json } = await broker.request(
+        `/api/v5${path}`,
+        body === undefined ? { method } : { method, body },
+      )
+      assert.ok(status < 300, `${method} ${path}: ${status} ${JSON.stringify(json)}`)
+      return json
+    }
+    const path = `/actions/${type}:corrected`
+    await call('POST', '/actions', { type, name: 'corrected', ...settingsOf('no_such_table') })
+    const rule = { id: 'corrected', sql: 'SELECT payload FROM "corrected/#"', actions: [`${type}:corrected`] }
+    await call('POST', '/rules', rule)
+    const outcomes = new Set<number>()
+    const published = Array.from({ length: 40 }, async (_, number) => {
+      await client.publishAsync('corrected/1', JSON.stringify({ number }), { qos: 1 })
+      outcomes.add(number)
+    })
+    const listed = async () => (await call('GET', `${path}/queue`)).data as { id: string; result: string }[]
+    await until(broker, `${type}:corrected`, async () => (await listed()).length === 10)
+    assert.ok(outcomes.size < 40, 'publishers wait')
+    const [first] = await listed()
+    assert.deepEqual(JSON.parse(first?.result ?? ''), { payload: '{"number":0}' })
+    assert.deepEqual(await call('POST', `${path}/queue/discard?entry=${first?.id}`), { count: 1 })
+    await until(
+      broker,
+      `${type}:corrected`,
+      async () => (await deadLettersOf(broker, `${type}:corrected`)).length === 1,
+    )
+    await until(broker, `${type}:corrected`, async () => outcomes.has(10))
+    assert.deepEqual(await call('POST', `${path}/queue/discard`), { count: 10 })
+    await until(
+      broker,
+      `${type}:corrected`,
+      async () => (await deadLettersOf(broker, `${type}:corrected`)).length === 11,
+    )
+    await call('PUT', path, settingsOf('corrected'))
+    await Promise.all(published)
+    assert.deepEqual(await call('POST', `${path}/dead_letters/retry`), { count: 11 })
+    await until(broker, `${type}:corrected`, async () => {
+      const [row] = await query('SELECT count(DISTINCT number) AS count FROM corrected')
+      return Number(row?.['count']) === 40
+    })
   })
 
   test(`${name} gets the rows of the section \`rules\` of NanoMQ`, async () => {

@@ -124,6 +124,15 @@ test('a connector and an action are added, and dead letters are sent again', asy
   await letters.getByRole('button', { name: 'Close' }).click()
   await isAccepted.promise
   assert.deepEqual(accepted, ['refused once'])
+  status = 503
+  await client.publishAsync('t', 'waits', { qos: 1 })
+  await actions.getByRole('button', { name: 'Waiting results http:post' }).click()
+  const queue = page.getByRole('dialog', { name: 'Waiting results http:post' })
+  await queue.getByRole('cell', { name: 'waits' }).waitFor()
+  await queue.getByRole('button', { name: /^Move to dead letters/ }).click()
+  await queue.getByText('No results wait.').waitFor()
+  await queue.getByRole('button', { name: 'Close' }).click()
+  await actions.getByRole('button', { name: 'Dead letters http:post' }).waitFor()
   await actions.getByRole('switch', { name: 'Enabled http:post' }).click()
   await page.getByRole('status').getByText('Done: Turn off http:post').waitFor()
   assert.equal((await broker.request('/api/v5/actions/http:post')).json.enable, false)

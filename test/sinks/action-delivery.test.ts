@@ -4,7 +4,12 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { createStreamPair } from '../../src/bridges/index.ts'
 import type { Packet } from '../../src/protocol/index.ts'
-import { ActionDelivery, type ActionEntry, type WriteOutcome } from '../../src/sinks/index.ts'
+import {
+  ActionDelivery,
+  type ActionDeliveryDependencies,
+  type ActionEntry,
+  type WriteOutcome,
+} from '../../src/sinks/index.ts'
 import type { ByteStream } from '../../src/transports/index.ts'
 import { encode, freshDecoder } from '../protocol/decoding.ts'
 
@@ -18,8 +23,13 @@ class Stage {
   #queue: ByteStream | undefined
   #packetId = 0
 
-  constructor(settings: { readonly batchSize: number; readonly inflightWindow: number }) {
-    const delivery = new ActionDelivery(
+  readonly delivery: ActionDelivery
+
+  constructor(
+    settings: { readonly batchSize: number; readonly inflightWindow: number },
+    storeDeadLetter: ActionDeliveryDependencies['storeDeadLetter'] = () => assert.fail('the service refuses nothing'),
+  ) {
+    this.delivery = new ActionDelivery(
       {
         ...settings,
         batchTimeMs: settings.batchSize === 1 ? 0 : 10,
@@ -37,7 +47,7 @@ class Stage {
         },
         keyOf: ({ payload }) => payload.toString('utf8', 0, 1),
         queue: { clientId: 'queue', userProperties: [], open: () => this.#open(), later: (work) => work() },
-        storeDeadLetter: () => assert.fail('the service refuses nothing'),
+        storeDeadLetter,
         noteOutcome: () => {},
         noteState: () => {},
         noteReady: () => {},
@@ -51,7 +61,7 @@ class Stage {
       check: () => Promise.resolve(undefined),
       close: () => {},
     }
-    delivery.start(sink, '')
+    this.delivery.start(sink, '')
     this.#runAll()
   }
 
@@ -72,6 +82,13 @@ class Stage {
     const taken = this.batches.length - this.#pending.length
     const count = this.batches[taken]?.length ?? assert.fail('nothing is with the service')
     this.#pending.shift()?.(Array.from({ length: count }, () => ({ outcome: 'done' })))
+    await Promise.resolve()
+    this.#runAll()
+  }
+
+  /** The oldest batch in flight, which has one entry, has this outcome. */
+  async failBatch(outcome: WriteOutcome): Promise<void> {
+    this.#pending.shift()?.([outcome])
     await Promise.resolve()
     this.#runAll()
   }
@@ -153,6 +170,36 @@ describe('a batch of an action', () => {
     await stage.completeBatch()
     assert.deepEqual(stage.batches[2], ['c1'])
   })
+})
+
+test('a discarded entry becomes a dead letter, unless the service accepts it; entries with its key go on', async () => {
+  const letters: string[] = []
+  const stage = new Stage({ batchSize: 1, inflightWindow: 2 }, async (entry, why, isDiscarded) => {
+    letters.push(`${entry.payload.toString()}: ${why} ${isDiscarded}`)
+    return true
+  })
+  const payloads = (): string[] => stage.delivery.oldestEntries(9).map(({ entry }) => entry.payload.toString())
+  stage.queue('a1', 'b1', 'a2', 'a3', 'c1')
+  assert.deepEqual(
+    [stage.batches, payloads()],
+    [
+      [['a1'], ['b1']],
+      ['a1', 'b1', 'a2', 'a3', 'c1'],
+    ],
+  )
+  const [a1, b1, a2] = stage.delivery.oldestEntries(9)
+  for (const entry of [a2, a1, b1]) assert.equal(stage.delivery.discard(entry?.sequence, 'discarded', 9), 1)
+  assert.equal(stage.delivery.discard(a1?.sequence, 'discarded', 9), 0, 'no entry is discarded twice')
+  assert.deepEqual([letters, payloads()], [['a2: discarded true'], ['a3', 'c1']])
+  await stage.completeBatch()
+  await stage.failBatch({ outcome: 'retry', why: 'busy' })
+  assert.deepEqual(letters, ['a2: discarded true', 'b1: discarded true'], 'the service has accepted a1')
+  stage.passTime()
+  assert.deepEqual(stage.batches.slice(2), [['a3']])
+  assert.equal(stage.delivery.discard(undefined, 'all', 9), 2)
+  assert.deepEqual(letters.slice(2), ['c1: all true'])
+  await stage.failBatch({ outcome: 'refused', why: 'bad' })
+  assert.deepEqual([letters.slice(3), payloads()], [['a3: bad true'], []])
 })
 
 test('a sink that throws or rejects ends nothing: the entry that causes it becomes a dead letter, others are sent', async () => {

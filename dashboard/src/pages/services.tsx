@@ -13,6 +13,7 @@ import { confirmBefore } from '../state/confirmations.ts'
 import { showResult } from '../state/results.ts'
 import { commonActions, commonColumns, idOf, type Kind, type Named, ServiceDialog } from './service-parts.tsx'
 import { DeadLetters } from './dead-letters.tsx'
+import { WaitingResults } from './waiting-results.tsx'
 
 type Replies<Name extends keyof typeof api> = Extract<
   Awaited<ReturnType<(typeof api)[Name]>>,
@@ -39,6 +40,7 @@ async function actionsWithCounters(options: CallOptions): Promise<Result<readonl
 export function Services(): JSX.Element {
   const [edited, setEdited] = useState<{ readonly kind: Kind; readonly known: Named | undefined }>()
   const [lettersOf, setLettersOf] = useState<string>()
+  const [queueOf, setQueueOf] = useState<string>()
   const connectors = useQuery('connectors', (options) => api.get_connectors({}, options), listMs)
   const actions = useQuery('actions', actionsWithCounters, listMs)
   const canChange = may('change_action')
@@ -66,11 +68,15 @@ export function Services(): JSX.Element {
         canChange={canChange}
         onEdit={edit('action')}
         onLetters={(action) => setLettersOf(idOf(action))}
+        onQueue={(action) => setQueueOf(idOf(action))}
         onChanged={reload}
       />
       {edited !== undefined && <ServiceDialog {...edited} onClose={() => setEdited(undefined)} onDone={reload} />}
       {lettersOf !== undefined && (
         <DeadLetters action={lettersOf} onClose={() => setLettersOf(undefined)} onChanged={reload} />
+      )}
+      {queueOf !== undefined && (
+        <WaitingResults action={queueOf} onClose={() => setQueueOf(undefined)} onChanged={reload} />
       )}
     </>
   )
@@ -102,9 +108,10 @@ function Connectors({ found, canChange, onEdit, onChanged }: ListProps<Connector
 
 interface ActionsProps extends ListProps<Action> {
   readonly onLetters: (action: Action) => void
+  readonly onQueue: (action: Action) => void
 }
 
-function Actions({ found, canChange, onEdit, onLetters, onChanged }: ActionsProps): JSX.Element {
+function Actions({ found, canChange, onEdit, onLetters, onQueue, onChanged }: ActionsProps): JSX.Element {
   const restart = (action: Action): void => {
     const id = idOf(action)
     confirmBefore({
@@ -124,6 +131,11 @@ function Actions({ found, canChange, onEdit, onLetters, onChanged }: ActionsProp
       word: t('deadLetters'),
       isShown: ({ counters }) => (counters?.dead_letters ?? 0) > 0,
       run: onLetters,
+    },
+    {
+      word: t('waitingResults'),
+      isShown: ({ counters }) => (counters?.queuing ?? 0) > 0,
+      run: onQueue,
     },
   ]
   return (

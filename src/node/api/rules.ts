@@ -11,6 +11,7 @@ import {
 import type {
   ActionMetrics,
   NodeDeadLetter,
+  NodeQueuedResult,
   Resource,
   ResourceKind,
   Rule,
@@ -135,6 +136,8 @@ export function ruleOperations({ nodeName, dataDirectory, configuration, supervi
     resetAction: (action) => shards.sendToAll({ kind: 'reset-action', action }),
     controlAction: (action, what) => shards.sendToAll({ kind: 'control-action', action, what }),
     discardAction: (action) => shards.sendToAll({ kind: 'discard-action', action }),
+    queuedResults: (action) => shards.queuedResults(action),
+    discardQueuedResults: (action, entry) => shards.discardQueuedResults(action, entry),
     deadLetters: (action) => shards.deadLetters(action),
     deleteDeadLetters: (action, letter) => shards.countLetters('delete-dead-letters', action, letter),
     retryDeadLetters: (action, letter) => shards.countLetters('retry-dead-letters', action, letter),
@@ -353,6 +356,25 @@ class AllShards {
 
   async reports(timeoutMs?: number): Promise<readonly Reports[]> {
     return (await this.#query<'rules'>({ kind: 'rules' }, timeoutMs)).flatMap((report) => report ?? [])
+  }
+
+  async queuedResults(action: string): Promise<readonly NodeQueuedResult[]> {
+    const found = await this.#query<'queued-results'>({ kind: 'queued-results', action })
+    return found.flatMap((results, shard) =>
+      (results ?? []).map((result) => ({ ...result, id: `${shard}-${result.id}` })),
+    )
+  }
+
+  async discardQueuedResults(action: string, id: string | undefined): Promise<number> {
+    const kind = 'discard-queued-results'
+    if (id === undefined) {
+      const counts = await this.#query<typeof kind>({ kind, action, entry: undefined })
+      return counts.reduce((sum, response) => sum + (response?.count ?? 0), 0)
+    }
+    const [, shard, entry] = /^(\d{1,3})-(q\d{1,9}-\d{1,15})$/.exec(id) ?? []
+    if (shard === undefined || Number(shard) >= this.#supervisor.size) return 0
+    const response = await queryShard<typeof kind>(this.#supervisor, Number(shard), { kind, action, entry })
+    return 'count' in response ? response.count : 0
   }
 
   async deadLetters(action: string): Promise<readonly NodeDeadLetter[]> {

@@ -4,7 +4,7 @@
 
 import { type Caller } from '../../contract/index.ts'
 import { scopedName, splitScopedName } from '../../core/index.ts'
-import type { NodeDeadLetter, Resource, RuleOperations, RuleProblem, RuleSettings } from '../../management/index.ts'
+import type { Resource, RuleOperations, RuleProblem, RuleSettings } from '../../management/index.ts'
 import { mapActionNames, mapSettingNames, refusalOfFiles } from '../rules/namespaced-resources.ts'
 
 /** `sqlOfNamespace`: the functions that test SQL with the values of this namespace only and without environment variables. */
@@ -55,7 +55,10 @@ export function scopedRuleOperations(
     resetAction: (action) => whole.resetAction(scope.name(action)),
     controlAction: (action, what) => whole.controlAction(scope.name(action), what),
     discardAction: (action) => whole.discardAction(scope.name(action)),
-    deadLetters: async (action) => (await whole.deadLetters(scope.name(action))).map((letter) => scope.letter(letter)),
+    queuedResults: async (action) =>
+      (await whole.queuedResults(scope.name(action))).map((result) => scope.ofRule(result)),
+    discardQueuedResults: (action, entry) => whole.discardQueuedResults(scope.name(action), entry),
+    deadLetters: async (action) => (await whole.deadLetters(scope.name(action))).map((letter) => scope.ofRule(letter)),
     deleteDeadLetters: (action, letter) => whole.deleteDeadLetters(scope.name(action), letter),
     retryDeadLetters: (action, letter) => whole.retryDeadLetters(scope.name(action), letter),
   }
@@ -102,8 +105,8 @@ class Scope {
     return [{ type, name: own, settings: mapSettingNames(settings, (scoped) => splitScopedName(scoped).name) }]
   }
 
-  letter(letter: NodeDeadLetter): NodeDeadLetter {
-    return { ...letter, rule: splitScopedName(letter.rule).name }
+  ofRule<Stored extends { readonly rule: string }>(stored: Stored): Stored {
+    return { ...stored, rule: splitScopedName(stored.rule).name }
   }
 
   problem(problem: RuleProblem | undefined): RuleProblem | undefined {

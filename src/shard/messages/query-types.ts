@@ -29,7 +29,7 @@ import type { LiveBatch } from './live-batch.ts'
 import type { BridgeReport } from './bridge-assignment.ts'
 import type { GatewayRequest, GatewayResponse } from '../../gateways/index.ts'
 import type { GatewayReport, GatewayType } from './gateway-plan.ts'
-import type { DeadLetterReport, RuleEngineReport, TopicMetricsReport } from './rule-plan.ts'
+import type { DeadLetterReport, QueuedResultReport, RuleEngineReport, TopicMetricsReport } from './rule-plan.ts'
 
 /** A slice of a list: its start and its maximum length. A shard may return less. */
 export interface SliceRequest {
@@ -76,6 +76,12 @@ export interface ShardQueries {
   }
   /** Deletes what is stored for an action that is not configured. */
   'discard-action': { parameters: { readonly action: string }; result: object }
+  'queued-results': { parameters: { readonly action: string }; result: readonly QueuedResultReport[] }
+  /** `entry` undefined: all that are listed. The result is their number. */
+  'discard-queued-results': {
+    parameters: { readonly action: string; readonly entry: string | undefined }
+    result: { readonly count: number }
+  }
   'dead-letters': { parameters: { readonly action: string }; result: readonly DeadLetterReport[] }
   /** `letter` undefined: all that are listed. The result is their number. */
   'delete-dead-letters': {

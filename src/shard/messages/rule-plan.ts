@@ -152,6 +152,22 @@ export interface RuleEngineReport {
   readonly sources: readonly SourceReport[]
 }
 
+/** A result that waits in an action queue. */
+export interface QueuedResultReport {
+  /** Identifies the result on this shard until its action queue is opened again. */
+  readonly id: string
+  /** Number of times that the service refused the result. */
+  readonly refusals: number
+  /** Why the service refused it last; '': it has not refused it. */
+  readonly why: string
+  readonly rule: string
+  readonly attributes: readonly (readonly [string, string])[]
+  /** As the present templates of the action render it. */
+  readonly payload: Uint8Array
+  /** Columns of the result as JSON; '': an earlier version stored the result. */
+  readonly result: string
+}
+
 export interface DeadLetterReport {
   /** Identifies the dead letter for `delete` and `retry`. Valid on this shard until it restarts. */
   readonly id: number

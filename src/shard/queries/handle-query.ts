@@ -87,6 +87,8 @@ const handlers: QueryHandlers = {
     await rules.discardAction(action)
     return {}
   },
+  'queued-results': ({ rules }, { action }) => rules.queuedResults(action),
+  'discard-queued-results': ({ rules }, { action, entry }) => ({ count: rules.discardQueuedResults(action, entry) }),
   'dead-letters': ({ rules }, { action }) => rules.deadLetters(action),
   'delete-dead-letters': ({ rules }, { action, letter }) => ({ count: rules.deleteDeadLetters(action, letter) }),
   'retry-dead-letters': async ({ rules }, { action, letter }) => ({

@@ -4,7 +4,12 @@ import type { AccessControl } from '../../access/index.ts'
 import type { BrokerCore } from '../../core/index.ts'
 import type { PendingCommands } from '../runtime/pending-commands.ts'
 import type { EventLog } from '../observe/event-log.ts'
-import type { DeadLetterReport, RuleEngineReport, TopicMetricsReport } from '../messages/rule-plan.ts'
+import type {
+  DeadLetterReport,
+  QueuedResultReport,
+  RuleEngineReport,
+  TopicMetricsReport,
+} from '../messages/rule-plan.ts'
 import type { TopicFilter } from '../../protocol/index.ts'
 import type { LiveBatch } from '../messages/live-batch.ts'
 import type { GatewayRequest, GatewayResponse } from '../../gateways/index.ts'
@@ -28,6 +33,8 @@ export interface QueriedRules {
   controlAction(action: string, what: 'start' | 'stop' | 'restart'): void
   controlSource(source: string, what: 'start' | 'stop' | 'restart'): void
   discardAction(action: string): Promise<void>
+  queuedResults(action: string): readonly QueuedResultReport[]
+  discardQueuedResults(action: string, entry: string | undefined): number
   deadLetters(action: string): readonly DeadLetterReport[]
   deleteDeadLetters(action: string, letter: number | undefined): number
   retryDeadLetters(action: string, letter: number | undefined): Promise<number>

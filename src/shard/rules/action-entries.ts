@@ -104,10 +104,19 @@ export function isOfDeadLetters(clientId: string): boolean {
   return clientId.startsWith(`${actionClientPrefix}d`)
 }
 
+/** Returns what distinguishes the action queues of one action, such as `q0`. */
+export function saltOfQueue(clientId: string): string {
+  return clientId.slice(actionClientPrefix.length).split('/')[0] ?? ''
+}
+
+/** Returns the attributes without those for internal use, whose names begin with an exclamation mark. */
+export function visibleAttributes({ attributes }: ActionEntry): ActionEntry['attributes'] {
+  return attributes.filter(([name]) => !name.startsWith('!'))
+}
+
 /** Returns the form of a dead letter for the API. */
 export function deadLetterReport({ id, why, atMs, entry }: DeadLetter): DeadLetterReport {
-  // Attributes whose name begins with an exclamation mark are for internal use.
-  const attributes = entry.attributes.filter(([name]) => !name.startsWith('!'))
+  const attributes = visibleAttributes(entry)
   const result = entry.result === undefined ? '' : columnsOfResult(entry.result)
   return { id, why, atMs, rule: ruleOf(entry) ?? '', attributes, payload: entry.payload, result }
 }

@@ -213,6 +213,10 @@ export class ActionManager implements RuleSinks {
     )
   }
 
+  runningAction(action: string): RunningAction | undefined {
+    return this.#actions.get(action)
+  }
+
   deadLetters(action: string): readonly DeadLetterReport[] {
     return this.#actions.get(action)?.deadLetters.list().map(deadLetterReport) ?? []
   }
@@ -306,7 +310,8 @@ export class ActionManager implements RuleSinks {
       random: Math.random,
       after: this.#after,
       queue: this.#queueOptions(clientId, assignment, false),
-      storeDeadLetter: (entry, why) => this.#handleRefused(running, entry, why),
+      storeDeadLetter: (entry, why, isDiscarded) =>
+        isDiscarded ? this.#storeDeadLetter(running, entry, why) : this.#handleRefused(running, entry, why),
       noteOutcome: (entry, isDone, why) => this.#dependencies.noteDelivered(ruleOf(entry) ?? '', isDone, why),
       noteState: (state, stateReason, hasFailed) =>
         this.#stateEvents.note(id, { state, stateReason, hasFailed }, this.#actions.get(id)?.full),
@@ -355,18 +360,20 @@ export class ActionManager implements RuleSinks {
   }
 
   /** Passes an entry that the service refuses for good to the fallbacks, or stores it as a dead letter. Returns false if this must be repeated. */
-  async #handleRefused(
-    { assignment, fallbacks, deadClientId }: RunningAction,
+  async #handleRefused(running: RunningAction, entry: ActionEntry, why: string): Promise<boolean> {
+    const outcome = await running.fallbacks.run(entry, ruleOf(entry) ?? '')
+    if (outcome === 'done') return true
+    if (outcome === 'later') return false
+    return this.#storeDeadLetter(running, entry, outcome === 'none' ? why : `${why}; ${outcome.failure}`)
+  }
+
+  async #storeDeadLetter(
+    { assignment, deadClientId }: RunningAction,
     entry: ActionEntry,
     why: string,
   ): Promise<boolean> {
-    const rule = ruleOf(entry) ?? ''
-    const outcome = await fallbacks.run(entry, rule)
-    if (outcome === 'done') return true
-    if (outcome === 'later') return false
-    const all = outcome === 'none' ? why : `${why}; ${outcome.failure}`
-    const isStored = await this.#storeInQueue(deadClientId, deadLetterOf(entry, all, this.#dependencies.nowMs()))
-    if (isStored) this.#logDeadLetter(assignment.id, rule, all)
+    const isStored = await this.#storeInQueue(deadClientId, deadLetterOf(entry, why, this.#dependencies.nowMs()))
+    if (isStored) this.#logDeadLetter(assignment.id, ruleOf(entry) ?? '', why)
     return isStored
   }
 

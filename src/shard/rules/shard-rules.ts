@@ -10,6 +10,7 @@ import type { Log } from '../../telemetry/index.ts'
 import type { PacketLimits } from '../../protocol/index.ts'
 import type {
   DeadLetterReport,
+  QueuedResultReport,
   RuleEngineReport,
   RulePlan,
   StoredValueChange,
@@ -22,6 +23,7 @@ import type { LiveBatch } from '../messages/live-batch.ts'
 import { LiveWatches, type WatchQuery } from './live-watches.ts'
 import { NodeValues } from './node-values.ts'
 import { SourceManager } from './source-manager.ts'
+import { discardQueuedResults, queuedResults } from './results/queued-results.ts'
 import { ruleHost } from './rule-host.ts'
 import { RuleRunner } from './rule-runner.ts'
 import { TopicMetrics } from './topic-metrics.ts'
@@ -188,6 +190,14 @@ export class ShardRules implements QueriedRules {
 
   discardAction(action: string): Promise<void> {
     return this.#actions.discard(action)
+  }
+
+  queuedResults(action: string): readonly QueuedResultReport[] {
+    return queuedResults(this.#actions.runningAction(action))
+  }
+
+  discardQueuedResults(action: string, entry: string | undefined): number {
+    return discardQueuedResults(this.#actions.runningAction(action), entry)
   }
 
   deadLetters(action: string): readonly DeadLetterReport[] {

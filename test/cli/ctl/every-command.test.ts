@@ -185,13 +185,22 @@ async function runRules({ done, broker }: Operator, service: HttpService): Promi
   assert.match(await done('actions retry-dead-letters', ['http:hook']), /^1 /)
   while ((await done('actions dead-letters', ['http:hook'])) === '');
   assert.match(await done('actions delete-dead-letters', ['http:hook']), /^1 /)
+  service.statusFor = () => 503
+  for (const payload of ['one', 'two', 'three']) await client.publishAsync('in/x', payload, { qos: 1 })
+  const queued = await done('actions queue', ['http:hook'])
+  assert.equal(queued.trim().split('\n').length, 3)
+  const [entry = ''] = queued.split('\t')
+  assert.match(await done('actions discard-queue', ['http:hook', '--entry', entry]), /^1 /)
+  assert.match(await done('actions discard-queue', ['http:hook']), /^2 /)
+  while ((await done('actions dead-letters', ['http:hook'])).trim().split('\n').length < 3);
+  assert.match(await done('actions delete-dead-letters', ['http:hook']), /^3 /)
   await client.endAsync()
   assert.match(await done('actions list'), /^http:hook\t/m)
   assert.match(await done('actions show', ['http:hook']), /^connector +local$/m)
   for (const operation of ['stop', 'start', 'restart']) await done(`actions ${operation}`, ['http:hook'])
   for (const operation of ['stop', 'start', 'restart']) await done(`connectors ${operation}`, ['http:local'])
   assert.match(await done('rules list'), /^all\ttrue\tin\/#\thttp:hook/m)
-  assert.match(await done('rules show', ['all']), /^matched +1$/m)
+  assert.match(await done('rules show', ['all']), /^matched +4$/m)
   await done('rules enable', ['all', '--off'])
   assert.match(await done('rules list'), /^all\tfalse\t/m)
   const context = ['--context', '{"topic":"in/x","payload":"hello"}']

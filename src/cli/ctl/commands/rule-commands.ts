@@ -96,6 +96,7 @@ export const ruleCommands: readonly CtlCommand[] = [
   ...resourceCommands('connectors'),
   ...resourceCommands('actions'),
   ...actionCommands(),
+  ...queueCommands(),
 ]
 
 function nameOfAction(action: unknown): string {
@@ -196,7 +197,6 @@ function resourceCommands(kind: 'connectors' | 'actions'): CtlCommand[] {
 }
 
 function actionCommands(): CtlCommand[] {
-  const letter = { flags: '--letter <id>', description: 'only the dead letter with this ID' }
   return [
     ...(['start', 'stop', 'restart'] as const).map((operation) => ({
       name: `connectors ${operation}`,
@@ -222,6 +222,34 @@ function actionCommands(): CtlCommand[] {
       arguments: ['<id>'],
       run: ({ client, operands: [id = ''] }) =>
         shown(client.get_action_metrics({ params: { id } }), ({ metrics }) => ({ thing: metrics })),
+    },
+  ]
+}
+
+/** Commands for what waits for a service, and for what it refused. */
+function queueCommands(): CtlCommand[] {
+  const letter = { flags: '--letter <id>', description: 'only the dead letter with this ID' }
+  return [
+    {
+      name: 'actions queue',
+      description: 'list the results that wait for the service of an action: the oldest 1,000 of each shard',
+      arguments: ['<id>'],
+      run: ({ client, operands: [id = ''] }) =>
+        shown(client.get_queued_results({ params: { id } }), ({ data }) => ({
+          rows: data,
+          columns: ['id', 'rule', 'refusals', 'reason', 'payload'],
+        })),
+    },
+    {
+      name: 'actions discard-queue',
+      description: 'move the results that wait for the service of an action to its dead letters',
+      arguments: ['<id>'],
+      options: [{ flags: '--entry <id>', description: 'only the result with this ID' }],
+      run: ({ client, operands: [id = ''], options: { entry } }) =>
+        shown(
+          client.discard_queued_results({ params: { id }, query: typeof entry === 'string' ? { entry } : {} }),
+          ({ count }) => ({ done: `${count} are moved to the dead letters` }),
+        ),
     },
     {
       name: 'actions dead-letters',

@@ -24,6 +24,11 @@ const action = Type.Object(
 const letterQuery = Type.Object({
   letter: Type.Optional(Type.String({ description: 'ID of a dead letter; absent: all dead letters of the action.' })),
 })
+const storedEntry = {
+  rule: Type.String(),
+  attributes: Type.Record(Type.String(), Type.String()),
+  payload_encoding: Type.Union([Type.Literal('plain'), Type.Literal('base64')]),
+}
 const metrics = Type.Object({
   matched: number,
   rate: Type.Number({ minimum: 0, description: 'Rate of `matched`, per second.' }),
@@ -172,7 +177,7 @@ export const actionEndpoints = {
     ...common,
     method: 'PUT',
     path: '/actions/:id',
-    summary: 'Replaces the settings of an action. Stored messages stay as they are.',
+    summary: 'Replaces the settings of an action. Results that wait are sent with its new templates.',
     params,
     body: changed,
     reply: action,
@@ -228,6 +233,44 @@ export const actionEndpoints = {
     summary: 'Sets the counters of an action to zero.',
     params,
   }),
+  get_queued_results: endpoint({
+    ...common,
+    method: 'GET',
+    path: '/actions/:id/queue',
+    summary: 'Lists the results that wait for the service of an action: the oldest 1,000 of each shard.',
+    params,
+    reply: Type.Object({
+      data: Type.Array(
+        Type.Object({
+          id: Type.String({ description: 'ID of the result for the query `entry`. Valid until the shard restarts.' }),
+          refusals: Type.Number({ minimum: 0, description: 'Number of times that the service refused the result.' }),
+          reason: Type.String({ description: 'Why the service refused it last; empty: it has not refused it.' }),
+          ...storedEntry,
+          payload: Type.String({ description: 'What the present templates of the action make of the result.' }),
+          result: Type.String({
+            description: 'Columns of the result as JSON; empty if an earlier version stored the result.',
+          }),
+        }),
+      ),
+    }),
+    access: 'read',
+    isForNamespaces: true,
+  }),
+  discard_queued_results: endpoint({
+    ...common,
+    method: 'POST',
+    path: '/actions/:id/queue/discard',
+    summary: 'Moves one waiting result of an action to its dead letters, or the oldest 1,000 of each shard.',
+    params,
+    query: Type.Object({
+      entry: Type.Optional(
+        Type.String({ description: 'ID of a waiting result; absent: the oldest 1,000 of each shard.' }),
+      ),
+    }),
+    reply: Type.Object({ count: number }),
+    access: 'change',
+    isForNamespaces: true,
+  }),
   get_dead_letters: endpoint({
     ...common,
     method: 'GET',
@@ -242,13 +285,11 @@ export const actionEndpoints = {
           }),
           reason: Type.String(),
           at: Type.String({ description: 'Time at which the result became a dead letter, in RFC 3339.' }),
-          rule: Type.String(),
-          attributes: Type.Record(Type.String(), Type.String()),
+          ...storedEntry,
           payload: Type.String({
             description:
               'What the service refused; empty if the templates failed. If the rule was stopped, the payload of the message.',
           }),
-          payload_encoding: Type.Union([Type.Literal('plain'), Type.Literal('base64')]),
           result: Type.String({
             description:
               'Columns of the result as JSON; empty if the rule was stopped. It is rendered again if it is sent again.',

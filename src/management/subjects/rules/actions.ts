@@ -6,6 +6,7 @@ import type { Handlers } from '../../http/handler.ts'
 import {
   type ActionMetrics,
   type NodeDeadLetter,
+  type NodeQueuedResult,
   type Resource,
   type ResourceKind,
   type RuleOperations,
@@ -75,6 +76,27 @@ export function actionHandlers(rules: RuleOperations): Handlers<Known> {
         await rules.resetAction(id)
         return null
       }),
+    ...storedResultHandlers(rules, ofAction),
+  }
+}
+
+type StoredResultName =
+  | 'get_queued_results'
+  | 'discard_queued_results'
+  | 'get_dead_letters'
+  | 'remove_dead_letters'
+  | 'retry_dead_letters'
+
+/** Handlers for what waits for the service of an action, and for what it refused. */
+function storedResultHandlers(
+  rules: RuleOperations,
+  ofAction: <Reply>(id: string, work: () => Promise<Reply>) => Promise<Reply | ApiError>,
+): Pick<Handlers<Known>, StoredResultName> {
+  return {
+    get_queued_results: ({ params: { id } }) =>
+      ofAction(id, async () => ({ data: (await rules.queuedResults(id)).map(writtenResult) })),
+    discard_queued_results: ({ params: { id }, query: { entry } }) =>
+      ofAction(id, async () => ({ count: await rules.discardQueuedResults(id, entry) })),
     get_dead_letters: ({ params: { id } }) =>
       ofAction(id, async () => ({ data: (await rules.deadLetters(id)).map(writtenLetter) })),
     remove_dead_letters: ({ params: { id }, query: { letter } }) =>
@@ -225,26 +247,28 @@ function writtenMetrics(of: ActionMetrics): ReplyOf<Known['get_action_metrics']>
   }
 }
 
-function writtenLetter({
-  id,
+function writtenLetter({ why, atMs, ...stored }: NodeDeadLetter): ReplyOf<Known['get_dead_letters']>['data'][number] {
+  return { ...writtenEntry(stored), reason: why, at: new Date(atMs).toISOString() }
+}
+
+function writtenResult({
+  refusals,
   why,
-  atMs,
-  rule,
-  attributes,
-  payload,
-  result,
-}: NodeDeadLetter): ReplyOf<Known['get_dead_letters']>['data'][number] {
+  ...stored
+}: NodeQueuedResult): ReplyOf<Known['get_queued_results']>['data'][number] {
+  return { ...writtenEntry(stored), refusals, reason: why }
+}
+
+function writtenEntry({ id, rule, attributes, payload, result }: Omit<NodeDeadLetter, 'why' | 'atMs'>) {
   const bytes = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength)
   const text = bytes.toString('utf8')
   const isText = Buffer.from(text, 'utf8').equals(bytes)
   return {
     id,
-    reason: why,
-    at: new Date(atMs).toISOString(),
     rule,
     attributes: Object.fromEntries(attributes),
     payload: isText ? text : bytes.toString('base64'),
-    payload_encoding: isText ? 'plain' : 'base64',
+    payload_encoding: isText ? ('plain' as const) : ('base64' as const),
     result,
   }
 }

@@ -91,6 +91,18 @@ export interface Resource {
 
 export type ResourceKind = 'connectors' | 'actions' | 'sources'
 
+/** A result that waits in an action queue. */
+export interface NodeQueuedResult {
+  readonly id: string
+  readonly refusals: number
+  readonly why: string
+  readonly rule: string
+  readonly attributes: readonly (readonly [string, string])[]
+  readonly payload: Uint8Array
+  /** Columns of the result as JSON; '': there is none. */
+  readonly result: string
+}
+
 export interface NodeDeadLetter {
   readonly id: string
   readonly why: string
@@ -188,6 +200,9 @@ export interface RuleOperations {
   controlAction(action: string, what: 'start' | 'stop' | 'restart'): Promise<void>
   /** Deletes what is stored for an action that is not configured. */
   discardAction(action: string): Promise<void>
+  queuedResults(action: string): Promise<readonly NodeQueuedResult[]>
+  /** Moves a result of the action queue to the dead letters; `entry` undefined: all that are listed. Returns the number. */
+  discardQueuedResults(action: string, entry: string | undefined): Promise<number>
   deadLetters(action: string): Promise<readonly NodeDeadLetter[]>
   /** `letter` undefined: all. Returns the number. */
   deleteDeadLetters(action: string, letter: string | undefined): Promise<number>
