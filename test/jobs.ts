@@ -86,6 +86,7 @@ const services: readonly Job[] = [
   testJob('package', ['package'], { timeoutMs: 600_000, isCompiledOnce: false }),
   testJob('power', ['power'], { filesAtOnce: 2 }),
   testJob('clients', ['clients'], { filesAtOnce: 3 }),
+  testJob('pages', ['pages']),
 ]
 
 /** They need toolchains and package registries of other languages, so neither `npm test` nor `.ci/run` runs them. */
@@ -139,7 +140,18 @@ export function jobsOf(name?: string): readonly Job[] {
 
 /** Folders with tests of programs that run; `check` runs the tests of the architecture and of the documentation. */
 function otherFolders(): string[] {
-  const ofOtherJobs = ['architecture', 'docs', 'memory', 'clients', 'interop', 'dashboard', 'fuzz', 'power', 'package']
+  const ofOtherJobs = [
+    'architecture',
+    'docs',
+    'memory',
+    'clients',
+    'interop',
+    'dashboard',
+    'fuzz',
+    'power',
+    'package',
+    'pages',
+  ]
   const named = new Set([...Object.values(modules).flat(), ...ofOtherJobs])
   return readdirSync(import.meta.dirname, { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && !named.has(entry.name))

@@ -2,14 +2,12 @@
 // lists are complete.
 
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { globSync, readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import mqtt, { connectAsync, type IClientOptions } from 'mqtt'
 import { configCheck } from '../../src/cli/config-commands.ts'
 import { ctlCommands, ctlGroups } from '../../src/cli/ctl/commands/all.ts'
@@ -17,11 +15,9 @@ import { runProgram } from '../../src/cli/program.ts'
 import { Terminal } from '../../src/cli/terminal/terminal.ts'
 import { dropReasonNames } from '../../src/contract/endpoints/diagnostics.ts'
 import { metrics } from '../../src/contract/index.ts'
-import { endWith, runGodwit, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
+import { temporaryFolder } from '../e2e/godwit-process.ts'
 import { administrator, shareBrokerWithApi } from '../management/api.ts'
 import { runHere } from './run-here.ts'
-
-const run = promisify(execFile)
 
 const checkout = fileURLToPath(new URL('../../', import.meta.url))
 const pages = ['README.md', 'CONTRIBUTING.md', ...globSync('docs/*.md', { cwd: checkout })]
@@ -93,20 +89,6 @@ test('every command in the documentation exists, with its options', async () => 
 
 /** Restarted by the last test that uses it. */
 const sharedBroker = shareBrokerWithApi({ set: ['node.shards=1'] })
-
-test('the program of the README connects, subscribes and receives a message', async (t) => {
-  const [program = ''] = fencedIn('README.md', 'js')
-  const broker = await sharedBroker()
-  const text = program.replace('127.0.0.1:1883', `127.0.0.1:${broker.port}`)
-  assert.equal(text.trim().split('\n').length, 3)
-  const started = new WatchedProcess(process.execPath, ['--input-type=module', '--eval', text])
-  endWith(t, started)
-  const publisher = await connectAsync(`mqtt://127.0.0.1:${broker.port}`)
-  t.after(() => publisher.endAsync(true))
-  // Retained: subscribers receive it whether they subscribe before or after.
-  await publisher.publishAsync('birds/godwit', 'landed', { qos: 1, retain: true })
-  await started.until(/^birds\/godwit landed$/m)
-})
 
 test('the commands of docs/USERS.md create a user that can use its own topics only', async (t) => {
   const broker = await sharedBroker()
@@ -215,47 +197,6 @@ test('each configuration in the documentation of users and TLS is read without e
       .filter((line) => /\.conf:\d+/.test(line) && !/ENOENT|no such file/.test(line))
     assert.deepEqual(faults, [], `${text}\n${checked.errors}`)
   }
-})
-
-const [, section = ''] = /## A secure broker in five minutes\n([^]*?)\n## /.exec(page('README.md')) ?? []
-const fences = [...section.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, word, text = '']) => ({ word, text }))
-
-test('"A secure broker in five minutes": a user with a password can use its own topics over TLS, and no other client can connect', async (t) => {
-  const folder = await temporaryFolder(t)
-  const [makeCertificate, configuration, steps] = fences
-  assert.deepEqual([makeCertificate?.word, configuration?.word, steps?.word], ['sh', 'conf', 'sh'])
-  await run('sh', ['-c', makeCertificate?.text ?? ''], { cwd: folder })
-  const written = (configuration?.text ?? '').replace('0.0.0.0:8883', '127.0.0.1:0')
-  const absolute = written.replaceAll(/= (cert|key)\.pem/g, `= "${folder}/$1.pem"`)
-  assert.notEqual(absolute, written)
-  const file = join(folder, 'godwit.conf')
-  await writeFile(file, absolute)
-  const lines = (steps?.text ?? '').split('\n').map((line) => line.replace(/\s+#.*$/, ''))
-  const stepOf = (start: string): string[] => {
-    const line = lines.find((one) => one.startsWith(`godwit ${start}`)) ?? assert.fail(`no step ${start}`)
-    return line.replace('godwit.conf', file).replace('--data data', `--data ${folder}/data`).split(' ').slice(1)
-  }
-  const checked = await runHere(stepOf('config check'))
-  assert.equal(checked.code, 0, checked.errors)
-  const settings = ['http_server.port=0', 'http_server.password="a-password-for-tests"', 'node.shards=1'].flatMap(
-    (one) => ['--set', one],
-  )
-  const broker = runGodwit(t, [...stepOf('start'), ...settings], { ...process.env, MALLOC_ARENA_MAX: '4' })
-  const [, port = ''] = await broker.until(/mqtts:\/\/127\.0\.0\.1:(\d+)/)
-  const added = await runHere(stepOf('ctl user add'), { lines: ['a password'] })
-  assert.equal(added.code, 0, added.errors)
-
-  const ca = readFileSync(join(folder, 'cert.pem'))
-  const url = `mqtts://localhost:${port}`
-  const options = { ca, reconnectPeriod: 0, protocolVersion: 5 } as const
-  const anna = await mqtt.connectAsync(url, { ...options, username: 'anna', password: 'a password' })
-  t.after(() => anna.end(true))
-  await anna.publishAsync('anna/door', 'open', { qos: 1 })
-  await assert.rejects(anna.publishAsync('bert/door', 'open', { qos: 1 }), /[Nn]ot authorized/)
-  await assert.rejects(mqtt.connectAsync(url, { ...options, username: 'anna', password: 'wrong' }))
-  await assert.rejects(mqtt.connectAsync(url, options))
-  await broker.stop()
-  assert.doesNotMatch(broker.output, /mqtt:\/\//, 'nothing listens without TLS')
 })
 
 /** Returns the first cell of each row of a table, without backticks. */

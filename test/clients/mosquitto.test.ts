@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { readFile, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import {
@@ -167,20 +167,6 @@ for (const [listener, certificate] of [
     assert.notEqual(await publishes(t, listener, ['--psk-identity', 'plant-8', '--psk', key]), 0)
   })
 }
-
-test('the two commands of the README for clients work', async (t) => {
-  const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8')
-  const [, lines = ''] = /```sh\n(mosquitto_sub .*?)```/s.exec(readme) ?? []
-  const [subscribe = '', publish = ''] = lines.split('\n')
-  const { broker } = await startShared()
-  const run = (line: string): WatchedProcess =>
-    runProgram(t, 'bash', ['-c', `exec ${line.replace('1883', `${broker.port}`).replace(/ &$/, '')}`])
-  // With -d the client prints the receipt of SUBACK. Line buffering lets the test see each line at once.
-  const subscriber = run(subscribe.replace('mosquitto_sub', 'stdbuf -oL mosquitto_sub -d'))
-  await subscriber.until(/Subscribed \(mid/)
-  assert.equal(await run(publish).ended, 0)
-  await subscriber.until(/^birds\/godwit landed$/m)
-})
 
 /** Metrics whose names and help texts are fixed; promtool reports some of them. */
 const fixedBySpecification =

@@ -44,6 +44,12 @@ export class IsolatedProcess extends WatchedProcess {
     if (this.child.exitCode === null) for (const pid of childrenOf(this.child.pid)) process.kill(pid, signal)
     return this.ended
   }
+
+  /** As ^C on a terminal: for all processes of a program that has a session of its own. */
+  interrupt(): Promise<number | null> {
+    for (const pid of childrenOf(this.child.pid)) process.kill(-pid, 'SIGINT')
+    return this.ended
+  }
 }
 
 function childrenOf(pid: number | undefined): number[] {

@@ -54,8 +54,10 @@ export class InputSecrets implements Secrets {
   }
 
   #promptUser(prompt: string): Promise<string | undefined> {
+    // Before the prompt, so that the terminal does not show what is typed at once.
+    const secret = readHidden(this.#input)
     this.#prompts.write(`${prompt}: `)
-    return readHidden(this.#input).finally(() => this.#prompts.write('\n'))
+    return secret.finally(() => this.#prompts.write('\n'))
   }
 }
 
