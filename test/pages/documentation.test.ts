@@ -1,0 +1,146 @@
+// Each block of commands in docs/ runs word for word, in the order of its page, or is in the table of what cannot run here.
+
+import assert from 'node:assert/strict'
+import { globSync } from 'node:fs'
+import { test, type TestContext } from 'node:test'
+import type { IsolatedProcess } from '../e2e/isolated-machine.ts'
+import { longTest } from '../test-length.ts'
+import { blocksOf, checkout, commandsOf, type PageReader, startReader } from './page-reader.ts'
+
+interface Page {
+  /** What the reader of the page has: files, clients. */
+  readonly has?: readonly string[]
+  /** What the reader writes for a word in capitals. */
+  readonly names?: Readonly<Record<string, string>>
+  /** What the subscribers of the page print. */
+  readonly prints?: readonly RegExp[]
+  readonly isDaily?: boolean
+}
+
+const certificateFor = (name: string): string =>
+  `openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=${name} -addext subjectAltName=DNS:${name} -keyout key.pem -out cert.pem`
+
+const pages: Readonly<Record<string, Page>> = {
+  'docs/USERS.md': { names: { CLIENT: 'anna', TOPIC: 'anna/door' }, has: ['mosquitto_sub -i anna -t news/# &'] },
+  'docs/OPERATING.md': { has: ['mosquitto_sub -i lamp-7 -t plant/1/light &'], isDaily: true },
+  'docs/BACKUP.md': { isDaily: true },
+  'docs/SERVICE.md': {},
+  'docs/TOPICS.md': {},
+  'docs/PROBES.md': {},
+  'docs/TLS.md': {
+    has: [
+      certificateFor('broker.example'),
+      'cp cert.pem authority.pem',
+      `cat > godwit.conf <<'END'\n${blocksOf('docs/TLS.md').find(({ word }) => word === 'conf')?.text}END\n`,
+      'godwit start --config godwit.conf --set auth.allow_anonymous=true',
+    ],
+  },
+  'docs/gateways/authentication.md': {},
+  'docs/gateways/coap.md': { prints: [/^sensors\/1 21\.5\r?$/m] },
+  'docs/gateways/lwm2m.md': { prints: [/^lwm2m\/meter-1\/up\/resp \{/m] },
+}
+
+/** Page, beginning of the command, and why it does not run here. */
+const notRun: readonly (readonly [page: string, command: string, reason: string])[] = [
+  ['docs/SERVICE.md', 'docker ', 'needs a service of Docker and images of a registry'],
+  [
+    'docs/MOVING.md',
+    'godwit ',
+    'needs files of another broker; test/cli/import-mosquitto.test.ts and test/clients/import-*.test.ts make such files',
+  ],
+  [
+    'docs/TUTORIAL.md',
+    '',
+    'needs sudo and systemd; test/clients/sinks.test.ts runs its steps with a PostgreSQL of its own',
+  ],
+  ['docs/gateways/mqtt-sn.md', '', 'needs mqtt-sn-tools, which Debian does not have'],
+  ['docs/gateways/stomp.md', '', 'needs nc, which .ci/run does not install'],
+  ['docs/gateways/lwm2m.md', 'mosquitto_pub ', 'needs a device that responds; test/clients has one'],
+  ['docs/recipes/debug.md', '', 'needs a debugger, or runs until it is interrupted'],
+]
+
+const reasonOf = (page: string, command: string): string | undefined =>
+  notRun.find(([name, start]) => name === page && command.startsWith(start))?.[2]
+
+const all = globSync(['docs/**/*.md'], { cwd: checkout })
+const commandsIn = (page: string): string[] => blocksOf(page).flatMap(commandsOf)
+
+test('each command in docs/ runs in a test, or the table says why not', () => {
+  const unknown = all.flatMap((page) =>
+    commandsIn(page).filter((command) => pages[page] === undefined && reasonOf(page, command) === undefined),
+  )
+  assert.deepEqual(unknown, [])
+  for (const [page, start] of notRun)
+    assert.ok(
+      commandsIn(page).some((command) => command.startsWith(start)),
+      `${page} has no command "${start}"`,
+    )
+  for (const page of Object.keys(pages)) assert.ok(commandsIn(page).length > 0, `${page} has no commands`)
+})
+
+/** Runs the commands of a page; knows the broker, the subscribers and the last archive. */
+class Walk {
+  readonly #reader: PageReader
+  readonly #page: Page
+  readonly subscribers: IsolatedProcess[] = []
+  #broker: IsolatedProcess | undefined
+  #archive = ''
+
+  constructor(reader: PageReader, page: Page) {
+    this.#reader = reader
+    this.#page = page
+  }
+
+  async follow(written: string): Promise<void> {
+    const command = this.#fill(written)
+    if (/^godwit start\b/.test(command)) {
+      await this.end()
+      this.#broker = await this.#reader.start(command)
+      return
+    }
+    if (this.#broker === undefined && /^(godwit (ctl|bench|conformance)|mosquitto)/.test(command))
+      await this.follow('godwit start')
+    if (command.startsWith('mosquitto_sub')) this.subscribers.push(await this.#reader.subscribe(command))
+    else if (/\b(user (add|update)|add-user)\b/.test(command)) await this.#reader.runAndType(command)
+    else this.#keepArchive(await this.#reader.run(command))
+  }
+
+  /** As ^C. */
+  async end(): Promise<void> {
+    if (this.#broker !== undefined) assert.equal(await this.#broker.interrupt(), 0)
+    this.#broker = undefined
+  }
+
+  #fill(command: string): string {
+    const names = { ...this.#page.names, FILE: this.#archive }
+    return Object.entries(names).reduce(
+      (text, [name, value]) => text.replace(new RegExp(`\\b${name}\\b`), value),
+      command,
+    )
+  }
+
+  #keepArchive(output: string): void {
+    this.#archive = /exported to (\S+)\./.exec(output)?.[1] ?? this.#archive
+  }
+}
+
+for (const [name, page] of Object.entries(pages)) {
+  // Daily: the pages with most commands, and README.md.
+  const testOrLong = page.isDaily === true ? test : longTest
+  testOrLong(`${name}, word for word`, (t) => readPage(t, name, page))
+}
+
+async function readPage(t: TestContext, name: string, page: Page): Promise<void> {
+  const reader = await startReader(t)
+  if (reader === undefined) return
+  reader.folder = reader.newFolder
+  const walk = new Walk(reader, page)
+  for (const command of page.has ?? []) await walk.follow(command)
+  for (const command of commandsIn(name)) {
+    const reason = reasonOf(name, command)
+    if (reason === undefined) await walk.follow(command)
+    else t.diagnostic(`NOT RUN: ${command}: ${reason}`)
+  }
+  for (const pattern of page.prints ?? []) await Promise.any(walk.subscribers.map((each) => each.until(pattern)))
+  await walk.end()
+}
