@@ -1,93 +1,49 @@
-// Every example of `examples/` runs against a started broker and prints what its README says.
+// Each example of `examples/` runs word for word as its README says, and prints what its README says.
 
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test, type TestContext } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import { type Broker, portOf, runProgram, startBroker, temporaryFolder } from '../e2e/godwit-process.ts'
-import { shareBrokerWithApi } from '../management/api.ts'
+import { test } from 'node:test'
+import type { IsolatedProcess } from '../e2e/isolated-machine.ts'
+import { blocksOf, checkout, commandsOf, startReader } from '../pages/page-reader.ts'
 
-const folder = fileURLToPath(new URL('../../examples/', import.meta.url))
+const folder = join(checkout, 'examples')
+const names = readdirSync(folder, { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map((entry) => entry.name)
+const pageOf = (name: string): string => `examples/${name}/README.md`
+const commands = new Map(names.map((name) => [name, blocksOf(pageOf(name)).flatMap(commandsOf)]))
+const startsOf = (name: string): string => (commands.get(name) ?? []).filter((line) => line.endsWith('&')).join('\n')
 
-type Environment = Readonly<Record<string, string>>
-type Prepare = (t: TestContext) => Promise<Environment>
+/** Examples whose brokers are started in the same way run one after the other. */
+const groups = Map.groupBy(names, startsOf)
 
-/** Settings that tests add to the configuration of an example. */
-const fewShards = ['node.shards=1', 'http_server.password="a-password-for-tests"']
-
-const urlOf = ({ port }: Broker): string => `mqtt://127.0.0.1:${port}`
-
-/** One broker for the examples that need no settings: each has topics of its own, and client IDs of its own or none. */
-const sharedBroker = shareBrokerWithApi()
-
-async function withoutSettings(): Promise<Environment> {
-  const broker = await sharedBroker()
-  return { MQTT_URL: urlOf(broker), API_URL: broker.url, API_PASSWORD: 'a-password-for-tests' }
-}
-
-async function withAccessRules(t: TestContext): Promise<Environment> {
-  return {
-    MQTT_URL: urlOf(await startBroker(t, { config: join(folder, 'acl-per-device', 'godwit.conf'), set: fewShards })),
-  }
-}
-
-/** The broker resolves file names in its working directory, which is not the directory of the example here. */
-async function withCertificates(t: TestContext): Promise<Environment> {
-  const certificates = join(await temporaryFolder(t), 'certificates')
-  const example = join(folder, 'tls-client-certificates')
-  execFileSync('sh', [join(example, 'make-certificates.sh'), certificates], { stdio: 'pipe' })
-  const config = join(example, 'godwit.conf')
-  const files = { cacertfile: 'ca.pem', certfile: 'server.pem', keyfile: 'server.key' }
-  const set = Object.entries(files).map(([key, name]) => `listeners.ssl.${key}="${join(certificates, name)}"`)
-  const broker = await startBroker(t, { config, set: [...fewShards, 'listeners.ssl.bind="127.0.0.1:0"', ...set] })
-  return { MQTTS_URL: `mqtts://127.0.0.1:${portOf(broker, 'ssl')}`, CERTIFICATES: certificates }
-}
-
-async function withTwoBrokers(t: TestContext): Promise<Environment> {
-  const central = await sharedBroker()
-  const set = [...fewShards, `bridges.mqtt.central.server="mqtt-tcp://127.0.0.1:${central.port}"`]
-  const site = await startBroker(t, { config: join(folder, 'bridge', 'godwit.conf'), set })
-  return { MQTT_URL: urlOf(site), REMOTE_URL: urlOf(central) }
-}
-
-const prepares: Readonly<Record<string, Prepare>> = {
-  'publish-subscribe': withoutSettings,
-  'shared-workers': withoutSettings,
-  'last-will': withoutSettings,
-  'request-response': withoutSettings,
-  'device-registry': withoutSettings,
-  'tls-client-certificates': withCertificates,
-  'acl-per-device': withAccessRules,
-  bridge: withTwoBrokers,
-  'backup-restore': withoutSettings,
-  prometheus: withoutSettings,
-}
-
-function expectedOutput(name: string): string {
-  const page = readFileSync(join(folder, name, 'README.md'), 'utf8')
-  const [, output] = /Expected output:\n\n```text\n([\s\S]*?)```/.exec(page) ?? []
-  assert.ok(output !== undefined, `examples/${name}/README.md has no expected output`)
-  return output
-}
-
-for (const [name, prepare] of Object.entries(prepares)) {
-  test(`the example ${name} prints what its README says`, async (t) => {
-    const environment = await prepare(t)
-    const program = join(folder, name, 'main.js')
-    const running = runProgram(t, process.execPath, [program], { ...process.env, ...environment })
-    assert.equal(await running.ended, 0, running.errors)
-    assert.equal(running.output, expectedOutput(name))
+for (const [starts, examples] of groups) {
+  test(`the READMEs of ${examples.join(', ')} are right, word for word`, async (t) => {
+    const reader = await startReader(t)
+    if (reader === undefined) return
+    const started: IsolatedProcess[] = []
+    for (const name of examples) {
+      const expected = blocksOf(pageOf(name)).find(({ word }) => word === 'text')?.text
+      assert.ok(expected !== undefined, `${pageOf(name)} has no expected output`)
+      let output = ''
+      for (const line of commands.get(name) ?? []) {
+        if (!line.endsWith('&')) output = await reader.run(line)
+        else if (started.length < starts.split('\n').length) started.push(await reader.start(line))
+      }
+      assert.equal(output, expected, name)
+    }
+    for (const broker of started) {
+      await broker.interrupt()
+      assert.match(broker.output, /stopping: /)
+    }
   })
 }
 
-test('every example has a test, a line in the list of examples, and a link from a page of docs/', () => {
-  const folders = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory())
-  const names = folders.map((entry) => entry.name).toSorted()
-  assert.deepEqual(names, Object.keys(prepares).toSorted())
+test('every example has a line in the list of examples, and a link from a page of docs/', () => {
+  assert.ok(names.length >= 10)
   const list = readFileSync(join(folder, 'README.md'), 'utf8')
-  const docs = join(folder, '..', 'docs')
+  const docs = join(checkout, 'docs')
   const pages = readdirSync(docs, { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.md'))
     .map((path) => readFileSync(join(docs, path), 'utf8'))
