@@ -180,25 +180,6 @@ async function checked(file: string): Promise<ProgramResult> {
   return { code, ...written }
 }
 
-test('each configuration in the documentation of users and TLS is read without errors', async (t) => {
-  const folder = await temporaryFolder(t)
-  const all = [...`${page('docs/USERS.md')}\n${page('docs/TLS.md')}`.matchAll(/^```(?:hocon|conf)\n(.*?)^```$/gms)].map(
-    ([, text = '']) => text,
-  )
-  assert.ok(all.length >= 5)
-  await writeFile(join(folder, 'users.conf'), 'dashboard = "a password"\n')
-  for (const [index, text] of all.entries()) {
-    const file = join(folder, `${index}.conf`)
-    await writeFile(file, text)
-    const checked = await runHere(['config', 'check', file])
-    // The only reported errors are about files that a reader has and this test does not.
-    const faults = checked.errors
-      .split('\n')
-      .filter((line) => /\.conf:\d+/.test(line) && !/ENOENT|no such file/.test(line))
-    assert.deepEqual(faults, [], `${text}\n${checked.errors}`)
-  }
-})
-
 /** Returns the first cell of each row of a table, without backticks. */
 const namesInTables = (text: string): string[] => [...text.matchAll(/^\| `([^`]+)` \|/gm)].map(([, name = '']) => name)
 

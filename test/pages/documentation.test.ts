@@ -24,6 +24,7 @@ const pages: Readonly<Record<string, Page>> = {
   'docs/USERS.md': { names: { CLIENT: 'anna', TOPIC: 'anna/door' }, has: ['mosquitto_sub -i anna -t news/# &'] },
   'docs/OPERATING.md': { has: ['mosquitto_sub -i lamp-7 -t plant/1/light &'], isDaily: true },
   'docs/BACKUP.md': { isDaily: true },
+  'docs/BRIDGES.md': {},
   'docs/SERVICE.md': {},
   'docs/TOPICS.md': {},
   'docs/PROBES.md': {},
