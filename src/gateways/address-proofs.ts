@@ -52,6 +52,13 @@ export class AddressProofs {
     return true
   }
 
+  /** These bytes were taken and not sent. An address that was dropped since gets nothing back. */
+  giveBack(peer: PeerAddress, bytes: number): void {
+    const key = keyOf(peer)
+    const budget = this.#budgets.get(key)
+    if (budget !== undefined) this.#budgets.set(key, budget + bytes)
+  }
+
   /** Counts a response, whose size the protocol limits. */
   noteResponse(peer: PeerAddress, bytes: number): void {
     if (this.isProven(peer)) return

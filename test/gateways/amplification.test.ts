@@ -114,6 +114,7 @@ const snDatagrams: Datagrams = {
   'regack that is guessed': sn(0x0b, 0, 1, 0xff, 0xff, 0),
   pingreq: sn(0x16),
   'pingreq with an id': sn(0x16, 'v'),
+  'pingresp that is guessed': sn(0x17),
   sleep: sn(0x18, 0xff, 0xff),
   disconnect: sn(0x18),
   unsubscribe: sn(0x14, 0, 0, 1, 'ab'),

@@ -168,8 +168,8 @@ export class Exchanges {
     const queue = this.#queues.get(key)
     const sending = queue?.sending
     if (queue !== undefined && sending?.messageId === messageId) {
-      // Only a peer that received the message knows its ID.
-      this.#proofs.noteProven(peer)
+      // Only the receiver of the message knows its ID. Over DTLS, a device may have another address now.
+      this.#proofs.noteProven(queue.peer)
       if (sending.isPinged) return this.#sendAfterPing(queue, sending)
       return this.#settle(queue, type === coapTypes.rst ? 'reset' : 'acknowledged', message)
     }

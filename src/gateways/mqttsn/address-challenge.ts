@@ -1,6 +1,7 @@
-// Asks a client to prove its address: REGISTER with an unpredictable message ID, which REGACK repeats. MQTT-SN has no other packet to which
-// every client responds with something that it must have received. The topic name is short, and stands for nothing.
+// Asks a client to prove its address: REGISTER with an unpredictable message ID, which REGACK repeats. The topic name is short, and stands for
+// nothing. Clients that ignore REGISTER, such as emcute of RIOT, prove it by the times of their PINGRESP packets.
 
+import { PingChallenge } from './ping-challenge.ts'
 import type { SnClientDependencies } from './sn-client-dependencies.ts'
 
 /** Not assigned to a topic: a client has fewer of them. */
@@ -12,27 +13,50 @@ const maxGuesses = 16
 
 type Gateway = Pick<
   SnClientDependencies,
-  'settings' | 'codec' | 'nowMs' | 'sendUnasked' | 'isProven' | 'noteProven' | 'randomBelow'
+  | 'settings'
+  | 'codec'
+  | 'nowMs'
+  | 'sendUnasked'
+  | 'reserveUnasked'
+  | 'releaseUnasked'
+  | 'sendReserved'
+  | 'isProven'
+  | 'noteProven'
+  | 'randomBelow'
 >
 
 export class AddressChallenge {
   readonly #gateway: Gateway
+  readonly #pings: PingChallenge
   #messageId: number | undefined
   #guesses = 0
+  #hasSent = false
   /** Time of the next one. */
   #dueAtMs = Infinity
 
   constructor(gateway: Gateway) {
     this.#gateway = gateway
+    this.#pings = new PingChallenge(gateway)
   }
 
   get dueAtMs(): number {
-    return this.#dueAtMs
+    return Math.min(this.#dueAtMs, this.#pings.dueAtMs)
   }
 
   /** Sends one, unless one is pending. */
   begin(): void {
     if (this.#dueAtMs === Infinity) this.#send()
+  }
+
+  /** The client sleeps, or has another address: responses to earlier packets prove nothing. */
+  end(): void {
+    this.#pings.end()
+    this.#messageId = undefined
+    this.#dueAtMs = Infinity
+  }
+
+  handlePingresp(): void {
+    this.#pings.handlePingresp()
   }
 
   /** Returns true if this REGACK proves the address. */
@@ -42,14 +66,19 @@ export class AddressChallenge {
       if (++this.#guesses >= maxGuesses) this.#messageId = undefined
       return false
     }
-    this.#messageId = undefined
-    this.#dueAtMs = Infinity
+    this.end()
     this.#gateway.noteProven()
     return true
   }
 
   /** Returns true if something may be sent again: the client has sent more, or has proven its address. */
   tick(): boolean {
+    if (this.dueAtMs === Infinity) return false
+    if (this.#gateway.isProven || this.#pings.tick()) {
+      this.end()
+      this.#gateway.noteProven()
+      return true
+    }
     if (this.#gateway.nowMs() < this.#dueAtMs) return false
     this.#dueAtMs = Infinity
     if (!this.#gateway.isProven) this.#send()
@@ -61,6 +90,12 @@ export class AddressChallenge {
     this.#dueAtMs = this.#gateway.nowMs() + settings.retryIntervalMs
     this.#guesses = 0
     const messageId = messageIds + this.#gateway.randomBelow(messageIds)
-    this.#messageId = this.#gateway.sendUnasked(codec.register(topicId, messageId, topicName)) ? messageId : undefined
+    const isRepeated = this.#hasSent
+    this.#hasSent = true
+    this.#messageId = undefined
+    // Otherwise the repetitions of REGISTER would use up what the other packets need.
+    if (isRepeated && this.#pings.begin() === 'unaffordable') return
+    if (this.#gateway.sendUnasked(codec.register(topicId, messageId, topicName))) this.#messageId = messageId
+    if (!isRepeated) this.#pings.begin()
   }
 }

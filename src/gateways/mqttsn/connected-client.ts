@@ -28,6 +28,9 @@ export interface ConnectedClientDependencies {
   readonly dependencies: GatewayDependencies
   send(bytes: Buffer, peer: Peer): void
   sendUnasked(bytes: Buffer, peer: Peer): boolean
+  reserveUnasked(pings: number, peer: Peer): boolean
+  releaseUnasked(pings: number, peer: Peer): void
+  sendReserved(bytes: Buffer, peer: Peer): void
   readonly proofs: AddressProofs
   /** The `dueAtMs` of the client has changed. */
   planFor(client: SnClient): void
@@ -59,6 +62,7 @@ export class ConnectedClient implements SnClientDependencies, GatewayClient {
   moveTo(peer: Peer): void {
     const { peer: before } = this
     if (before.address === peer.address && before.port === peer.port && before.key === peer.key) return
+    this.client.noteMoved()
     this.peer = peer
     const { mqtt, state } = this.client
     mqtt?.noteClientChanged()
@@ -106,6 +110,18 @@ export class ConnectedClient implements SnClientDependencies, GatewayClient {
 
   sendUnasked(bytes: Buffer): boolean {
     return this.#gateway.sendUnasked(bytes, this.peer)
+  }
+
+  reserveUnasked(pings: number): boolean {
+    return this.#gateway.reserveUnasked(pings, this.peer)
+  }
+
+  releaseUnasked(pings: number): void {
+    this.#gateway.releaseUnasked(pings, this.peer)
+  }
+
+  sendReserved(bytes: Buffer): void {
+    this.#gateway.sendReserved(bytes, this.peer)
   }
 
   get isProven(): boolean {

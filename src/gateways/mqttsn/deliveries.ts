@@ -39,6 +39,8 @@ interface InFlightDelivery {
   readonly topicId: number
   readonly messageId: number
   readonly bytes: Buffer
+  /** Whether PUBACK proves the present address of the client. */
+  provesAddress: boolean
   attempts: number
   dueAtMs: number
 }
@@ -53,6 +55,8 @@ interface Release {
 interface Registration {
   readonly topicId: number
   readonly messageId: number
+  /** Whether REGACK proves the present address of the client. */
+  provesAddress: boolean
   attempts: number
   dueAtMs: number
 }
@@ -75,7 +79,17 @@ export interface DeliveryClient {
 
 type Gateway = Pick<
   SnClientDependencies,
-  'settings' | 'codec' | 'counters' | 'nowMs' | 'sendUnasked' | 'isProven' | 'noteProven' | 'randomBelow'
+  | 'settings'
+  | 'codec'
+  | 'counters'
+  | 'nowMs'
+  | 'sendUnasked'
+  | 'reserveUnasked'
+  | 'releaseUnasked'
+  | 'sendReserved'
+  | 'isProven'
+  | 'noteProven'
+  | 'randomBelow'
 >
 
 export class Deliveries {
@@ -153,6 +167,7 @@ export class Deliveries {
   /** Sends nothing until `resume`, because the client sleeps. Unacknowledged packets are then repeated. */
   pause(): void {
     this.#isPaused = true
+    this.#challenge.end()
     this.#registrations.clear()
     for (const delivery of this.#waiting) if (delivery.qos === 0) this.#client.storedMessages?.add(delivery)
     for (const release of this.#releases.values()) release.attempts = 0
@@ -162,6 +177,13 @@ export class Deliveries {
     inFlight.delivery.dup = true
     this.#waiting.unshift(inFlight.delivery)
     this.#waitingBytes += inFlight.delivery.payload.length
+  }
+
+  /** The client has another address: responses to packets that were sent to the previous one prove nothing. */
+  noteMoved(): void {
+    this.#challenge.end()
+    if (this.#inFlight !== undefined) this.#inFlight.provesAddress = false
+    for (const registration of this.#registrations.values()) registration.provesAddress = false
   }
 
   resume(): void {
@@ -205,6 +227,7 @@ export class Deliveries {
     else if (request.type === 'puback') this.#handlePuback(request)
     else if (request.type === 'pubrec') this.#handlePubrec(request.messageId)
     else if (request.type === 'pubcomp') this.#handlePubcomp(request.messageId)
+    else if (request.type === 'pingresp') this.#challenge.handlePingresp()
     else return false
     return true
   }
@@ -215,8 +238,7 @@ export class Deliveries {
     const registration = topic === undefined ? undefined : this.#registrations.get(topic)
     if (topic === undefined || registration === undefined || registration.messageId !== messageId) return
     this.#registrations.delete(topic)
-    // Its message ID was unpredictable.
-    this.#gateway.noteProven()
+    if (registration.provesAddress) this.#gateway.noteProven()
     if (returnCode === returnCodes.accepted) this.#client.topicIds.setKnown(topic)
     else this.#dropTopic(topic)
     this.#registerNext()
@@ -230,7 +252,7 @@ export class Deliveries {
     const inFlight = this.#inFlight
     if (inFlight === undefined || inFlight.messageId !== messageId) return
     const { delivery } = inFlight
-    if (delivery.packetId !== messageId) this.#gateway.noteProven()
+    if (inFlight.provesAddress) this.#gateway.noteProven()
     this.#inFlight = undefined
     if (returnCode === returnCodes.invalidTopicId && topicIds.nameOf(topicId) === delivery.topic) {
       delivery.dup = true
@@ -283,7 +305,7 @@ export class Deliveries {
       registration.attempts++
       counters.retransmitted++
     }
-    if (this.#challenge.tick()) this.flush()
+    if (this.#challenge.tick()) this.#flushAfterProof()
     return true
   }
 
@@ -317,6 +339,7 @@ export class Deliveries {
       return false
     }
     const messageId = this.#messageIdFor(delivery)
+    const provesAddress = messageId !== delivery.packetId
     const { dup, qos, retain, payload } = delivery
     const bytes = this.#gateway.codec.publish({ dup, qos, retain, topicKind, topicId, messageId, payload })
     if (bytes === undefined) {
@@ -327,7 +350,8 @@ export class Deliveries {
     if (!this.#gateway.isProven) this.#challenge.begin()
     if (!this.#gateway.sendUnasked(bytes)) return false
     if (qos > 0) {
-      this.#inFlight = { delivery, topicId, messageId, bytes, attempts: 0, dueAtMs: this.#retryAtMs() }
+      const dueAtMs = this.#retryAtMs()
+      this.#inFlight = { delivery, topicId, messageId, bytes, provesAddress, attempts: 0, dueAtMs }
     }
     return true
   }
@@ -366,11 +390,14 @@ export class Deliveries {
 
   #register(topic: string, topicId: number): void {
     if (this.#registrations.has(topic)) return
+    // Then its message ID is unpredictable.
+    const provesAddress = !this.#gateway.isProven
     const messageId = this.#registrationId()
     const isSent = this.#gateway.sendUnasked(this.#gateway.codec.register(topicId, messageId, topic))
     // A short one may be sent instead of one that is too long.
     if (!isSent) return this.#challenge.begin()
-    this.#registrations.set(topic, { topicId, messageId, attempts: 0, dueAtMs: this.#retryAtMs() })
+    const dueAtMs = this.#retryAtMs()
+    this.#registrations.set(topic, { topicId, messageId, provesAddress, attempts: 0, dueAtMs })
   }
 
   /** From the upper half, which the publications of few clients reach. */

@@ -33,6 +33,8 @@ const maxUnauthenticated = 4_096
 const maxStoredTopicIds = 100_000
 const maxCachedTopics = 1_024
 
+const pingreq = writeBare('pingreq')
+
 /** The codec of all clients that use MQTT-SN 1.2. */
 const codec1 = sn1Codec(readPacket)
 
@@ -69,6 +71,9 @@ export class MqttSnGateway implements DatagramGateway {
       proofs: this.#proofs,
       send: (bytes, peer) => this.#send(bytes, peer),
       sendUnasked: (bytes, peer) => this.#sendUnasked(bytes, peer),
+      reserveUnasked: (pings, peer) => this.#proofs.take(peer, pings * wrappedFor(peer, pingreq).length),
+      releaseUnasked: (pings, peer) => this.#proofs.giveBack(peer, pings * wrappedFor(peer, pingreq).length),
+      sendReserved: (bytes, peer) => this.#transmit(wrappedFor(peer, bytes), peer),
       planFor: (client) => this.#planFor(client),
       storeSleep: (connected, sleep) => this.#storeSleep(connected, sleep),
       noteConnected: (connected) => this.#noteConnected(connected),

@@ -24,6 +24,12 @@ export interface SnClientDependencies {
   send(bytes: Buffer): void
   /** Sends something that the client did not ask for in its last packet. Returns false if its address must prove itself first. */
   sendUnasked(bytes: Buffer): boolean
+  /** Reserves what later PINGREQ packets need. Returns false if the address must send more, or prove itself, first. */
+  reserveUnasked(pings: number): boolean
+  /** Ends the reservation for packets that are not sent. */
+  releaseUnasked(pings: number): void
+  /** Sends a packet for which bytes are reserved. */
+  sendReserved(bytes: Buffer): void
   readonly isProven: boolean
   /** The client has responded with something that only a receiver knows. */
   noteProven(): void

@@ -113,6 +113,11 @@ export class SnClient implements MqttConnectionCallbacks, DeliveryClient, Reques
     return Math.min(this.#clock.dueAtMs, this.#deliveries?.dueAtMs ?? Infinity)
   }
 
+  /** Called when the client has another address. */
+  noteMoved(): void {
+    this.#deliveries?.noteMoved()
+  }
+
   /** Takes over topic IDs of the session, which the client may have lost. */
   adoptTopicIds(topicIds: TopicIds): void {
     this.#topicIds = topicIds

@@ -41,6 +41,8 @@ export interface SnCodec {
   suback(qos: QoS, topicId: number, messageId: number, outcome: SnOutcome): Buffer
   /** Returns undefined if the packet is too large. */
   publish(fields: SnPublishFields): Buffer | undefined
+  /** Undefined: in this version of MQTT-SN, only clients send it. */
+  pingreq(): Buffer | undefined
   pingresp(): Buffer
   /** The client may sleep. */
   sleepResponse(): Buffer
@@ -62,6 +64,7 @@ export function sn1Codec(read: SnCodec['read']): SnCodec {
     ack: writeAck,
     suback: (qos, topicId, messageId, { returnCode }) => writeSuback(qos, topicId, messageId, returnCode),
     publish: writePublish,
+    pingreq: () => writeBare('pingreq'),
     pingresp: () => writeBare('pingresp'),
     sleepResponse: () => writeBare('disconnect'),
     disconnectResponse: () => writeBare('disconnect'),

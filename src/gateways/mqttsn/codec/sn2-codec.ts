@@ -112,6 +112,10 @@ export class Sn2Codec implements SnCodec {
     return bytes.length > Math.min(this.#maxPacketBytes, maxDatagramBytes) ? undefined : bytes
   }
 
+  pingreq(): undefined {
+    return undefined
+  }
+
   pingresp(): Buffer {
     return packet(types.pingresp, uint16(this.#pingId))
   }

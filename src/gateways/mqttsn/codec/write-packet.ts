@@ -38,7 +38,7 @@ export function writeConnack(returnCode: number): Buffer {
   return packet(packetTypes.connack, Buffer.of(returnCode))
 }
 
-export function writeBare(type: 'willtopicreq' | 'willmsgreq' | 'pingresp' | 'disconnect'): Buffer {
+export function writeBare(type: 'willtopicreq' | 'willmsgreq' | 'pingreq' | 'pingresp' | 'disconnect'): Buffer {
   return packet(packetTypes[type], Buffer.alloc(0))
 }
 
