@@ -161,6 +161,8 @@ describe('[F1] a ban', () => {
       })
       device.request(post, 'ps/banned/a', `c=${id}&u=${id}`, 'x')
       assert.equal((await next()).code, '4.03')
+      if (as === 'peerhost')
+        await broker.process.until(/gateway packets dropped.*"gateway":"coap","kind":"udp".*"reason":"banned"/)
       const end = await broker.request(`/api/v4/banned/${as}/${who}`, { method: 'DELETE' })
       assert.equal(end.status, 200)
     })

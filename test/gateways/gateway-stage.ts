@@ -30,6 +30,8 @@ export class GatewayStage {
     /** The reason with which the gateway has closed it. */
     goodbye: ControlPacket | undefined
   }[] = []
+  /** Peers for which the gateway opened connections. */
+  readonly opened: PeerAddress[] = []
   readonly forwarded: { readonly shard: number; readonly bytes: Buffer; readonly peer: PeerAddress }[] = []
   /** The state that survives a restart. */
   readonly stored = new Map<string, string>()
@@ -46,7 +48,10 @@ export class GatewayStage {
       send: (bytes, peer) => void this.sent.push({ bytes, peer }),
       hasSpace: () => this.hasSpace,
       isBanned: (address) => this.banned.has(address),
-      openMqtt: (_, callbacks) => this.#open(callbacks),
+      openMqtt: (peer, callbacks) => {
+        this.opened.push(peer)
+        return this.#open(callbacks)
+      },
       wakeAt: () => {},
       addresses: new AddressLimits(),
       place: this.place,

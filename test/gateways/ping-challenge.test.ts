@@ -84,6 +84,7 @@ describe('[F8] a client of MQTT-SN that ignores REGISTER and uses QoS 0', () => 
     stage.pass(minute, () => [100])
     assert.deepEqual(stage.received, texts)
     assert.equal(stage.pings, 8)
+    assert.ok(stage.dependencies.counters.dropped.unproven > 0, 'the metric says why messages wait')
     stage.deliver('later')
     stage.pass(stepMs, () => [])
     assert.equal(stage.received.at(-1), 'later')

@@ -14,6 +14,7 @@ const maxGuesses = 16
 type Gateway = Pick<
   SnClientDependencies,
   | 'settings'
+  | 'counters'
   | 'codec'
   | 'nowMs'
   | 'sendUnasked'
@@ -92,6 +93,8 @@ export class AddressChallenge {
     const messageId = messageIds + this.#gateway.randomBelow(messageIds)
     const isRepeated = this.#hasSent
     this.#hasSent = true
+    // The messages wait.
+    if (isRepeated) this.#gateway.counters.dropped.unproven++
     this.#messageId = undefined
     // Otherwise the repetitions of REGISTER would use up what the other packets need.
     if (isRepeated && this.#pings.begin() === 'unaffordable') return

@@ -39,6 +39,7 @@ import { DeadlineTimer } from '../runtime/deadline-timer.ts'
 import { DatagramLinks, type OpenRelay, receiveDatagrams } from './datagram-links.ts'
 import { type DatagramLimits, datagramLimitsOf } from './datagram-limits.ts'
 import { type DtlsSocket, openDtls } from './dtls-socket.ts'
+import { dropCheckMs, DropLog } from './drop-log.ts'
 import { GatewayConnection, gatewayLinkOptions } from './gateway-connection.ts'
 import { connectGatewayStream } from './gateway-stream.ts'
 import { prefixOf, readValues, type StoredValue } from './stored-names.ts'
@@ -81,6 +82,7 @@ interface RunningGateway {
   readonly dependencies: GatewayDependencies
   readonly timer: DeadlineTimer
   readonly advertiser: NodeJS.Timeout | undefined
+  readonly dropChecker: NodeJS.Timeout
   /** Undefined: the socket is not open. */
   socket: UdpSocket | DtlsSocket | OpenListener | undefined
   /** Socket of the multicast group on which SEARCHGW arrives. */
@@ -191,6 +193,7 @@ export class GatewayManager {
       dependencies,
       timer,
       advertiser: this.#advertiserOf(assignment),
+      dropChecker: this.#dropCheckerOf(assignment, dependencies),
       socket: undefined,
       multicast: undefined,
       retry: undefined,
@@ -302,6 +305,7 @@ export class GatewayManager {
     this.#running.delete(gateway.assignment.listener.number)
     clearTimeout(gateway.retry)
     clearInterval(gateway.advertiser)
+    clearInterval(gateway.dropChecker)
     gateway.timer.stop()
     gateway.protocol.close()
     this.#links.close(gateway.assignment.datagramNumber)
@@ -318,6 +322,12 @@ export class GatewayManager {
     const bytes = writeAdvertise(mqttsn.gateway_id, seconds)
     const advertise = (): void => udpSocketOf(this.#running.get(listener.number))?.broadcast(bytes)
     return setInterval(advertise, mqttsn.advertise_interval).unref()
+  }
+
+  #dropCheckerOf({ type, listener }: GatewayAssignment, { counters }: GatewayDependencies): NodeJS.Timeout {
+    const { kind, name } = listener
+    const drops = new DropLog(this.#dependencies.log, { gateway: type, kind, listener: name })
+    return setInterval(() => drops.check(counters, this.#dependencies.nowMs()), dropCheckMs).unref()
   }
 
   #tick(number: number): void {
