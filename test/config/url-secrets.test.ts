@@ -21,6 +21,14 @@ const masked: readonly (readonly [text: string, shown: string])[] = [
   ],
   ['https://a.blob.core.windows.net/c?sv=1&sig=abc', 'https://a.blob.core.windows.net/c?sv=******&sig=******'],
   ['http://host/?x=0a1b2c3d4e5f6a7b8c9d0e', 'http://host/?x=******'],
+  [
+    'https://api.telegram.org/bot110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw/sendMessage?chat_id=5',
+    'https://api.telegram.org/bot110201543:******?chat_id=5',
+  ],
+  ['/bot1:abcdefghijklmno', '/bot1:******'],
+  ['https://hooks.slack.com/services/T00/B00/XXXXXXXXXXXX', 'https://hooks.slack.com/services/T00/B00/******'],
+  ['https://discord.com/api/webhooks/12/a-bcdefghijk_l', 'https://discord.com/api/webhooks/12/******'],
+  ['https://a.webhook.office.com/webhookb2/1-2@3/IncomingWebhook/4/5', 'https://a.webhook.office.com/webhookb2/******'],
   ['["ws://a/mqtt?token=x", "ws://u:p@b/"]', '["ws://a/mqtt?token=******", "ws://******@b/"]'],
   [
     'no answer from http://u:p@h/: HTTP status 404: no /x?key=y here',
@@ -45,6 +53,8 @@ test('other texts are unchanged', () => {
     'INSERT INTO t (a) VALUES (${a}) ON CONFLICT DO NOTHING',
     'http://host/${topic}?clientid=${clientid}&key=${payload.key}',
     '******',
+    'https://host/bottles/webhooks/12/',
+    'https://host/services/readings/1',
   ]) {
     assert.equal(maskUrlSecrets(text), text)
     assert.equal(hasMaskedUrl(text), false)

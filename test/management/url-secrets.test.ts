@@ -32,6 +32,10 @@ const settings = [
   `webhook={url="${url()}",events=[{event=on_message_publish,topic="w/#"}]}`,
   `auth.http_auth={enable=false,acl_req={url="${url()}"},super_req={url="${url('http', 'password')}"}}`,
   'auth.acl.rules=[{permit=allow}]',
+  `connectors.http.telegram={url="http://127.0.0.1:9/bot12:${marker}abcdefgh"}`,
+  `actions.http.telegram={connector=telegram,parameters.path="/bot12:${marker}abcdefgh/sendMessage",${options}}`,
+  `gateway.stomp={enable=false,authentication={mechanism=password_based,backend=http,method=post,url="${url()}"}}`,
+  'rule_engine.rules.b={sql="SELECT * FROM \\"a/#\\"",actions=["http:telegram"]}',
 ]
 
 const configuredBroker = shareConfigurableBroker()
@@ -59,19 +63,48 @@ describe('secrets in URLs', () => {
       method: 'POST',
       body: { type: 'mysql', name: 'c', server: `u:${marker}@h:1` },
     })
+    // These settings take no secrets in addresses: the refusals do not show them.
+    for (const refused of [
+      { type: 'influxdb', server: url() },
+      { type: 'elasticsearch', server: url() },
+      { type: 's3', host: url() },
+      { type: 's3', host: `u:${marker}@127.0.0.1` },
+      { type: 'nats', server: url('nats') },
+    ]) {
+      const body = { name: 'refused', ...refused }
+      for (const path of ['connectors', 'connectors_probe']) {
+        const { status, text } = await broker.request(`/api/v5/${path}`, { method: 'POST', body })
+        assert.equal(status, 400, text)
+        assert.ok(!text.includes(marker), text)
+      }
+    }
+    for (const oidc of [{ issuer: url('https') }, { issuer: 'https://a', redirect_uri: url('https') }]) {
+      const body = { data: { dashboard: { oidc: { client_id: 'a', client_secret: marker, ...oidc } } } }
+      const { status, text } = await broker.request('/api/v4/configuration/dashboard', { method: 'POST', body })
+      assert.equal(status, 400, text)
+      assert.ok(!text.includes(marker), text)
+    }
     await broker.request('/api/v5/connectors_probe', { method: 'POST', body: { type: 'http', name: 'p', url: url() } })
     await broker.request('/api/v4/resources', { method: 'POST', body: { type: 'web_hook', config: { url: url() } } })
   })
 
   for (const as of [undefined, viewer]) {
     test(`no endpoint shows them to ${as === undefined ? 'an administrator' : 'a viewer'}`, async () => {
-      const known: readonly string[] = ['http:a', 'prometheus_remote_write:a', 'clickhouse:a', 'http:b']
+      const known: readonly string[] = [
+        'http:a',
+        'prometheus_remote_write:a',
+        'clickhouse:a',
+        'http:b',
+        'influxdb:a',
+        'elasticsearch:a',
+        'http:telegram',
+      ]
       const values: Readonly<Record<string, readonly string[]>> = {
         id: [...known, 'a', '1', '2', '3'],
         name: ['a'],
         version: ['1', '2', '3'],
         number: ['1', '2', '3'],
-        section: ['connectors', 'bridges', 'auth', 'webhook', 'actions'],
+        section: ['connectors', 'bridges', 'auth', 'webhook', 'actions', 'gateway', 'dashboard'],
       }
       let shown = 0
       for (const [name, endpoint] of Object.entries(endpoints)) {

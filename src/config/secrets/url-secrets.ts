@@ -1,10 +1,11 @@
-// Secrets within URLs: user names and passwords (http://user:pw@host), and values of the query such as ?token=. Texts that are shown have a mask
+// Secrets within URLs: user names and passwords (http://user:pw@host), values of the query such as ?token=, and tokens in the paths of well-known
+// services. Texts that are shown have a mask
 // in their place. A masked text that is sent back keeps the stored secrets.
 
 import { mask } from './mask.ts'
 
 interface UrlSecret {
-  /** What the secret is: the user information, or the name of a value of the query. */
+  /** What the secret is: the user information, the name of a value of the query, or a token of a path. */
   readonly name: string
   readonly text: string
   /** Position of the text. */
@@ -19,6 +20,13 @@ const userInfo =
   /(?<=\b[a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/?#]+(?=@)|(?<=^|")(?:[^\s"@/:?#${}]+:[^\s"@/]+|\*{6})(?=@[\w.[\]:-]+(?:"|$))/giu
 /** A value of a query. The name may be percent-encoded. */
 const queryValue = /(?<=[?&;](?<name>[^\s=&;?#"'\\]{1,100})=)[^\s&;#"'\\]+/giu
+/**
+ * Tokens in paths: /bot123:TOKEN (Telegram), /services/T0/B0/TOKEN (Slack), /webhooks/1/TOKEN (Discord), /webhookb2/... and /IncomingWebhook/...
+ * (Microsoft Teams). Other paths do not tell which part is a secret.
+ */
+const pathToken =
+  /(?<=\/bot\d{1,20}:|\/services\/T\w{1,20}\/B\w{1,20}\/|\/webhooks\/\d{1,20}\/|\/webhookb2\/|\/IncomingWebhook\/)(?:[\w-][\w@/-]{9,}|\*{6})/giu
+const pathMarks = ['/bot', '/services/', '/webhook', '/IncomingWebhook/']
 /** Names of values that are secrets, such as X-Amz-Signature, sig, api_key, access_token and the p of InfluxDB. */
 const secretName =
   /pass|pwd|secret|token|key|sig|auth|cred|session|jwt|bearer|hash|hmac|salt|private|cookie|code|otp|^(?:p|pw|k|t|s|sas|se|st|sp|sv|sr|pin|id_?t)$/iu
@@ -30,7 +38,7 @@ const secretValue = /^(?=.*[a-z])(?=.*\d)[\w~.+/%=-]{20,}$/iu
 /** Returns the text with masks in the place of secrets of URLs. */
 export function maskUrlSecrets(text: string): string {
   // Most texts have no URL.
-  if (!text.includes('@') && !text.includes('=')) return text
+  if (!text.includes('@') && !text.includes('=') && !pathMarks.some((part) => text.includes(part))) return text
   let shown = ''
   let end = 0
   for (const secret of urlSecrets(text)) {
@@ -68,8 +76,9 @@ function urlSecrets(text: string): readonly UrlSecret[] {
     const isSecret = secretName.test(name) || secretValue.test(match[0]) || match[0] === mask
     return isSecret ? [{ name: `=${name}`, text: match[0], start: match.index }] : []
   })
-  // A user information may contain ? or & only percent-encoded, so the two kinds do not overlap.
-  return [...users, ...values].toSorted((one, other) => one.start - other.start)
+  const tokens = [...text.matchAll(pathToken)].map((match) => ({ name: '/', text: match[0], start: match.index }))
+  // A user information may contain /, ? or & only percent-encoded, so the kinds do not overlap.
+  return [...users, ...tokens, ...values].toSorted((one, other) => one.start - other.start)
 }
 
 function decodeName(name: string): string {
