@@ -2,13 +2,18 @@
 // that authentication, access rules and OpenID Connect have in common. Actions: fault-matrix.test.ts.
 
 import assert from 'node:assert/strict'
+import { chmod, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import mqtt from 'mqtt'
 import { HttpClient } from '../../src/access/http/http-client.ts'
 import { fromPlain, parseHocon, toPlain } from '../../src/config/index.ts'
+import { type Scope, temporaryFolder } from '../e2e/godwit-process.ts'
 import { HttpService } from '../e2e/http-service.ts'
+import { reservePort } from '../e2e/reserve-port.ts'
 import { type BrokerWithApi, startBrokerWithApi } from '../management/api.ts'
 import { casesOf, isLong } from '../test-length.ts'
+import { Authority } from '../transports/certificates.ts'
 import { dependencies, lateMs, type Proxies } from './matrix/dependencies.ts'
 import { type Fault, FaultProxy } from './matrix/fault-proxy.ts'
 import { sourceDependencies } from './matrix/source-dependencies.ts'
@@ -202,39 +207,65 @@ describe('a source whose service fails', { concurrency: true }, () => {
 })
 
 const bridgeCells: readonly Fault[] = isLong ? faults : ['silent']
+const authority = new Authority('The test authority')
 
-test('a bridge recovers from each fault of its remote broker, its state is true, and each message arrives', async (t) => {
-  const { port } = await startMosquitto(t)
-  const proxy: Proxies & { readonly port: number } = await FaultProxy.start(t, port, { lateMs })
-  const broker = await startBrokerWithApi(t, {
-    set: [
-      `bridges.mqtt.far={server="mqtt-tcp://127.0.0.1:${proxy.port}",enable=true,proto_ver=4,clientid=far,clean_start=false,keepalive=2s,backoff_max=2s,resend_wait=1s,forwards=[{remote_topic="",local_topic="to/#",qos=1}]}`,
-    ],
+/** Starts mosquitto, and returns its port without TLS, and the port and the settings with which a bridge reaches it. */
+const remotes = {
+  TCP: async (t: Scope) => {
+    const { port } = await startMosquitto(t)
+    return { port, bridged: port, scheme: 'mqtt-tcp', tls: '' }
+  },
+  TLS: async (t: Scope) => {
+    const folder = await temporaryFolder(t)
+    // mosquitto changes to another system user, which must be able to read its files.
+    await chmod(folder, 0o777)
+    const { certificate, key } = authority.issue('localhost', { hostNames: ['localhost', '127.0.0.1'] })
+    const files = { 'ca.pem': authority.certificate, 'cert.pem': certificate, 'key.pem': key }
+    for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text)
+    const bridged = await reservePort(t)
+    const lines = [`listener ${bridged} 127.0.0.1`, `certfile ${folder}/cert.pem`, `keyfile ${folder}/key.pem`]
+    const { port } = await startMosquitto(t, lines)
+    return { port, bridged, scheme: 'tls+mqtt-tcp', tls: `tls={cacertfile="${folder}/ca.pem"},` }
+  },
+}
+
+for (const [transport, start] of Object.entries(remotes)) {
+  test(`a bridge over ${transport} recovers from each fault of its remote broker, its state is true, and each message arrives`, async (t) => {
+    const { port, bridged, scheme, tls } = await start(t)
+    const proxy: Proxies & { readonly port: number } = await FaultProxy.start(t, bridged, { lateMs })
+    const broker = await startBrokerWithApi(t, {
+      set: [
+        `bridges.mqtt.far={server="${scheme}://127.0.0.1:${proxy.port}",${tls}enable=true,proto_ver=4,clientid=far,clean_start=false,keepalive=2s,backoff_max=2s,resend_wait=1s,forwards=[{remote_topic="",local_topic="to/#",qos=1}]}`,
+      ],
+    })
+    const [client, remote] = [
+      await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`),
+      await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`),
+    ]
+    t.after(() => [client, remote].map((each) => each.end(true)))
+    const received = new Set<number>()
+    remote.on('message', (_, payload) => void received.add(Number(payload.toString())))
+    await remote.subscribeAsync('to/#', { qos: 1 })
+    const view = async (): Promise<readonly [string, string]> => {
+      const { json } = await broker.request('/api/v4/bridges/far')
+      const { status } = json.data.bridge.nodes[0]
+      return [String(status.state), String(status.last_error ?? '')]
+    }
+    let sent = 0
+    for (const fault of bridgeCells) {
+      assert.ok(
+        await until(async () => (await view())[0] === 'connected', recoveredMs),
+        `${fault}: not connected before`,
+      )
+      await proxy.begin(fault)
+      for (let count = 0; count < 20; count++) await client.publishAsync('to/1', String(sent++), { qos: 1 })
+      if (fault === 'silent' || fault === 'refuse')
+        assert.deepEqual(await checkDown(broker, 'bridge:far', view), [], fault)
+      else await pause(3_000)
+      await proxy.heal()
+      const hasAll = () => Array.from({ length: sent }, (_, number) => number).every((number) => received.has(number))
+      assert.ok(await until(hasAll, recoveredMs), `${fault}: ${received.size} of ${sent}`)
+      assert.ok(proxy.open <= 3, `${fault}: ${proxy.open} connections`)
+    }
   })
-  const [client, remote] = [
-    await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`),
-    await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`),
-  ]
-  t.after(() => [client, remote].map((each) => each.end(true)))
-  const received = new Set<number>()
-  remote.on('message', (_, payload) => void received.add(Number(payload.toString())))
-  await remote.subscribeAsync('to/#', { qos: 1 })
-  const view = async (): Promise<readonly [string, string]> => {
-    const { json } = await broker.request('/api/v4/bridges/far')
-    const { status } = json.data.bridge.nodes[0]
-    return [String(status.state), String(status.last_error ?? '')]
-  }
-  let sent = 0
-  for (const fault of bridgeCells) {
-    assert.ok(await until(async () => (await view())[0] === 'connected', recoveredMs), `${fault}: not connected before`)
-    await proxy.begin(fault)
-    for (let count = 0; count < 20; count++) await client.publishAsync('to/1', String(sent++), { qos: 1 })
-    if (fault === 'silent' || fault === 'refuse')
-      assert.deepEqual(await checkDown(broker, 'bridge:far', view), [], fault)
-    else await pause(3_000)
-    await proxy.heal()
-    const hasAll = () => Array.from({ length: sent }, (_, number) => number).every((number) => received.has(number))
-    assert.ok(await until(hasAll, recoveredMs), `${fault}: ${received.size} of ${sent}`)
-    assert.ok(proxy.open <= 3, `${fault}: ${proxy.open} connections`)
-  }
-})
+}
