@@ -157,7 +157,7 @@ describe('a source whose service fails', { concurrency: true }, () => {
       const { source, settings, proxies, maxConnections } = dependency
       const send = (number: number): Promise<void> => dependency.send(number)
       if (name === 'kafka') await send(-1)
-      const rule = `rule_engine.rules.all={sql="SELECT * FROM \\"$bridges/${source}\\"",actions=[{function=republish,args={topic="from/source",qos=1,payload="\${payload}"}}]}`
+      const rule = `rule_engine.rules.all={sql="SELECT * FROM \\"$bridges/${source}\\"",actions=[{function=republish,args={topic="from/source",qos=1,payload="\${${name === 'kafka' ? 'value' : 'payload'}}"}}]}`
       const broker = await startBrokerWithApi(t, { set: [...settings, rule] })
       const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`)
       t.after(() => client.end(true))

@@ -25,7 +25,8 @@ const services = casesOf(
 describe('a service that restarts while 50 clients publish, with one connection', () => {
   for (const [name] of services) {
     test(`${name}: no shard fails, and everything that was acknowledged arrives`, async (t) => {
-      const { settings, proxies, action, arrived, suspectsMessages } = await dependencies[name](t)
+      const dependency = await dependencies[name](t)
+      const { settings, proxies, action, suspectsMessages } = dependency
       const broker = await startBrokerWithApi(t, {
         set: [
           ...settings.map((text) => text.replace(`pool_size=${poolSize}`, 'pool_size=1')),
@@ -37,15 +38,15 @@ describe('a service that restarts while 50 clients publish, with one connection'
         stream?.on('data', (text: Buffer) => (log += text.toString()))
       const acknowledged = new Set<number>()
       let next = 0
-      let isOver = false
       const clients = await Promise.all(
         Array.from({ length: publishers }, () =>
           mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, { reconnectPeriod: 0 }),
         ),
       )
       t.after(() => clients.map((client) => client.end(true)))
+      const endMs = performance.now() + rounds * (pauseMs + outageMs)
       const running = clients.map(async (client, index) => {
-        while (!isOver) {
+        while (performance.now() < endMs) {
           const number = next++
           await client.publishAsync(`matrix/${index}`, JSON.stringify({ number }), { qos: 1 })
           acknowledged.add(number)
@@ -58,10 +59,9 @@ describe('a service that restarts while 50 clients publish, with one connection'
         await wait(outageMs)
         await proxies.heal()
       }
-      isOver = true
       await Promise.all(running)
       await eventually(async () => {
-        const there = await arrived()
+        const there = await dependency.arrived()
         const missing = [...acknowledged].filter((number) => !there.has(number)).length
         const { metrics } = (await broker.request(`/api/v5/actions/${action}/metrics`)).json
         const state = `${missing} of ${acknowledged.size} are missing: ${JSON.stringify(metrics)}`
