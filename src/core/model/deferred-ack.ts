@@ -10,6 +10,8 @@ export interface Ack {
   readonly reason?: ReasonCode
   /** Reason string for clients that requested problem information. */
   readonly text?: string | undefined
+  /** Topic of the acknowledged message, for the record of a refusal. */
+  readonly topic?: string
   /** The acknowledgement confirms changes of the open batch. */
   readonly waits: boolean
 }

@@ -39,7 +39,10 @@ export interface Interest {
   readonly storedQoS: QoS
   /** Highest QoS of all members. */
   readonly qos: QoS
-  /** The queue of a persistent session is full: QoS 1 and 2 messages for it must be refused. Not for shared filters. */
+  /**
+   * The queue of a persistent session is full: QoS 1 and 2 messages for it must be refused. For a shared filter: the queues of all members
+   * are full.
+   */
   readonly isFull: boolean
 }
 

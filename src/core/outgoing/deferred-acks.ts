@@ -4,10 +4,18 @@ import type { Batches } from '../model/batches.ts'
 import type { AckParts, Parts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import type { Ack, DeferredAck } from '../model/deferred-ack.ts'
-import type { CommitBarrier } from '../model/commit-barrier.ts'
+import { CommitBarrier } from '../model/commit-barrier.ts'
+import type { Refused } from '../model/packet-refusal.ts'
+import { stateOf } from '../state/connection-state.ts'
 import { reasonCodes, type ControlPacket } from '../../protocol/index.ts'
 import { recordAck } from './handle-commit.ts'
 import { sendAck, sendPacket } from './send-to-client.ts'
+
+const refusedByPeer: Refused = {
+  reason: reasonCodes.quotaExceeded,
+  cause: 'receiver-full',
+  text: 'the queue of a persistent session on another shard is full: see mqtt.max_stored_messages',
+}
 
 /**
  * Sends a packet when the barrier is complete. `waitsForBatch`: the packet also confirms changes of the open batch of this shard,
@@ -40,17 +48,40 @@ export function dropDeferredAcks(connection: Connection): void {
   connection.deferredAcks = undefined
 }
 
-function release(state: Parts<'batches' | 'nowMs' | 'outputs' | 'settings'>, connection: Connection): void {
+function release(state: Parts<'batches' | 'counts' | 'nowMs' | 'outputs' | 'settings'>, connection: Connection): void {
   const deferred = connection.deferredAcks
   if (deferred === undefined) return
   let count = 0
-  while (count < deferred.length && deferred[count].barrier?.isComplete !== false) count++
+  while (count < deferred.length && deferred[count].barrier?.isComplete !== false) {
+    if (isRefusedWithoutReason(connection, deferred[count])) {
+      // It stays the first in the list, so nothing is acknowledged behind it until the stream has ended.
+      recordRefusal(state, connection, deferred[count].ack)
+      state.outputs.closes.push({ connection, afterBatch: deferredUntil(state.batches, connection) })
+      deferred[count] = { ...deferred[count], barrier: new CommitBarrier() }
+      break
+    }
+    count++
+  }
   if (count === 0) return
   connection.deferredAcks = undefined
   for (const ack of deferred.slice(0, count)) send(state, connection, ack)
   if (count < deferred.length) connection.deferredAcks = deferred.slice(count)
   // The client sent DISCONNECT meanwhile, and this was its last acknowledgement.
   else if (connection.now.state === 'closing') closeStream(state, connection)
+}
+
+/**
+ * Another shard refused the message, and the client can get no reason code. An acknowledgement would confirm a message that is not stored, so
+ * the connection is closed without it [MQTT-4.4.0-1]: the client sends the message again after it reconnects.
+ */
+function isRefusedWithoutReason({ canRefuseMessages }: Connection, { ack, barrier }: DeferredAck): boolean {
+  return barrier?.refusal !== undefined && !canRefuseMessages && 'waits' in ack
+}
+
+function recordRefusal({ counts }: Parts<'counts'>, connection: Connection, ack: Ack | ControlPacket): void {
+  const now = stateOf(connection)
+  if (now.state === 'open' && 'waits' in ack)
+    counts.countRefusal(now.session.clientId, 'PUBLISH', ack.topic ?? '', refusedByPeer)
 }
 
 /** Closes the stream after all packets for it were written. */
@@ -65,7 +96,7 @@ export function deferredUntil(batches: Batches, connection: Connection): number 
 }
 
 function send(
-  state: Parts<'batches' | 'nowMs' | 'outputs' | 'settings'>,
+  state: Parts<'batches' | 'counts' | 'nowMs' | 'outputs' | 'settings'>,
   connection: Connection,
   { ack, barrier, batch }: DeferredAck,
 ): void {
@@ -73,7 +104,8 @@ function send(
   // Only an `Ack` has `waits`: SUBACK and other packets do not.
   if (!('waits' in ack)) return sendPacket(state, connection, ack, waits)
   const reason = barrier?.refusal ?? ack.reason
-  const text = barrier?.refusal === undefined ? ack.text : 'another shard cannot store the message now'
+  const text = barrier?.refusal === undefined ? ack.text : refusedByPeer.text
+  if (barrier?.refusal !== undefined) recordRefusal(state, connection, ack)
   const isDeferred = sendAck(state, connection, { ...ack, reason: reason ?? reasonCodes.success, text, waits })
   const isForPublish = ack.type === 'puback' || (ack.type === 'pubrec' && !connection.canRefuseMessages)
   // An acknowledgement that waits for a commit is counted after the commit.

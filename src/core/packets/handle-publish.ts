@@ -8,7 +8,7 @@ import type { ExchangeParts, Parts, PermitParts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import { acknowledgeDuplicate, acknowledgePublish, recordIncoming } from '../publish/acknowledge-publish.ts'
 import { expireUnreleased } from '../publish/expire-unreleased.ts'
-import { mustWaitForQueues } from './wait-for-queues.ts'
+import { permitForQueues } from './wait-for-queues.ts'
 import { authorizePublish, recordAuthorization } from '../publish/authorize-publish.ts'
 import { type Delay, delayMessage, findDelayedLimit, readDelay } from '../publish/delay-message.ts'
 import { canForwardToAllPeers, publishPermitFor, type PublishPermit } from '../peers/peer-backpressure.ts'
@@ -16,7 +16,6 @@ import { matchesFullSession, matchesFullPeerSession, needsStorage } from '../pub
 import { pauseReading, readPauseReasons, type ReadPauseReason } from '../outgoing/read-pause-reasons.ts'
 import { routeIncoming, routeMessage } from '../publish/route-message.ts'
 import { isBlockedByActions } from '../publish/run-rules.ts'
-import { exceedsRetainedPayload } from '../retained/retained-messages.ts'
 import {
   canRefuseWithReason,
   countRefusal,
@@ -25,7 +24,7 @@ import {
   peerIsFull,
   receiverIsFull,
   refusePublish,
-  retainedTooLarge,
+  retainRefusalOf,
   storageFails,
   topicIsReserved,
 } from '../publish/refuse-publish.ts'
@@ -92,13 +91,8 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
     version: connection.version,
     nowMs: state.nowMs,
   })
-  if (mustWaitForQueues(state, connection, session, { packet, message, isRouted: !isDenied && !isDelayed })) {
-    // The packet will be handled a second time.
-    state.counts.publishesReceived--
-    session.counts.received--
-    state.waiting.forQueues.add(connection)
-    return pauseUntil(state.outputs, connection, open, { packet, reason: readPauseReasons.queues })
-  }
+  const permit = permitForQueues(state, connection, session, { packet, message, isRouted: !isDenied && !isDelayed })
+  if (permit !== 'go') return holdForQueues(state, connection, open, { packet, permit })
   const accept = delay === undefined ? routeMessage : delayUntil(delay.dueAtMs)
   // The frame contains the client's topic, so it cannot be forwarded.
   if (target !== named) withoutFrame(message)
@@ -351,6 +345,24 @@ function waitForStorage(
   pauseUntil(state.outputs, connection, open, { packet, reason: readPauseReasons.storage })
 }
 
+function holdForQueues(
+  state: BrokerState,
+  connection: Connection,
+  open: Open,
+  { packet, permit }: { packet: PublishPacket; permit: 'wait' | 'refuse' },
+): void {
+  if (permit === 'refuse') {
+    countRefusal(state, connection, packet, receiverIsFull)
+    const { reason, text } = receiverIsFull
+    return endConnection(state, connection, { reason, text, publishWill: true })
+  }
+  // The packet will be handled a second time.
+  state.counts.publishesReceived--
+  open.session.counts.received--
+  state.waiting.forQueues.add(connection)
+  pauseUntil(state.outputs, connection, open, { packet, reason: readPauseReasons.queues })
+}
+
 /** Pauses reading until the reason ends. */
 function pauseUntil(
   outputs: OutputLists,
@@ -417,14 +429,6 @@ function refusalOf(
   return isFull ? receiverIsFull : undefined
 }
 
-/**
- * Returns the reason to refuse a retained message that is too large. If the publisher cannot get a reason code, the message is
- * delivered and not retained.
- */
-function retainRefusalOf(settings: CoreSettings, message: Message): Refused | undefined {
-  return message.retain && exceedsRetainedPayload(settings, message) ? retainedTooLarge : undefined
-}
-
 function acceptAtLeastOnce(
   state: BrokerState,
   connection: Connection,
@@ -443,7 +447,8 @@ function acceptAtLeastOnce(
   const matched = isDropped ? 1 : accept(state, message, session, 0)
   const waits = state.batches.openBatch.changes.length > changesBefore
   const reason = matched === 0 ? reasonCodes.noMatchingSubscribers : reasonCodes.success
-  acknowledgePublish(state, connection, session, { type: 'puback', packetId: packet.packetId, reason, waits })
+  const { packetId } = packet
+  acknowledgePublish(state, connection, session, { type: 'puback', packetId, topic: message.topic.name, reason, waits })
 }
 
 function acceptExactlyOnce(
@@ -479,7 +484,7 @@ function acceptExactlyOnce(
   if (isStored) recordIncoming(state.batches, session, packetId)
   const waits = state.batches.openBatch.changes.length > changesBefore
   const reason = matched === 0 ? reasonCodes.noMatchingSubscribers : reasonCodes.success
-  acknowledgePublish(state, connection, session, { type: 'pubrec', packetId, reason, waits })
+  acknowledgePublish(state, connection, session, { type: 'pubrec', packetId, topic: message.topic.name, reason, waits })
 }
 
 /** Records the drop for rules. */

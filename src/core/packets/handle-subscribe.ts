@@ -258,6 +258,8 @@ export function subscribe(
     session.subscriptionUsage?.add(filter)
   }
   state.router.subscribe(filter, session, options)
+  // Publishers may wait until a member of the shared subscription has space.
+  state.rules.hasActionCapacity = true
   if (state.peerTable !== undefined)
     updateInterest(state.peerTable, presenceOf(session), filter, { before, after: options })
   state.bridges.clientFilters?.note(session, filter, { before, after: options })
@@ -321,6 +323,8 @@ export function unsubscribe(
   session.subscriptionUsage?.remove(filter)
   state.subscriptions.countSubscription(session, filter, -1)
   state.router.unsubscribe(filter, session)
+  // Publishers may wait for the queue of the session.
+  state.rules.hasActionCapacity = true
   releaseExclusive(state, session, filter)
   if (state.peerTable !== undefined)
     updateInterest(state.peerTable, presenceOf(session), filter, { before, after: undefined })

@@ -3,24 +3,34 @@
 import type { PublishPacket } from '../../protocol/index.ts'
 import type { Message } from '../messages/message.ts'
 import type { Connection } from '../model/connection.ts'
-import { matchesFullPeerSession, matchesFullSession } from '../publish/deliver-locally.ts'
+import {
+  isGroupOverfull,
+  matchesFullPeerSession,
+  matchesFullSession,
+  matchesOverfullSession,
+} from '../publish/deliver-locally.ts'
 import type { PermitParts } from '../state/parts.ts'
 import type { Session } from '../state/sessions/session.ts'
 
 /**
  * Returns whether the publisher waits: it cannot be refused with a reason, and an acknowledgement would confirm a message that is
  * thrown away. A repeated QoS 2 message was accepted before. A publisher whose own queue is full does not wait, because the
- * acknowledgements that free its queue would wait behind the message.
+ * acknowledgements that free its queue would wait behind the message. Its messages are stored beyond the limit; at the further limit, it
+ * is disconnected without an acknowledgement (`refuse`).
  */
-export function mustWaitForQueues(
+export function permitForQueues(
   state: PermitParts,
   connection: Connection,
   session: Session,
   { packet, message, isRouted }: { packet: PublishPacket; message: Message; isRouted: boolean },
-): boolean {
+): 'go' | 'wait' | 'refuse' {
   const mayBeFull = state.sessions.full.size > 0 || (state.peerTable?.fullPeerFilters ?? 0) > 0
-  if (!mayBeFull || !isRouted || packet.qos === 0 || connection.canRefuseMessages) return false
-  if (packet.qos === 2 && session.incoming.packetIds?.has(packet.packetId) === true) return false
-  if (state.sessions.full.has(session)) return false
-  return matchesFullSession(state, message) || matchesFullPeerSession(state, message)
+  if (!mayBeFull || !isRouted || packet.qos === 0 || connection.canRefuseMessages) return 'go'
+  if (packet.qos === 2 && session.incoming.packetIds?.has(packet.packetId) === true) return 'go'
+  if (!state.sessions.full.has(session))
+    return matchesFullSession(state, message) || matchesFullPeerSession(state, message) ? 'wait' : 'go'
+  const { groups } = state.router.planFor(message.topic)
+  const isOverfull =
+    matchesOverfullSession(state, message) || groups.some((group) => isGroupOverfull(state, group, message))
+  return isOverfull ? 'refuse' : 'go'
 }

@@ -7,6 +7,7 @@ import type { DeliverParts, DrainParts, EnqueueParts, ForwardParts, Parts, Redel
 import { chooseOtherShard, forwardSharedOnce, forwardShared } from '../shared/forward-shared.ts'
 import {
   deliverToGroup,
+  isGroupOverfull,
   matchesOverfullSession,
   deliverFromPeer,
   deliverToRemaining,
@@ -106,11 +107,16 @@ function assignAll(
   // The publisher is acknowledged in any case. If no member can receive a reassigned message, the session that had it still
   // stores it.
   const isReassigned = isAwaited && tried !== undefined
-  const onRefused: RefuseMessage | undefined = isReassigned ? (why) => link.acks.refuse(number, why) : undefined
-  for (const filter of groups ?? []) {
-    const forwarded = assignOne(state, peerTable, send, { filter, outcome, onRefused })
+  if (groups === undefined) return outcome
+  const refuse: RefuseMessage = (why) => link.acks.refuse(number, why)
+  const onRefused = isReassigned ? refuse : undefined
+  const onFull = isAwaited ? refuse : undefined
+  for (const filter of groups) {
+    const forwarded = assignOne(state, peerTable, send, { filter, outcome, onRefused, onFull })
     forwarded?.whenComplete(() => {
-      if (forwarded.refusal !== undefined) onRefused?.(forwarded.refusal)
+      const { refusal } = forwarded
+      if (refusal === reasonCodes.quotaExceeded) onFull?.(refusal)
+      else if (refusal !== undefined) onRefused?.(refusal)
     })
     if (forwarded === undefined || forwarded.isComplete) continue
     const barrier = (outcome.barrier ??= new CommitBarrier())
@@ -118,6 +124,15 @@ function assignAll(
     forwarded.whenComplete(() => barrier.arrive())
   }
   return outcome
+}
+
+interface AssignOptions {
+  readonly filter: TopicFilter
+  readonly outcome: SharedOutcome
+  /** Undefined: the message is counted as dropped if there is no member. */
+  readonly onRefused: RefuseMessage | undefined
+  /** Called if the queues of all members are full. Undefined: the sender waits for no confirmation. */
+  readonly onFull: RefuseMessage | undefined
 }
 
 /**
@@ -128,7 +143,7 @@ function assignOne(
   state: RedeliverParts,
   peerTable: PeerTable,
   send: PeerPublish,
-  { filter, outcome, onRefused }: { filter: TopicFilter; outcome: SharedOutcome; onRefused: RefuseMessage | undefined },
+  { filter, outcome, onRefused, onFull }: AssignOptions,
 ): CommitBarrier | undefined {
   const { message, isAwaited, exactlyOnce, tried = [] } = send
   const before = outcome.assignments?.get(filter)
@@ -137,6 +152,10 @@ function assignOne(
   const group = splitSharedFilter(filter)
   if (group === undefined) return undefined
   const here = state.router.group(group.group, group.filter)
+  if (here !== undefined && onFull !== undefined && isGroupOverfull(state, here, message)) {
+    onFull(reasonCodes.quotaExceeded)
+    return undefined
+  }
   if (message.payloadId !== 0 && state.payloads.refcounts.get(message.payloadId) === 0) message.payloadId = 0
   if (here !== undefined && deliverToGroup(state, here, message, undefined)) {
     if (exactlyOnce !== undefined) note(outcome, filter, { to: peerTable.shard.own, barrier: undefined })

@@ -16,6 +16,8 @@ export function handleInterest(
   // sessions would miss messages.
   if (message.isFirst) peer.syncNumber++
   for (const interest of message.changes) applyInterest(state, peer, interest)
+  // A publisher may wait for a full session that has unsubscribed, or for a shared subscription that has a new member.
+  if (message.changes.length > 0) state.rules.hasActionCapacity = true
   if (message.isComplete) {
     removeUnconfirmedInterest(state, peer)
     link.hasInterestOfPeer = true
@@ -27,20 +29,19 @@ export function handleInterest(
 function applyInterest(state: Parts<'peerTable' | 'router' | 'rules'>, peer: Peer, interest: Interest): void {
   const { filter } = interest
   if (interest.members === 0 && interest.storedMembers === 0) return removeInterest(state, peer, filter)
-  if (countFull(state.peerTable, peer, filter, interest.isFull)) state.rules.hasActionCapacity = true
+  countFull(state.peerTable, peer, filter, interest.isFull)
   peer.remember(filter, interest)
   state.router.setInterest(peer, filter, interest)
 }
 
-/** Returns true if publishers may have waited for this change. */
-function countFull(peerTable: PeerTable | undefined, peer: Peer, filter: TopicFilter, isFull: boolean): boolean {
+function countFull(peerTable: PeerTable | undefined, peer: Peer, filter: TopicFilter, isFull: boolean): void {
   const wasFull = peer.known.get(filter)?.interest.isFull === true
   if (peerTable !== undefined && wasFull !== isFull) peerTable.fullPeerFilters += isFull ? 1 : -1
-  return wasFull && !isFull
 }
 
 function removeInterest(state: Parts<'peerTable' | 'router' | 'rules'>, peer: Peer, filter: TopicFilter): void {
-  if (countFull(state.peerTable, peer, filter, false)) state.rules.hasActionCapacity = true
+  countFull(state.peerTable, peer, filter, false)
+  state.rules.hasActionCapacity = true
   if (peer.known.delete(filter)) state.router.setInterest(peer, filter, undefined)
 }
 

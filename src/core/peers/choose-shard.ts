@@ -4,7 +4,8 @@
 //   members with a connected client:   here 2   shard 1: 3   shard 2: 0          turn 4 of 5 ──► shard 1
 //                                      0  1     2  3  4
 //
-// If no member is connected, persistent members count instead, because their messages can wait.
+// If no member is connected, persistent members count instead, because their messages can wait. Shards on which the queues of all members
+// are full are selected only if there is no other.
 
 import type { TopicFilter } from '../../protocol/index.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
@@ -28,26 +29,42 @@ export interface ShardChoice {
 
 /** Returns undefined if no member can receive the message. */
 export function chooseShard(peerTable: PeerTable, choice: ShardChoice): Peer | 'here' | undefined {
-  return choose(peerTable, choice, 'present') ?? (choice.canBeStored ? choose(peerTable, choice, 'stored') : undefined)
+  if (!choice.canBeStored) return choose(peerTable, choice, 'present')
+  return (
+    choose(peerTable, choice, 'present', 'with-space') ??
+    choose(peerTable, choice, 'stored', 'with-space') ??
+    choose(peerTable, choice, 'stored')
+  )
 }
 
-function choose(peerTable: PeerTable, choice: ShardChoice, by: 'present' | 'stored'): Peer | 'here' | undefined {
+function choose(
+  peerTable: PeerTable,
+  choice: ShardChoice,
+  by: 'present' | 'stored',
+  which: 'all' | 'with-space' = 'all',
+): Peer | 'here' | undefined {
   const own = choice.canBeHere ? peerTable.interest.of(choice.filter) : undefined
-  const ownWeight = own === undefined ? 0 : by === 'present' ? own.present : own.storedMembers
+  const isSkipped = own === undefined || (which === 'with-space' && own.isFull)
+  const ownWeight = isSkipped ? 0 : by === 'present' ? own.present : own.storedMembers
   let total = ownWeight
-  for (const { subscriber, options } of choice.onPeers.members()) total += weightOf(subscriber, options, choice, by)
+  for (const { subscriber, options } of choice.onPeers.members())
+    total += weightOf(subscriber, options, { choice, by, which })
   if (total === 0) return undefined
   let index = choice.turn % total
   if (index < ownWeight) return 'here'
   index -= ownWeight
   for (const { subscriber, options } of choice.onPeers.members()) {
-    index -= weightOf(subscriber, options, choice, by)
+    index -= weightOf(subscriber, options, { choice, by, which })
     if (index < 0) return subscriber
   }
   return undefined
 }
 
-function weightOf(peer: Peer, interest: Interest, choice: ShardChoice, by: 'present' | 'stored'): number {
-  if (choice.except?.has(peer.number) === true) return 0
+function weightOf(
+  peer: Peer,
+  interest: Interest,
+  { choice, by, which }: { choice: ShardChoice; by: 'present' | 'stored'; which: 'all' | 'with-space' },
+): number {
+  if (choice.except?.has(peer.number) === true || (which === 'with-space' && interest.isFull)) return 0
   return by === 'present' ? interest.members : interest.storedMembers
 }

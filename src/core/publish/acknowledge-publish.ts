@@ -37,9 +37,7 @@ export function acknowledgePublish(state: ExchangeParts, connection: Connection,
     return
   }
   const barrier =
-    ack.type === 'pubrec'
-      ? barrierOfExchange(state, connection, { session, packetId: ack.packetId, forwarded })
-      : forwarded
+    ack.type === 'pubrec' ? barrierOfExchange(state, { session, packetId: ack.packetId, forwarded }) : forwarded
   ackWhenCommitted(state, connection, { ack, barrier, waitsForBatch: ack.waits })
   if (isCounted) countUnacknowledged(state, connection)
   forwarded.arrive()
@@ -47,12 +45,12 @@ export function acknowledgePublish(state: ExchangeParts, connection: Connection,
 
 /**
  * Returns the barrier for which PUBREC of a QoS 2 message waits. If a shard refused the message, PUBREC ends the exchange, and the
- * client may reuse the packet identifier at once; so the other shards must have removed it before. A disconnected
+ * client may reuse the packet identifier at once; so the other shards must have removed it before. A client that cannot get a reason
+ * code is disconnected instead, and sends the message again with the same packet identifier. A disconnected
  * client has not received the refusal: its duplicate is not a new message [MQTT5-4.3.3-10], and is refused as well.
  */
 function barrierOfExchange(
   state: ReleaseParts,
-  connection: Connection,
   { session, packetId, forwarded }: { session: Session; packetId: PacketId; forwarded: CommitBarrier },
 ): CommitBarrier {
   const barrier = new CommitBarrier()
@@ -61,7 +59,7 @@ function barrierOfExchange(
   known.barrier = barrier
   known.forwardBarrier = forwarded
   forwarded.whenComplete(() => {
-    const refusal = connection.canRefuseMessages ? forwarded.refusal : undefined
+    const { refusal } = forwarded
     const waiting = refusal === undefined ? undefined : connectionToAck(session, barrier)
     if (refusal === undefined || waiting === undefined) {
       session.incoming.forwarded?.confirm(packetId, refusal)
@@ -76,7 +74,7 @@ function barrierOfExchange(
 /** Returns the connection to acknowledge on. The client may have reconnected. */
 function connectionToAck({ connection }: Session, barrier: CommitBarrier): Connection | undefined {
   const isHeld = connection?.deferredAcks?.some((held) => held.barrier === barrier) === true
-  return isHeld && connection.canRefuseMessages ? connection : undefined
+  return isHeld ? connection : undefined
 }
 
 function markRefused(barrier: CommitBarrier, refusal: ReasonCode, released: CommitBarrier | undefined): void {
@@ -107,7 +105,7 @@ export function acknowledgeDuplicate(
   const partial = session.incoming.partial?.get(packetId)
   if (known?.barrier !== undefined && !known.barrier.isComplete) {
     ackWhenCommitted(state, connection, { ack, barrier: known.barrier, waitsForBatch: false })
-  } else if (known?.refusal !== undefined && connection.canRefuseMessages) {
+  } else if (known?.refusal !== undefined) {
     const barrier = new CommitBarrier()
     ackWhenCommitted(state, connection, { ack, barrier, waitsForBatch: true })
     markRefused(barrier, known.refusal, removeIncoming(state, session, packetId))

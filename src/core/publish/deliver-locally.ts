@@ -99,23 +99,45 @@ export function matchesFullSession(state: PermitParts, message: Message): boolea
   )
 }
 
-/** Does the same for a message that another shard has accepted: these are stored beyond the limit, within a further one. */
+/**
+ * Does the same for a message that is not refused at the limit, because another shard has accepted it, or because its publisher must not wait:
+ * such messages are stored beyond the limit, within a further one. Not for shared groups.
+ */
 export function matchesOverfullSession(state: PermitParts, message: Message): boolean {
-  if (state.sessions.full.size === 0 || !matchesFullSession(state, message)) return false
+  if (state.sessions.full.size === 0 || message.qos === 0) return false
   const { localMatches } = state.router.planFor(message.topic)
-  return localMatches.some(({ subscriber }) => isBeyondLimit(state.settings, subscriber))
+  return localMatches.some(
+    (match) => isStoredFor(state.settings, match, message) && isBeyondLimit(state, match.subscriber),
+  )
+}
+
+/** Does the same for one shared group. */
+export function isGroupOverfull(state: PermitParts, group: SharedGroup<Session>, message: Message): boolean {
+  if (state.sessions.full.size === 0 || message.qos === 0) return false
+  const isAllowed = ({ subscriber }: { subscriber: Session }): boolean => canReceive(state, subscriber, message.topic)
+  return isFullFor(group, isAllowed, ({ subscriber }) => isBeyondLimit(state, subscriber))
 }
 
 function isQueueFull(settings: CoreSettings, session: Session): boolean {
   return session.stored !== undefined && session.stored.count >= maxStoredOf(settings, session)
 }
 
-/** Returns whether the queue of a matching persistent session of a peer is full, as far as peers reported it. */
+/**
+ * Returns whether the queue of a matching persistent session of a peer is full, as far as peers reported it, or the queues of all members
+ * of a shared subscription that has members on peers.
+ */
 export function matchesFullPeerSession(state: Parts<'peerTable' | 'router' | 'settings'>, message: Message): boolean {
   const { peerTable } = state
   if (peerTable === undefined || peerTable.fullPeerFilters === 0 || message.qos === 0) return false
-  const { peerMatches } = state.router.planFor(message.topic)
-  return peerMatches.some(({ isFull, storedQoS }) => isFull && effectiveQoS(state.settings, message.qos, storedQoS) > 0)
+  const { peerMatches, crossShardGroups } = state.router.planFor(message.topic)
+  return (
+    peerMatches.some(({ isFull, storedQoS }) => isFull && effectiveQoS(state.settings, message.qos, storedQoS) > 0) ||
+    crossShardGroups.some(
+      ({ filter, local, onPeers }) =>
+        (local === undefined || peerTable.interest.of(filter)?.isFull === true) &&
+        [...onPeers.members()].every(({ options }) => options.isFull),
+    )
+  )
 }
 
 type IsTrue = (member: { subscriber: Session }) => boolean

@@ -5,6 +5,9 @@ import type { Connection } from '../model/connection.ts'
 import type { Refused } from '../model/packet-refusal.ts'
 import { sendAck } from '../outgoing/send-to-client.ts'
 import { stateOf } from '../state/connection-state.ts'
+import { exceedsRetainedPayload } from '../retained/retained-messages.ts'
+import type { Message } from '../messages/message.ts'
+import type { CoreSettings } from '../model/settings.ts'
 import type { Parts } from '../state/parts.ts'
 import { type Delay, delayProblem, type findDelayedLimit } from './delay-message.ts'
 
@@ -26,7 +29,7 @@ export const storageFails: Refused = {
   cause: 'storage-failing',
   text: 'the store failed: the message cannot be stored now',
 }
-export const retainedTooLarge: Refused = {
+const retainedTooLarge: Refused = {
   reason: quotaExceeded,
   cause: 'limit-reached',
   text: 'the retained message is too large: see retainer.max_payload_size',
@@ -73,4 +76,12 @@ export function delayRefusal(delay: Delay | undefined, limit: ReturnType<typeof 
     cause: 'limit-reached',
     text: `the limit of delayed messages is reached: see ${limit}`,
   }
+}
+
+/**
+ * Returns the reason to refuse a retained message that is too large. If the publisher cannot get a reason code, the message is
+ * delivered and not retained.
+ */
+export function retainRefusalOf(settings: CoreSettings, message: Message): Refused | undefined {
+  return message.retain && exceedsRetainedPayload(settings, message) ? retainedTooLarge : undefined
 }

@@ -1,13 +1,12 @@
 // A full queue whose policy drops the oldest message. A message in memory is dropped at once. A message on disk must be read first,
-// because its payload may be shared with other queues. Until then the queue may exceed its limit by `maxBeyondLimit`. If all messages are
-// in flight, none can be dropped, so the queue exceeds its limit by one message, which is the next one to be dropped.
+// because its payload may be shared with other queues. Until then the queue exceeds its limit: the newest message is stored, and as many of
+// the oldest are dropped. If all messages are in flight, none can be dropped, so the queue exceeds its limit by at most the in-flight window.
 //
 //   | in flight | on disk: oldest ......... newest |  <- one more message
 //                          read, dropped, counted
 
 import type { QueuedRecord, StoredRecord } from '../../records/index.ts'
 import type { Parts, QueueParts } from '../state/parts.ts'
-import type { CoreSettings } from '../model/settings.ts'
 import type { RequestId } from '../model/inputs.ts'
 import { Delivery } from '../state/sessions/delivery.ts'
 import { actionOfClientId } from '../messages/bridge-client-id.ts'
@@ -16,14 +15,17 @@ import type { SharedGroup } from '../topics/index.ts'
 import { deleteDelivery, maxStoredOf, messageOfRecord, overflowOf } from './persistent-queue.ts'
 import { noteGapsBelow } from './queue-gaps.ts'
 
-/** Maximum number of messages above the limit while the oldest messages are read. */
-const maxBeyondLimit = 1_000
+/** Maximum number of the oldest messages that are read at once. */
+const maxOldestRead = 10_000
+
+/** Maximum number of messages above the limit while the oldest cannot be read, because the disk fails. The newest are dropped then. */
+const maxUnread = 100_000
 
 /**
- * Maximum number of messages above the limit if publishers are refused or wait, but not above twice the limit. It is for messages that were
- * already on the way: from another shard, which was not notified yet, or from the broker itself, such as wills.
+ * Maximum number of messages of the broker itself, such as wills, above the limit if publishers are refused or wait, but not above twice
+ * the limit.
  */
-const maxOnTheWay = 10_000
+const maxFromBroker = 10_000
 
 /** Called when the queue is full. Returns true if one more message may be stored anyway. */
 export function dropToFreeSpace(
@@ -36,19 +38,24 @@ export function dropToFreeSpace(
   if (overflow === 'drop-newest') return false
   if (overflow === 'reject')
     // Whether an action queue accepts a result was decided before: see `storeInActionQueue`.
-    return actionOfClientId(session.clientId) !== undefined || stored.count < max + Math.min(max, maxOnTheWay)
+    return actionOfClientId(session.clientId) !== undefined || !isBeyondLimit(state, session)
   if (dropWaiting(state, session)) return true
-  if (session.onDiskCount === 0) return stored.count < max + maxBeyondLimit
+  // All are in flight, or one more is: the window limits their number.
+  if (session.onDiskCount === 0) return true
   if (stored.reads.oldestRequest === undefined) requestOldest(state, session, stored)
-  return stored.count < max + maxBeyondLimit
+  return stored.count < max + maxUnread
 }
 
-/** Returns whether a full queue can not even store messages that are on the way. */
-export function isBeyondLimit(settings: CoreSettings, session: Session): boolean {
+/**
+ * Returns whether a queue whose publishers are refused or wait cannot even store messages that were on the way when it became full. These
+ * are at most `mqtt.max_unconfirmed_messages` from each other shard: a shard that sends more has received the notice of the full queue.
+ */
+export function isBeyondLimit({ settings, peerTable }: Parts<'peerTable' | 'settings'>, session: Session): boolean {
   const { stored } = session
   if (stored === undefined) return false
   const max = maxStoredOf(settings, session)
-  return stored.count >= max + Math.min(max, maxOnTheWay)
+  const fromPeers = peerTable === undefined ? 0 : peerTable.peers.length * settings.maxUnconfirmedMessages
+  return stored.count >= max + Math.max(fromPeers, Math.min(max, maxFromBroker))
 }
 
 /** A message that may have been sent stays, because the remote broker may know its packet identifier. */
@@ -82,7 +89,7 @@ function requestOldest(
     clientId: session.clientId,
     fromSequence: Math.max(stored.diskFrom, firstUnsentSequence(stored), stored.reads.trimmedTo),
     // After a limit was lowered, there may be very many.
-    limit: Math.min(maxBeyondLimit, Math.max(0, stored.count - maxStoredOf(state.settings, session))) + 1,
+    limit: Math.min(maxOldestRead, Math.max(0, stored.count - maxStoredOf(state.settings, session))) + 1,
     part: undefined,
     // An empty batch is never written, so nothing may wait for it.
     afterBatch: openBatch.changes.length > 0 ? openBatch.number : openBatch.number - 1,

@@ -12,7 +12,7 @@ import type { BrokerState } from './broker-state.ts'
 export type Parts<Name extends keyof BrokerState> = Pick<BrokerState, Name>
 
 /** For acknowledgements that wait for commits. */
-export type AckParts = Parts<'batches' | 'nowMs' | 'outputs' | 'settings' | 'storage'>
+export type AckParts = Parts<'batches' | 'counts' | 'nowMs' | 'outputs' | 'settings' | 'storage'>
 
 /** For sending messages to peers. */
 export type PeerSendParts = Parts<'counts' | 'ids' | 'outputs' | 'payloads' | 'settings'>

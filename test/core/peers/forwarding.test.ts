@@ -302,6 +302,8 @@ describe('an acknowledgement', () => {
   test('is 0x97 also before the shard of the full session reports it, beyond as many messages as the limit has again', () => {
     for (const qos of [1, 2] as const) {
       const cores = new SeveralCores({ settings: { maxStoredMessages: 2, storedMessagesOverflow: 'reject-publish' } })
+      // Otherwise the shard stores all messages that can be on the way.
+      cores.changeSettings(1, { maxUnconfirmedMessages: 0 })
       const offlineClient = cores.client(1, 'offline', stored)
       const online = cores.client(1, 'online')
       const author = cores.client(0, 'author')

@@ -140,6 +140,8 @@ test('the administrator gets the result when the message is durable on the other
 
 test('a publication of an administrator is refused if a full session of another shard has no space for it, and leaves no record', () => {
   const cores = new SeveralCores({ settings: { maxStoredMessages: 1, storedMessagesOverflow: 'reject-publish' } })
+  // Otherwise the shard stores all messages that can be on the way.
+  cores.changeSettings(1, { maxUnconfirmedMessages: 0 })
   const subscriber = cores.client(1, 'listener', stored)
   const author = cores.client(0, 'author')
   const setup = { cores, subscriber, author }

@@ -297,6 +297,8 @@ describe('QoS 2 that one shard refuses and others accept', () => {
   for (const comesAgain of ['before', 'after'] as const) {
     test(`is refused, and redelivered to no member, when its client reconnects ${comesAgain} the refusal`, () => {
       const cores = new SeveralCores({ settings: { maxStoredMessages: 1, storedMessagesOverflow: 'reject-publish' } })
+      // Otherwise the shard stores all messages that can be on the way.
+      cores.changeSettings(1, { maxUnconfirmedMessages: 0 })
       const full = reader(cores, { shard: 1, name: 'full', filter: 'a' })
       const online = reader(cores, { shard: 2, name: 'online', filter: 'a', traits: {} })
       const publisher = author(cores, 0)

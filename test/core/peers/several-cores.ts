@@ -107,6 +107,11 @@ export class SeveralCores {
     core.handle({ kind: 'connection-opened', connection })
   }
 
+  /** Changes settings of one shard. */
+  changeSettings(shard: PeerNumber, changes: Partial<CoreSettings>): void {
+    this.cores[shard]?.handle({ kind: 'settings', settings: { ...this.settings, ...changes } })
+  }
+
   /** Breaks the connection. */
   breakConnection(client: PacketClient): void {
     const { connection } = client

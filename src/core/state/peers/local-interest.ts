@@ -55,6 +55,14 @@ export class InterestCount {
     if (part.isFull) this.full += change
   }
 
+  /**
+   * The shard cannot store a message for the filter. For a shared subscription: no member has space, so that publishers need not wait for
+   * one full member.
+   */
+  get isFull(): boolean {
+    return this.full > 0 && (!this.isShared || this.full >= this.members)
+  }
+
   /** Undefined: no subscriber. */
   get interest(): Interest | undefined {
     if (this.members === 0) return undefined
@@ -64,7 +72,7 @@ export class InterestCount {
       storedMembers: this.storedMembers,
       storedQoS: highest(this.#stored),
       qos: highest(this.#all),
-      isFull: this.full > 0 && !this.isShared,
+      isFull: this.isFull,
     }
   }
 
@@ -73,8 +81,9 @@ export class InterestCount {
     const { sent, interest } = this
     if (sent === undefined || interest === undefined) return sent !== interest
     if (sent.qos !== interest.qos || sent.storedQoS !== interest.storedQoS) return true
+    if (sent.isFull !== interest.isFull) return true
     if (this.isShared) return sent.members !== interest.members || sent.storedMembers !== interest.storedMembers
-    return sent.storedMembers > 0 !== interest.storedMembers > 0 || sent.isFull !== interest.isFull
+    return sent.storedMembers > 0 !== interest.storedMembers > 0
   }
 }
 
