@@ -3,6 +3,7 @@
 export { assert, failedAssertion } from './bytes/assert.ts'
 export * from './packets/packets.ts'
 export * from './properties/properties.ts'
+export { findPropertyProblem } from './properties/property-problem.ts'
 export * from './reasons/reason-codes.ts'
 export { connackReasonFor } from './packets/reason-rules.ts'
 export { reasonText } from './packets/reason-text.ts'

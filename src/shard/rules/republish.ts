@@ -4,6 +4,7 @@ import type { RepublishArguments } from '../../config/index.ts'
 import type { RulePublication } from '../../core/index.ts'
 import {
   asTopicPart,
+  findPropertyProblem,
   hasFixedRoot,
   type MessageProperties,
   type QoS,
@@ -93,6 +94,8 @@ function compileProperties({ mqttProperties, userProperties }: RepublishArgument
     for (const [name, template] of templates) setProperty(properties, name, simpleValue(template, output))
     const pairs = user?.(output) ?? []
     if (pairs.length > 0) properties.userProperties = pairs
+    const problem = findPropertyProblem(properties)
+    if (problem !== undefined) throw new RuleError(`republish: ${problem}`)
     return properties
   }
 }

@@ -5,8 +5,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { RepublishArguments } from '../../../src/config/index.ts'
-import type { RuleMap } from '../../../src/rules/index.ts'
+import type { RuleHook } from '../../../src/core/index.ts'
+import { parseTopicFilter } from '../../../src/protocol/index.ts'
+import { RuleError, type RuleMap } from '../../../src/rules/index.ts'
 import { compileRepublish } from '../../../src/shard/rules/republish.ts'
+import { World } from '../../simulator/world.ts'
 
 const usual: RepublishArguments = {
   topic: 'out/${topic}',
@@ -107,3 +110,58 @@ test('the topic does not follow a client ID or user name to other levels, nor an
     assert.throws(() => publicationOf({ payload: { to: '$ns/other' } }, { topic }), /one of the broker/)
   assert.equal(publicationOf({ payload: { to: 'a/b' } }, { topic: '$delayed/1/${payload.to}' }).topic, '$delayed/1/a/b')
 })
+
+/** As a client can put it into a payload. */
+const values = {
+  text: 'a',
+  wildcard: 'a/+/b',
+  zero: 'a\0b',
+  longest: 'x'.repeat(65_535),
+  'too long': 'x'.repeat(65_536),
+  'too long in UTF-8': 'é'.repeat(40_000),
+}
+
+const ways: Readonly<Record<string, Partial<RepublishArguments>>> = {
+  'Content-Type': { mqttProperties: { 'Content-Type': '${v}' } },
+  'Response-Topic': { mqttProperties: { 'Response-Topic': '${v}' } },
+  'Correlation-Data': { mqttProperties: { 'Correlation-Data': '${v}' } },
+  'value of a user property': { userProperties: { k: '${v}' } },
+  'value of a map': { userProperties: '${map}' },
+  'name in a map': { userProperties: '${names}' },
+  'value in a list': { userProperties: '${list}' },
+}
+
+for (const [way, args] of Object.entries(ways)) {
+  for (const [kind, v] of Object.entries(values)) {
+    test(`a value in a property is sent, or the action fails; it never ends the shard: ${way}, ${kind}`, () => {
+      const output = { topic: 'a', v, map: { k: v }, names: { [v]: 'x' }, list: [{ key: 'k', value: v }] }
+      const isRefused =
+        kind.startsWith('too long') ||
+        (way === 'Response-Topic' && kind === 'wildcard') ||
+        (way !== 'Correlation-Data' && kind === 'zero')
+      let failure = ''
+      const make = compileRepublish({ ...usual, topic: 'out', qos: '1', ...args })
+      const ruleHook: RuleHook = {
+        run: (_, message, actions) => {
+          if (message.topic.name !== 'in') return
+          try {
+            assert.equal(actions.publish(make(output, { qos: 1, retain: false })), undefined)
+          } catch (error) {
+            if (!(error instanceof RuleError)) throw error
+            failure = error.message
+          }
+        },
+        runTriggers: (triggers) => triggers.length,
+        noteLost: () => undefined,
+      }
+      const world = new World({ shards: 1, host: { ruleHook: () => ruleHook } })
+      const filter = parseTopicFilter('in') ?? assert.fail()
+      world.host.handle({ kind: 'rules', rules: [[filter, { id: 'r', actionQueues: [] }]], triggers: new Set() })
+      const reader = world.subscriber('out', { qos: 1, version: 5 })
+      world.connect('author').publish('in', 'x', { qos: 1 })
+      if (isRefused) assert.match(failure, /^republish: .+(?:longer than 65535 bytes|U\+0000|not a topic name)$/)
+      else assert.equal(failure, '')
+      assert.equal(reader.messages.length, isRefused ? 0 : 1)
+    })
+  }
+}
