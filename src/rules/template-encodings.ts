@@ -4,6 +4,7 @@
 //   '{"client":"${clientid}","n":${payload.n}}'     in a string: escaped; elsewhere: JSON
 //   '/t/${clientid}?q=${payload.q}'                 percent-encoded
 
+import { asTopicPart } from '../protocol/index.ts'
 import { RuleError, type Budget } from './budget/rule-error.ts'
 import { tryDecodeJson } from './values/json-decode.ts'
 import { encodeJson } from './values/json-encode.ts'
@@ -131,9 +132,9 @@ function percentEncode(character: string): string {
 }
 
 function oneLevel(text: string): string {
-  if (text !== '' && !/[+#/\0]/.test(text) && !text.startsWith('$')) return text
+  if (asTopicPart(text) !== undefined) return text
   throw new RuleError(
-    `the value ${shown(text)} is not one level of a topic: it is empty, begins with $, or contains /, + or #`,
+    `the value ${shown(text)} is not one level of a topic: it is empty, begins with $, or contains /, +, # or a control character`,
   )
 }
 

@@ -1,5 +1,7 @@
 // Messages for another MQTT broker, which the test simulates with packets in memory, and the outcome of each message.
 
+/* oxlint-disable no-template-curly-in-string -- templates of rules */
+
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { generate, parser, type Packet } from 'mqtt-packet'
@@ -12,7 +14,7 @@ import {
 } from '../../src/sinks/mqtt/mqtt-publisher.ts'
 import type { TopicName } from '../../src/protocol/index.ts'
 import { FakeStream } from '../shard/fake-stream.ts'
-import { compileTemplate } from '../../src/rules/index.ts'
+import { compileTemplate, RuleError } from '../../src/rules/index.ts'
 import type { CompileTemplate } from '../../src/sinks/index.ts'
 
 const settings = {
@@ -232,4 +234,37 @@ test('values that are not a topic, QoS or flag are errors of the rule', () => {
   assert.throws(() => render({ retain: '${a}' }, { a: 'x' }), /retain "x" is not true or false/)
   assert.match(mqttSinkType.problemOfAction(action({ qos: '4' }), compile) ?? '', /parameters.qos/)
   assert.match(mqttSinkType.problemOfAction(action({ topic: '' }), compile) ?? '', /parameters.topic/)
+})
+
+function renderTopic(topic: string, data: Record<string, string>): string | undefined {
+  const action = { parameters: { topic, qos: '1', retain: 'false', payload: 'x' } } as never
+  const render = mqttSinkType.renderer(action, compileTemplate, () => '')
+  try {
+    return render(data).attributes.find(([name]) => name === 'topic')?.[1]
+  } catch (error) {
+    assert.ok(error instanceof TypeError || error instanceof RuleError)
+    return undefined
+  }
+}
+
+test('a value in the topic is one level, and never makes it a topic that begins with $', () => {
+  for (const value of ['+', '#', 'a/b', '/', 'a\0', '$SYS', '$share/g/t', '', 'a\nb', 'a\u0085']) {
+    const data = { clientid: value, username: value, v: value }
+    for (const template of [
+      '${clientid}',
+      '${username}',
+      'out/${clientid}',
+      'out/${username}/x',
+      'out/${v}',
+      '$${v}/x',
+    ])
+      assert.equal(renderTopic(template, data), undefined, `${template} with ${JSON.stringify(value)}`)
+  }
+  for (const v of ['$SYS/x', '$share/g/t', '$delayed/1/t']) assert.equal(renderTopic('${v}', { v }), undefined)
+  assert.equal(renderTopic('$${v}/x', { v: 'SYS' }), undefined)
+  assert.equal(renderTopic('$SYS/${v}', { v: 'x' }), '$SYS/x')
+  assert.equal(renderTopic('${v}', { v: 'a/b' }), 'a/b', 'the rule has composed it')
+  assert.equal(renderTopic('out/${topic}', { topic: 'a/b' }), 'out/a/b')
+  assert.equal(renderTopic('${topic}', { topic: '$SYS/x' }), '$SYS/x')
+  assert.equal(renderTopic('out/${clientid}', { clientid: 'c$1' }), 'out/c$1')
 })

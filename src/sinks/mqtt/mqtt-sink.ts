@@ -5,6 +5,7 @@ import { randomBytes, createHash } from 'node:crypto'
 import { resolve } from 'node:path'
 import { type ActionsConfig, type ConnectorsConfig, verifiesPeer } from '../../config/index.ts'
 import {
+  hasFixedRoot,
   parseTopicName,
   type ProtocolVersion,
   type QoS,
@@ -82,7 +83,7 @@ export const mqttSinkType: SinkType<MqttAction, MqttConnector> = {
     return (data) => ({
       payload: bytesOfText(payload === undefined ? allColumns(data) : payload.render(data)),
       attributes: [
-        [topicAttribute, topicOf(topic, data)],
+        [topicAttribute, topicOf(topic, parameters.topic, data)],
         [flagsAttribute, `${qosOf(qos, data)}${retainOf(retain, data) ? 'r' : ''}`],
       ],
     })
@@ -109,10 +110,13 @@ function isFixed(text: string, compile: CompileTemplate): boolean {
   return compile(text).parts.every((part) => typeof part === 'string')
 }
 
-function topicOf(template: Template, data: RuleData): TopicName {
+function topicOf(template: Template, written: string, data: RuleData): TopicName {
   const text = textOf(template.render(data), 'the topic')
   const topic = parseTopicName(text)
   if (topic === undefined) throw new TypeError(`the topic ${JSON.stringify(text)} is empty or has a wildcard`)
+  // `${topic}` alone is the topic for which the publisher was authorized.
+  if (written !== '${topic}' && !hasFixedRoot(written, topic))
+    throw new TypeError(`the topic ${JSON.stringify(text)} begins with $ because of a value`)
   return topic
 }
 
