@@ -27,7 +27,12 @@ export async function openWebSocketStage(
   const streams = new EventQueue<ByteStream>()
   const refusals = new EventQueue<string>()
   const sockets = new EventQueue<Socket>()
-  const opened: { destroy(): void }[] = []
+  const opened: Socket[] = []
+  const closes: Promise<void>[] = []
+  const open = (socket: Socket): void => {
+    opened.push(socket)
+    closes.push(new Promise((resolve) => socket.once('close', () => resolve())))
+  }
   const acceptor = new WebSocketAcceptor({
     path,
     allowedOrigins: [],
@@ -41,7 +46,7 @@ export async function openWebSocketStage(
     ...options,
   })
   const server = createServer({ noDelay: true }, (socket) => {
-    opened.push(socket)
+    open(socket)
     sockets.add(socket)
     const { remoteAddress = '', remotePort = 0 } = socket
     acceptor.handleSocket({ socket, address: remoteAddress, port: remotePort, credentials: undefined })
@@ -49,13 +54,16 @@ export async function openWebSocketStage(
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
-  t.after(() => {
-    for (const each of opened) each.destroy()
+  t.after(async () => {
     server.close()
+    // A library clears a timer when its socket has closed. The next test may have replaced the timers of the process, and the mock
+    // then removes one of its own: two seeds of the simulator failed behind the tests of WebSocket.
+    for (const socket of opened) socket.destroy()
+    await Promise.all(closes)
   })
   const peer = async (): Promise<WebSocketPeer> => {
     const made = await WebSocketPeer.connect(port)
-    opened.push(made.socket)
+    open(made.socket)
     return made
   }
   const pair: WebSocketStage['pair'] = async (headers) => {
