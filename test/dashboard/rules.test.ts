@@ -89,7 +89,7 @@ test('a connector and an action are added, and dead letters are sent again', asy
   await page.getByRole('button', { name: 'Add connector' }).click()
   const connector = page.getByRole('dialog', { name: 'Add connector' })
   const url = `http://127.0.0.1:${port}`
-  deleteAfter(t, broker, ['/api/v5/rules/all', '/api/v5/actions/http:post', '/api/v5/connectors/http:web'])
+  deleteAfter(t, broker, ['/api/v5/rules/all', '/api/v5/actions/http:post?force=true', '/api/v5/connectors/http:web'])
   await connector.getByLabel('Type', { exact: true }).selectOption('http')
   await connector.getByLabel('Name', { exact: true }).fill('web')
   await connector.getByLabel('url', { exact: true }).fill(url)
