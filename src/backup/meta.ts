@@ -100,7 +100,7 @@ function problemOfOtherProduct({ edition, version: archiveVersion }: ArchiveMeta
   if (major <= 4) return `version ${quoteText(archiveVersion ?? '')} is too old: archives exist from version 5 on`
   const [ownMajor = 0, ownMinor = 0] = version.split('.').map(Number)
   if (major < ownMajor || (major === ownMajor && minor <= ownMinor)) return undefined
-  return `version ${quoteText(archiveVersion ?? '')} of another product is newer than ${version}: export the data with version ${version} or older`
+  return `version ${quoteText(archiveVersion ?? '')} of another product is newer than ${version}, so nothing was imported: check its cluster.hocon with "godwit config check"`
 }
 
 function textIn(plain: Readonly<Record<string, unknown>>, key: string): string | undefined {

@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import {
   accountTables,
   archiveLimits,
-  problemOfMeta,
+  problemOfArchive,
   type TableName,
   tableNames,
   type TableRecord,
@@ -249,7 +249,7 @@ class BackupOperator {
       const checked = await checkFile(opened, { ...limitsOf(this.#dependencies), onProgress })
       if ('symbol' in checked) return checked
       const { meta, counts, members } = checked
-      const foreign = problemOfMeta(meta, this.#dependencies.version)
+      const foreign = problemOfArchive(checked, this.#dependencies.version)
       if (foreign !== undefined) return refusal('BAD_REQUEST', foreign)
       return {
         file: opened.file,

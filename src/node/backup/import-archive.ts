@@ -11,7 +11,7 @@ import {
   type CheckedArchive,
   folderOfArchive,
   ownProduct,
-  problemOfMeta,
+  problemOfArchive,
   type Profile,
   type TableName,
   tableNames,
@@ -137,7 +137,7 @@ export function refusalOf(
   checked: CheckedArchive,
 ): BackupRefusal | undefined {
   const { meta } = checked
-  const foreign = problemOfMeta(meta, version)
+  const foreign = problemOfArchive(checked, version)
   if (foreign !== undefined) return refusal('BAD_REQUEST', foreign)
   if (meta.namespace !== scope.namespace) {
     const message = `the archive is of ${wholeOrPart(meta.namespace)} and cannot be imported for ${wholeOrPart(scope.namespace)}`
