@@ -2,27 +2,47 @@
 // and events of the programs are in README.md.
 
 import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { test } from 'node:test'
 import mqtt from 'mqtt'
-import { runProgram, shared, startBroker, type WatchedProcess } from '../e2e/godwit-process.ts'
+import { runProgram, shared, startBroker, temporaryFolder, type WatchedProcess } from '../e2e/godwit-process.ts'
 import { reservePort } from '../e2e/reserve-port.ts'
-import { type Program, python } from './programs.ts'
+import { java, type Program, python } from './programs.ts'
 import { UdpRelay } from './udp-relay.ts'
 
-const software: readonly { readonly name: string; readonly prepare: () => Promise<Program> }[] = [
+interface Software {
+  readonly name: string
+  readonly prepare: () => Promise<Program>
+  readonly hasDtls?: boolean
+}
+
+const software: readonly Software[] = [
   { name: 'aiocoap', prepare: () => python('paho-python/coap.py') },
+  { name: 'Californium', prepare: () => java('californium') },
+  { name: 'Californium with DTLS and a pre-shared key', prepare: () => java('californium'), hasDtls: true },
 ]
+
+const [identity, key] = ['device-1', 'key of the device 1']
 
 const messages = 6
 const largeBytes = 20_000
 const maxWaitMs = 90_000
 
 const gateway = shared(async (scope) => {
-  const port = await reservePort(scope)
-  const bind = `gateway.coap.listeners.udp.default.bind="127.0.0.1:${port}"`
-  const broker = await startBroker(scope, { set: ['node.shards=3', 'auth.allow_anonymous=true', bind] })
-  return { broker, port }
+  const [port, dtlsPort] = [await reservePort(scope), await reservePort(scope)]
+  const keys = join(await temporaryFolder(scope), 'keys.txt')
+  writeFileSync(keys, `${identity}:${Buffer.from(key).toString('hex')}\n`)
+  const listeners = 'gateway.coap.listeners'
+  const set = [
+    'node.shards=3',
+    'auth.allow_anonymous=true',
+    `${listeners}.udp.default.bind="127.0.0.1:${port}"`,
+    `${listeners}.dtls.default.bind="127.0.0.1:${dtlsPort}"`,
+    `${listeners}.dtls.default.dtls_options.psk_file="${keys}"`,
+  ]
+  return { broker: await startBroker(scope, { set }), port, dtlsPort }
 })
 
 async function waitFor(what: string, isDone: () => boolean, program: WatchedProcess): Promise<void> {
@@ -33,13 +53,13 @@ async function waitFor(what: string, isDone: () => boolean, program: WatchedProc
   }
 }
 
-for (const { name, prepare } of software) {
+for (const { name, prepare, hasDtls = false } of software) {
   test(`${name} publishes, observes and transfers blocks while datagrams are lost, and observes again from another address`, async (t) => {
     const prepared = await prepare()
     if ('missing' in prepared) return t.skip(prepared.missing)
-    const { broker, port } = await gateway()
-    const relay = await UdpRelay.start(t, port)
-    const id = name.toLowerCase()
+    const { broker, port, dtlsPort } = await gateway()
+    const relay = await UdpRelay.start(t, hasDtls ? dtlsPort : port)
+    const id = name.replaceAll(/\W/g, '').toLowerCase()
     const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, { protocolVersion: 5 })
     t.after(() => client.end(true))
     const received: string[] = []
@@ -47,7 +67,8 @@ for (const { name, prepare } of software) {
       received.push(payload.length > 1_000 ? `#${payload.length}` : payload.toString())
     })
     await client.subscribeAsync(`from/${id}/#`, { qos: 1 })
-    const words = [...prepared.words, `coap://127.0.0.1:${relay.port}`, id]
+    const uri = `${hasDtls ? 'coaps' : 'coap'}://127.0.0.1:${relay.port}`
+    const words = [...prepared.words, uri, id, ...(hasDtls ? [identity, key] : [])]
     const program = runProgram(t, prepared.command, words)
     const send = (command: string): void => void program.child.stdin?.write(`${command}\n`)
     const has = (line: string): boolean => program.soFar.split('\n').includes(line)
@@ -76,6 +97,8 @@ for (const { name, prepare } of software) {
 
     relay.dropsOfTen = 0
     relay.changeAddresses()
+    // A DTLS client cannot see that its address has changed.
+    if (hasDtls) send('handshake')
     send(`observe to/${id}/again`)
     await program.until(new RegExp(`^observing to/${id}/again 2\\.05`, 'm'))
     await client.publishAsync(`to/${id}/again`, 'n-4', { qos: 1 })
