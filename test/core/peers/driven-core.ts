@@ -9,14 +9,16 @@ import {
   type CoreSettings,
   type Input,
   type ListenerTraits,
+  type MatchedRule,
   type Message,
   type PeerMessage,
   type PeerNumber,
   type Permissions,
+  type RuleHook,
   type CoreRequest,
   type SendList,
 } from '../../../src/core/index.ts'
-import { TopicTable } from '../../../src/protocol/index.ts'
+import { TopicTable, type TopicFilter } from '../../../src/protocol/index.ts'
 import type { StoredChange } from '../../../src/records/index.ts'
 import { frozenChanges, type MemoryRecordStore } from '../../simulator/record-store.ts'
 
@@ -30,6 +32,13 @@ export interface CoreDependencies {
   readonly toPeer: (to: PeerNumber, message: PeerMessage | Message) => void
   readonly closed: (connection: Connection) => void
   readonly nowMs: () => number
+}
+
+/** A rule and what it does. */
+export interface CoreRules {
+  readonly hook: RuleHook
+  readonly rule: MatchedRule
+  readonly filters: readonly TopicFilter[]
 }
 
 /** Steps of a batch: taken, written (a crash may follow), reported to the core. */
@@ -60,6 +69,7 @@ export class DrivenCore {
       identity: string
       dependencies: CoreDependencies
       permissions?: Permissions | undefined
+      rules?: CoreRules | undefined
     },
   ) {
     this.number = shard.own
@@ -70,7 +80,11 @@ export class DrivenCore {
       topics: this.topics,
       shard,
       ...(from.permissions !== undefined && { permissions: from.permissions }),
+      ...(from.rules !== undefined && { ruleHook: from.rules.hook }),
     })
+    const { rules } = from
+    if (rules !== undefined)
+      this.handle({ kind: 'rules', rules: rules.filters.map((filter) => [filter, rules.rule]), triggers: new Set() })
     const { records, queues, payloadReferences } = from.recordStore.readStart()
     this.handle({ kind: 'restore', records })
     for (const queue of queues) this.handle({ kind: 'restore-queue', ...queue })

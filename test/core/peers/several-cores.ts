@@ -26,7 +26,7 @@ import type { StoredChange } from '../../../src/records/index.ts'
 import type { TopicTable } from '../../../src/protocol/index.ts'
 import { MemoryRecordStore } from '../../simulator/record-store.ts'
 import { Random } from '../../simulator/random.ts'
-import { DrivenCore } from './driven-core.ts'
+import { DrivenCore, type CoreRules } from './driven-core.ts'
 import { PacketClient, type ClientTraits } from './packet-client.ts'
 
 interface Link {
@@ -43,6 +43,8 @@ export interface SeveralCoresOptions {
   settings?: Partial<CoreSettings>
   /** Permissions of every shard; undefined: all is allowed. */
   permissions?: Permissions
+  /** The rule of every shard. */
+  rules?: CoreRules
 }
 
 /** More steps mean that the cores exchange messages endlessly. */
@@ -54,6 +56,7 @@ export class SeveralCores {
   /** Number of shards. */
   count: number
   readonly permissions: Permissions | undefined
+  readonly #rules: CoreRules | undefined
   readonly recordStore = new MemoryRecordStore()
   readonly clients: PacketClient[] = []
   nowMs = 1_767_225_600_000
@@ -68,6 +71,7 @@ export class SeveralCores {
     this.settings = { ...defaultCoreSettings, ...options.settings }
     this.count = options.shards ?? 3
     this.permissions = options.permissions
+    this.#rules = options.rules
     this.#links = linksOf(this.count)
     this.cores = Array.from({ length: this.count }, () => undefined)
     for (let own = 0; own < this.count; own++) this.start(own)
@@ -128,6 +132,7 @@ export class SeveralCores {
         recordStore: this.recordStore,
         settings: this.settings,
         permissions: this.permissions,
+        rules: this.#rules,
         identity: `generation${++this.#generation}`,
         dependencies: {
           sent: (sends) => this.#sent(sends),
