@@ -1,5 +1,5 @@
 // Names in place of a client ID, for records that outlive a session and must not be mixed with the next session of the same
-// client: its queue (`shared/expired-session-redelivery.ts`), a pending will (`sessions/stored-wills.ts`), a delayed message
+// client: its queue (`shared/expired-session-redelivery.ts`), a pending will (`publish/stored-wills.ts`), a delayed message
 // (`publish/delay-message.ts`).
 //
 //   ␀l3k9.7 plant␀c1     the seventh name of the broker start l3k9, for client c1 of namespace plant

@@ -4,7 +4,7 @@
 import { type ReasonCode, reasonCodes, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
 import type { Batches } from '../model/batches.ts'
 import type { DeliverParts, DrainParts, EnqueueParts, ForwardParts, Parts, RedeliverParts } from '../state/parts.ts'
-import { chooseOtherShard, forwardSharedOnce, forwardShared } from '../shared/forward-shared.ts'
+import { chooseOtherShard, forwardSharedOnce, forwardShared } from '../publish/forward-shared.ts'
 import {
   deliverToGroup,
   isGroupOverfull,

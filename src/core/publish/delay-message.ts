@@ -2,7 +2,7 @@
 //
 //   PUBLISH $delayed/10/a ──► record of an internal session ──► PUBACK ──► due ──► published to a; the record is deleted in that batch
 //
-// The record has the form of a will (`sessions/stored-wills.ts`): a large message is removed from memory when it is durable, and
+// The record has the form of a will (`publish/stored-wills.ts`): a large message is removed from memory when it is durable, and
 // messages for other shards are sent again after a restart. Each shard has its part of the limit.
 
 import { delayedTopicPrefix, parseTopicName, type TopicName } from '../../protocol/index.ts'

@@ -30,6 +30,8 @@ import { effectiveQoS } from '../queues/enqueue-for-session.ts'
 import { isRemainingGroup, isRemainingRetained } from '../peers/remaining-receivers.ts'
 import { peerNameOf, recordForwarded } from '../peers/qos2-forwarding.ts'
 import { deliverToGroup } from './deliver-locally.ts'
+import type { KeptResult } from './keep-result.ts'
+import { storeHandoff } from './store-handoff.ts'
 import { storeAndSend, sendPlainNumbered, sendInTurn, sendNumbered } from '../peers/send-to-peer.ts'
 
 export interface ForwardOrigin {
@@ -46,6 +48,8 @@ export interface ForwardOrigin {
   readonly awaitsRetained?: boolean
   /** Key by which peers recognize a duplicate. Set if this shard may publish the message again after a restart, as a new one. */
   readonly onceKey?: PeerPublish['exactlyOnce']
+  /** Set for a result of a rule that has a record: it is sent after the commit of the open batch (`keep-result.ts`). */
+  readonly kept?: KeptResult | undefined
   /** Set if the message was delivered in part before the number of shards changed. */
   readonly remaining?: RemainingReceivers | undefined
 }
@@ -98,12 +102,15 @@ export function forwardToPeers(
   const shared = earlier === undefined ? [] : repeatAssignments(peerTable, earlier)
   const deliveries = { wanted, shared }
   let matched = plan.peerMatches.length + shared.length
-  if (earlier === undefined) {
+  if (origin.kept !== undefined) matched += handOffToGroups(state, peerTable, message, { plan, kept: origin.kept })
+  else if (earlier === undefined) {
     for (const group of plan.crossShardGroups)
       if (needsGroup(origin, group.filter) && assignToMember(state, peerTable, message, { group, deliveries, origin }))
         matched++
   }
-  for (const delivery of wanted) sendDelivery(state, peerTable, message, { delivery, origin })
+  if (origin.kept === undefined)
+    for (const delivery of wanted) sendDelivery(state, peerTable, message, { delivery, origin })
+  else for (const delivery of wanted) sendAfterCommit(state, peerTable, message, { delivery, origin })
   for (const delivery of shared) sendAssigned(state, peerTable, message, { delivery, origin })
   return matched
 }
@@ -203,6 +210,29 @@ function sharedDeliveryFor(shared: PeerDelivery[], peer: Peer, filter: TopicFilt
   return delivery
 }
 
+/** Gives the message to one member of each group, with a record for each group whose member is on a peer. */
+function handOffToGroups(
+  state: RedeliverParts,
+  peerTable: PeerTable,
+  message: Message,
+  { plan, kept }: { plan: DeliveryPlan<Session, Peer>; kept: KeptResult },
+): number {
+  let matched = 0
+  for (const { filter, local, onPeers } of plan.crossShardGroups) {
+    const choice = { filter, onPeers, turn: onPeers.nextTurn(), except: undefined, canBeStored: true }
+    let chosen = chooseShard(peerTable, { ...choice, canBeHere: local !== undefined })
+    if (chosen === 'here') {
+      if (message.payloadId !== 0 && state.payloads.refcounts.get(message.payloadId) === 0) message.payloadId = 0
+      if (local !== undefined && deliverToGroup(state, local, message, undefined)) matched++
+      else chosen = chooseShard(peerTable, { ...choice, canBeHere: false })
+    }
+    if (chosen === undefined || chosen === 'here') continue
+    kept.handoffs.push(storeHandoff(state, peerTable, chosen, { message, filter }))
+    matched++
+  }
+  return matched
+}
+
 /** Assigns the message to one member of the group, on this shard or a peer. Returns false if no member can receive it. */
 function assignToMember(
   state: EnqueueParts & Parts<'access' | 'shared'>,
@@ -273,6 +303,17 @@ function sendDelivery(
     const barrier = isStored ? (peerTable.currentBarrier ??= new CommitBarrier()) : undefined
     storeAndSend(state, peer, send, barrier)
   } else if (peer.link !== undefined) sendNumbered(state.outputs, peer, peer.link, send)
+}
+
+/** Sends a message whose record is in the open batch. */
+function sendAfterCommit(
+  state: ForwardParts,
+  peerTable: PeerTable,
+  message: Message,
+  { delivery, origin }: { delivery: PeerDelivery; origin: ForwardOrigin },
+): void {
+  delivery.isCommitted = false
+  sendAssigned(state, peerTable, message, { delivery, origin })
 }
 
 /** Sends the message to peers for members of shared subscriptions. */

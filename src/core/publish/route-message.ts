@@ -10,6 +10,7 @@ import { isSourceTopic } from '../messages/source-topics.ts'
 import { ownerOf, type ShardPlace } from '../model/peer-messages.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { forwardToPeers, type ForwardOrigin } from './forward-to-peers.ts'
+import { keepResult, type KeptResult } from './keep-result.ts'
 import { isForgotten } from './expire-unreleased.ts'
 import { isRemainingRetained, withDoneHere } from '../peers/remaining-receivers.ts'
 import { deliverLocally, deliverRemaining } from './deliver-locally.ts'
@@ -18,7 +19,8 @@ import { setRetained } from '../retained/retained-messages.ts'
 
 /**
  * Returns the number of receivers; 0 if there is no subscriber on any shard. `publisher`: undefined if it is not a
- * client of this shard. `packetId`: of a QoS 2 message of a client, else 0. `onceKey`: see `ForwardOrigin`.
+ * client of this shard. `packetId`: of a QoS 2 message of a client, else 0. `onceKey`: see `ForwardOrigin`. `kept`: a
+ * result of a rule that has a record.
  */
 export function routeMessage(
   state: BrokerState,
@@ -26,11 +28,14 @@ export function routeMessage(
   publisher: Session | undefined,
   packetId: PacketId,
   onceKey?: ForwardOrigin['onceKey'],
+  kept?: KeptResult,
 ): number {
-  if (isSourceTopic(message.topic.name)) return runSourceRules(state, message)
+  if (isSourceTopic(message.topic.name)) return runSourceRules(state, message, isStoredExchange(publisher, packetId))
   const matched =
-    deliverLocally(state, message, publisher) + routeToPeers(state, message, publisher, packetId, { onceKey })
-  if (state.rules.matched !== undefined) runMatchedRules(state, message, routeMessage)
+    deliverLocally(state, message, publisher) + routeToPeers(state, message, publisher, packetId, { onceKey, kept })
+  if (kept !== undefined && state.peerTable !== undefined) keepResult(state, state.peerTable, message, kept)
+  if (state.rules.matched !== undefined)
+    runMatchedRules(state, message, routeMessage, isStoredExchange(publisher, packetId))
   if (matched === 0 && state.rules.triggers.wanted['message-dropped'])
     state.rules.triggers.addMessageDropped(message, 'no-subscribers', state.nowMs)
   return matched
@@ -69,8 +74,13 @@ export function routePartial(state: BrokerState, message: Message, route: Remain
   const matched = routeRemaining(state, message, route)
   if (rules === undefined) return matched
   state.rules.matched = rules
-  runMatchedRules(state, message, routeMessage)
+  runMatchedRules(state, message, routeMessage, isStoredExchange(route.publisher, route.packetId))
   return matched + 1
+}
+
+/** Returns whether the message is a QoS 2 message whose packet identifier survives a restart: a duplicate then runs no rules. */
+function isStoredExchange(publisher: Session | undefined, packetId: PacketId): boolean {
+  return packetId !== 0 && publisher?.stored !== undefined
 }
 
 /**
@@ -111,11 +121,11 @@ export function runRuleTriggers(state: BrokerState): void {
 }
 
 /** A message of a source has no subscribers and is not retained, even if it has the flag RETAIN. */
-function runSourceRules(state: BrokerState, message: Message): number {
+function runSourceRules(state: BrokerState, message: Message, isStored: boolean): number {
   const { rules } = state.router.planFor(message.topic)
   if (rules === undefined) return 0
   state.rules.matched = rules
-  runMatchedRules(state, message, routeMessage)
+  runMatchedRules(state, message, routeMessage, isStored)
   return 1
 }
 
@@ -128,7 +138,7 @@ export function routeToPeers(
   message: Message,
   publisher: Session | undefined,
   packetId: PacketId,
-  more: Pick<ForwardOrigin, 'awaitsRetained' | 'onceKey'> = {},
+  more: Pick<ForwardOrigin, 'awaitsRetained' | 'onceKey' | 'kept'> = {},
 ): number {
   let matched = 0
   const { peerTable } = state

@@ -13,13 +13,21 @@ import { publishPermitFor } from '../peers/peer-backpressure.ts'
 import { isBrokerTopic } from '../retained/retained-messages.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { EnqueueParts, Parts, PermitParts, WillParts } from '../state/parts.ts'
+import { beginResult, type KeptResult } from './keep-result.ts'
 import { delayMessage, findDelayedLimit, readDelay } from './delay-message.ts'
 import { matchesFullPeerSession, matchesFullSession, needsStorage } from './deliver-locally.ts'
 
-type Route = (state: BrokerState, message: Message, publisher: undefined, packetId: 0) => number
+type Route = (
+  state: BrokerState,
+  message: Message,
+  publisher: undefined,
+  packetId: 0,
+  onceKey?: KeptResult['onceKey'],
+  kept?: KeptResult,
+) => number
 
-/** Runs the rules that `deliverLocally` found. `route` is `routeMessage`. */
-export function runMatchedRules(state: BrokerState, message: Message, route: Route): void {
+/** Runs the rules that `deliverLocally` found. `route` is `routeMessage`. `isStored`: it is a QoS 2 message of a persistent session. */
+export function runMatchedRules(state: BrokerState, message: Message, route: Route, isStored = false): void {
   const { rules } = state
   const { matched } = rules
   if (matched === undefined) return
@@ -28,9 +36,12 @@ export function runMatchedRules(state: BrokerState, message: Message, route: Rou
   // What a rule publishes belongs to the message or event for which the rule runs.
   rules.isAdmitted ??= message.qos > 0
   rules.depth++
+  const outerResults = rules.resultsOf
+  rules.resultsOf ??= isStored ? 'publisher' : 'repeatable'
   rules.hook?.run(matched, message, actionsIn(state, route))
   rules.depth--
   rules.isAdmitted = outer
+  rules.resultsOf = outerResults
 }
 
 /** Runs rules for recorded events. Their changes are in the batch of the event, unless the time limit is reached; the rest runs later. */
@@ -62,8 +73,20 @@ function publishForRule(state: BrokerState, publication: RulePublication, route:
   if (message.topic.bytes.length + publication.payload.length > maxPacketBytes) return 'too-large'
   if (message.topic.isDelayed && state.settings.delaysMessages) return delayForRule(state, message)
   const failure = failureOf(state, message)
-  if (failure === undefined) route(state, message, undefined, 0)
+  if (failure === undefined) routeResult(state, message, route)
   return failure
+}
+
+/** A QoS 0 message has no promise. Results of a message that its publisher sends again are made again. */
+function routeResult(state: BrokerState, message: Message, route: Route): void {
+  const { peerTable, rules } = state
+  const isKept = message.qos > 0 && (rules.resultsOf === 'publisher' || rules.resultsOf === 'stored-message')
+  if (peerTable === undefined || !isKept || isSourceTopic(message.topic.name)) {
+    route(state, message, undefined, 0)
+    return
+  }
+  const kept = beginResult(state, peerTable, message)
+  route(state, message, undefined, 0, kept.onceKey, kept)
 }
 
 /** Events are published as results of rules are. */

@@ -22,7 +22,7 @@ import { dropWill, publishWill } from './publish-will.ts'
 import { cancelReplays } from '../retained/retained-replay.ts'
 import { expiryMs, deleteDelivery, recordSession } from '../queues/persistent-queue.ts'
 import { noteGapsBelow } from '../queues/queue-gaps.ts'
-import { storePendingWill, recordDueTime } from './stored-wills.ts'
+import { storePendingWill, recordDueTime } from '../publish/stored-wills.ts'
 
 /** The client of the session disconnected: the session ends at once, or when it expires. */
 export function detachSession(state: BrokerState, session: Session, how: { publishWill: boolean }): void {

@@ -25,13 +25,14 @@ import { withDoneHere } from '../peers/remaining-receivers.ts'
 import { clientIdIn, delayedPublisher, isDelayedName } from '../namespaces/internal-session-names.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { forwardToPeers } from '../publish/forward-to-peers.ts'
+import { keptUnder } from '../publish/keep-result.ts'
 import { isBrokerTopic } from '../retained/retained-messages.ts'
 import { delayMessage, findDelayedLimit, takeDelayed } from '../publish/delay-message.ts'
 import { resolvePublication, type ResolvedTopic, rewritePublication } from '../publish/resolve-publication.ts'
 import { routeMessage, routePartial, routeRemaining } from '../publish/route-message.ts'
 import { isReservedTopic } from '../publish/reserved-topics.ts'
 import { releaseWill } from '../outgoing/will-bytes.ts'
-import { deleteWill, onceKeyOf, storeUntilCommitted } from './stored-wills.ts'
+import { deleteWill, onceKeyOf, storeUntilCommitted } from '../publish/stored-wills.ts'
 
 /** [MQTT-3.1.2-10] [MQTT5-3.1.2-10] Deletes the will without publishing it. */
 export function dropWill(state: Parts<'batches' | 'memory' | 'wills'>, session: Session): void {
@@ -203,8 +204,12 @@ function publishWillMessage(
   // [MQTT5-3.8.3-3] The will is the client's own message: with No Local it is not queued for the client.
   const onceKey = onceKeyOf(name, timed)
   state.rules.depth = ruleDepth
-  if (remaining === undefined) routeMessage(state, timed, session, 0, onceKey)
-  else routePartial(state, timed, { publisher: session, packetId: 0, onceKey, remaining })
+  if (timed.qos > 0) state.rules.resultsOf = 'stored-message'
+  if (remaining !== undefined) routePartial(state, timed, { publisher: session, packetId: 0, onceKey, remaining })
+  // A will is not sent after the commit: messages of its client, which may have reconnected, must not come before it.
+  else if (isDelayed && timed.qos > 0) routeMessage(state, timed, session, 0, onceKey, keptUnder(name, onceKey))
+  else routeMessage(state, timed, session, 0, onceKey)
+  state.rules.resultsOf = undefined
   state.rules.depth = 0
   storeUntilCommitted(state, name, timed, remaining && withDoneHere(remaining, state.shard))
 }

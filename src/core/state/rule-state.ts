@@ -21,6 +21,11 @@ export class RuleState {
    * another source, published it.
    */
   depth = 0
+  /**
+   * Set while rules run: whether their message is published again if the process fails. `publisher`: no, and the publisher's acknowledgement
+   * waits for the results. `stored-message`: no, it is a will or a delayed message. `repeatable`: its client sends it again, or it has no promise.
+   */
+  resultsOf: 'publisher' | 'stored-message' | 'repeatable' | undefined = undefined
   /** True if a full action queue has space again: connections that wait for actions are handled again. */
   hasActionCapacity = false
 

@@ -26,7 +26,7 @@ export interface DelayedMessage {
 export type DueWill = WillLoad<Session, Message>
 
 /**
- * A will that was published and is not durable yet on every shard that must store it: see `sessions/stored-wills.ts`.
+ * A will that was published and is not durable yet on every shard that must store it: see `publish/stored-wills.ts`.
  */
 export interface PendingWill {
   /** Name of its record: the client ID, or a reserved name. */
