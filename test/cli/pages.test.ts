@@ -149,25 +149,19 @@ test('the commands in the documentation have the described effects when run one 
   await broker.process.until(/restarting[^]*listening +mqtt:/)
 })
 
-test('every configuration in the documentation is valid', async (t) => {
+test('every file of access rules in the documentation is valid', async (t) => {
   const folder = await temporaryFolder(t)
   const file = join(folder, 'godwit.conf')
-  await writeFile(join(folder, 'users.conf'), 'dashboard = "a password"\n')
-  const check = (text: string): Promise<ProgramResult> => writeFile(file, text).then(() => checked(file))
+  await writeFile(file, 'auth.acl.file = acl.conf')
   let found = 0
   for (const name of pages) {
-    for (const text of fencedIn(name, 'hocon')) {
-      const { code, errors } = await check(text)
-      assert.deepEqual([code, errors], [0, ''], `${name}:\n${text}`)
-      found += 1
-    }
     for (const text of fencedIn(name, 'erlang')) {
       await writeFile(join(folder, 'acl.conf'), text)
-      assert.equal((await check('auth.acl.file = acl.conf')).errors, '', `${name}:\n${text}`)
+      assert.equal((await checked(file)).errors, '', `${name}:\n${text}`)
       found += 1
     }
   }
-  assert.ok(found >= 7, `only ${found}`)
+  assert.ok(found >= 1, `only ${found}`)
 })
 
 async function checked(file: string): Promise<ProgramResult> {

@@ -195,6 +195,8 @@ test('a destructive action opens an alertdialog whose title begins with the acti
     await confirmation.waitFor()
     await page.waitForFunction(() => document.activeElement?.textContent === 'Cancel')
     const acting = confirmation.getByRole('button', { name: act, exact: true })
+    // A restore waits for its preview.
+    if (route === '#/backup') await acting.and(page.locator(':enabled')).waitFor()
     assert.equal(await acting.isDisabled(), typed !== undefined, `${route} ${act}`)
     if (typed !== undefined) {
       await confirmation.getByRole('textbox').fill(typed)

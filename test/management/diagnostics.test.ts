@@ -184,7 +184,7 @@ describe('GET /clients/:clientid/timeline', () => {
       return response
     }
     let response = await timeline()
-    while (response.json.data.length < 8) response = await timeline()
+    while (response.json.data.length < 9) response = await timeline()
     assert.deepEqual(
       response.json.data.map(({ event, count }: { event: string; count: number }) => [event, count]),
       [
@@ -193,14 +193,24 @@ describe('GET /clients/:clientid/timeline', () => {
         ['disconnected', 1],
         ['session-ended', 1],
         ['connected', 1],
-        ['message-dropped', 2],
+        ['packet-refused', 1],
+        ['packet-refused', 1],
         ['disconnected', 1],
         ['session-ended', 1],
       ],
     )
     assert.equal(response.json.data[2].reason_code, 0x8e)
     assert.equal(response.json.data[0].ip_address, '127.0.0.1')
-    assert.equal(response.json.data[5].text, 'not-allowed')
+    for (const [index, topic] of [
+      [5, 'shut/a'],
+      [6, 'shut/b'],
+    ] as const) {
+      assert.match(
+        response.json.data[index].text,
+        new RegExp(`^publish ${topic}: .*(not allowed|not authorized|denied)`),
+      )
+      assert.equal(response.json.data[index].reason_code, 0x87)
+    }
   })
 
   test('counts refused CONNECT packets, without the password', async (t) => {
