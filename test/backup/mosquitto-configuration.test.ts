@@ -120,6 +120,12 @@ const cases: readonly Case[] = [
     has: ['listeners.tcp.default.enable = false'],
     stricter: /mount point contains/,
   },
+  {
+    // mosquitto compares `topic readwrite a/#` with `mnt/a/x`, Godwit would compare it with `a/x`.
+    of: [network, 'mount_point mnt/', 'acl_file /a', 'allow_anonymous true'],
+    has: ['listeners.tcp.default.enable = false'],
+    stricter: /compares its rules with the topics below its mount point/,
+  },
   // Users and rules.
   {
     of: [network, 'password_file /pw', 'allow_anonymous true'],

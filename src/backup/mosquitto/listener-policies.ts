@@ -48,11 +48,10 @@ const closed: ListenerPolicy = {
 }
 
 export function planListeners(configuration: MosquittoConfiguration): ListenerPlan {
-  const found = configuration.listeners.map((listener) => ({
-    listener,
-    policy: policyOf(listener, configuration),
-    problem: findProblem(listener),
-  }))
+  const found = configuration.listeners.map((listener) => {
+    const policy = policyOf(listener, configuration)
+    return { listener, policy, problem: findProblem(listener) ?? findMountProblem(listener, policy) }
+  })
   const usable = found.filter(({ problem }) => problem === undefined).map(({ policy }) => policy)
   const policy = chooseBroadest(usable)
   const taken = new Set<ListenerPolicy['identity']>()
@@ -121,6 +120,12 @@ function findConflict(
   return one.acceptsPreSharedKeys && taken.has('pre-shared-key')
     ? 'it requires a password, and another listener accepts pre-shared keys without a password'
     : undefined
+}
+
+/** With other topics in the rules, a client could do what mosquitto denied: `topic readwrite a/#` did not allow `a/x` below `mnt/`. */
+function findMountProblem({ options }: MosquittoListener, { aclFile }: ListenerPolicy): string | undefined {
+  if (aclFile === undefined || (options.get('mount_point') ?? '') === '') return undefined
+  return 'mosquitto compares its rules with the topics below its mount point, Godwit with the topics as clients send them: change the rules'
 }
 
 /** Returns why Godwit cannot open the listener with its restrictions. */
