@@ -149,6 +149,9 @@ test('a message whose results are too many or too large has no result, and is on
     letters.map(({ reason }) => /max\w+/.exec(reason)?.[0]),
     ['maxMessageResultBytes', 'maxMessageResults'],
   )
+  const retried = await broker.request('/api/v5/actions/http:amplified/dead_letters/retry', { method: 'POST' })
+  assert.deepEqual(retried.json, { count: 0 }, 'the limits apply to the retry as well')
+  assert.equal((await lettersOf(broker, 'http:amplified', 2)).length, 2)
   assert.equal(service.received.length, 0)
 })
 

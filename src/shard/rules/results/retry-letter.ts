@@ -5,6 +5,7 @@ import { RuleError, type RuleEvent, type RuleMap } from '../../../rules/index.ts
 import type { ActionEntry } from '../../../sinks/index.ts'
 import { publicationOf, ruleOf } from '../action-entries.ts'
 import { publicationOfResult, type ResultTarget, type StoreContext } from './result-store.ts'
+import { MessageResults } from './result-limits.ts'
 import { eventOfStopped, hasMessage } from './stopped-messages.ts'
 
 /** Evaluates the rule as it is now. Returns its results, or undefined if it fails. */
@@ -26,7 +27,7 @@ export async function retryLetter(entry: ActionEntry, retried: RetryContext): Pr
   return publications !== undefined
 }
 
-/** Undefined: the rule fails again, its result cannot be rendered, or the columns of the message were too large to be stored. */
+/** Undefined: the rule fails again or has too many results, its result cannot be rendered, or the columns of the message were too large to be stored. */
 function publicationsOfMessage(
   entry: ActionEntry,
   { target, context, evaluate }: RetryContext,
@@ -37,9 +38,10 @@ function publicationsOfMessage(
   const qos = event.column('qos')
   const original = { qos: qos === 1 || qos === 2 ? qos : 0, retain: false } as const
   try {
-    return evaluate(rule, event)?.map((output) =>
-      publicationOfResult(target, { output, original, event, rule }, context),
-    )
+    const outputs = evaluate(rule, event)
+    // The limits that have stopped the rule apply to the retry as well.
+    if (outputs === undefined || new MessageResults().add(outputs, 1) !== undefined) return undefined
+    return outputs.map((output) => publicationOfResult(target, { output, original, event, rule }, context))
   } catch (error) {
     if (error instanceof RuleError || error instanceof TypeError) return undefined
     throw error
