@@ -421,6 +421,31 @@ describe('a client that may not stay connected', () => {
   })
 })
 
+describe('a ban', () => {
+  for (const version of [3, 4, 5] as const) {
+    test(`disconnects the client, and its will is not published (version ${version})`, () => {
+      const { world, rulebook } = worldWith([])
+      const willSubscriber = world.subscriber('w/#')
+      const client = world.connect('banned', { version, will: { topic: 'w/banned', payload: 'gone', retain: true } })
+      rulebook.change(world, { action: 'stay', clientId: 'banned' })
+      assert.equal(client.hasOpenConnection, false)
+      world.passSeconds(5)
+      assert.deepEqual(willSubscriber.payloads, [])
+    })
+  }
+
+  test('stops a delayed will of a client that left before', () => {
+    const { world, rulebook } = worldWith([])
+    const willSubscriber = world.subscriber('w')
+    const will = { topic: 'w', payload: 'gone', properties: { willDelayIntervalSeconds: 3 } } as const
+    const client = world.connect('banned', { will, cleanStart: false, sessionExpirySeconds: 60 })
+    client.drop()
+    rulebook.change(world, { action: 'stay', clientId: 'banned' })
+    world.passSeconds(10)
+    assert.deepEqual(willSubscriber.payloads, [])
+  })
+})
+
 describe('the expiry of the permissions of a client', () => {
   test('disconnects it: 5.0 clients with 0xA0, and the will is published', () => {
     const world = new World({ host: identities({ expiresAtMs: 100_000 }) })

@@ -284,6 +284,8 @@ function isStillAllowed(
   const { name } = target
   if (isBrokerTopic(name) || isSourceTopic(name) || isEventTopic(name)) return false
   if (session?.identity.isSuperuser !== true && isReservedTopic(state, name, message.publisher)) return false
+  // A ban, and the end of an account, apply to what is published in the name of the client as well.
+  if (session !== undefined && !permissions.canStay(session.identity)) return false
   if (permissions.allowsEverything || session?.identity.isSuperuser === true) return true
   if (session === undefined || session.restored?.identityIsFromDisk === true) {
     if (message.isByOwnRight) return true
