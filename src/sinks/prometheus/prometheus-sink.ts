@@ -37,7 +37,7 @@ export const prometheusSinkType: SinkType<PrometheusAction, PrometheusConnector>
   renderer({ parameters: { metric, labels, value, timestamp } }, compile) {
     const names = [...labels].map(([name, text]) => ({ name, template: compile(text) }))
     const [metricTemplate, valueTemplate, timeTemplate] = [compile(metric), compile(value), compile(timestamp)]
-    return (data) => {
+    return (data, atMs = Date.now()) => {
       const found = names.flatMap(({ name, template }) => {
         const text = labelText(template, data, name)
         // Prometheus treats an empty label as a missing one.
@@ -49,7 +49,7 @@ export const prometheusSinkType: SinkType<PrometheusAction, PrometheusConnector>
         ),
         value: numberOf(valueTemplate, data, 'the value'),
         timestamp: isMissing(timeTemplate, data)
-          ? Date.now()
+          ? Math.floor(atMs)
           : Math.floor(numberOf(timeTemplate, data, 'the timestamp')),
       }
       return { payload: Buffer.from(JSON.stringify(sample)), attributes: [] }

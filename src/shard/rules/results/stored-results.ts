@@ -110,6 +110,9 @@ export function withBytes(value: RuleValue): RuleValue {
   return Object.fromEntries(members.map(([name, member]: [string, RuleValue]) => [name, withBytes(member)]))
 }
 
+/** A time that differs from 0 in each unit of time. */
+const aLaterTimeMs = 1_000_000_000_000
+
 /** Identifies a message to its service, so it stays when the entry is rendered again. */
 const idAttribute = 'id'
 
@@ -125,12 +128,21 @@ export function renderWith(
   const stored = readResult(entry.result)
   if ('failure' in stored) return { why: stored.failure }
   try {
+    if (stored.atMs === undefined && usesTime(render, stored.output)) return entry
     const { payload, attributes } = render(stored.output, stored.atMs)
     return { payload, attributes: [...attributes.map((each) => withEarlierId(each, entry)), ...ownAttributes(entry)] }
   } catch (error) {
     if (error instanceof RuleError || error instanceof TypeError) return { why: error.message }
     throw error
   }
+}
+
+/**
+ * Returns whether the templates write the time of the rule. An earlier version has not stored this time with the result: only the payload that it
+ * rendered has it.
+ */
+function usesTime(render: Render, output: RuleMap): boolean {
+  return !render(output, 0).payload.equals(render(output, aLaterTimeMs).payload)
 }
 
 function withEarlierId(attribute: readonly [string, string], entry: ActionEntry): readonly [string, string] {
