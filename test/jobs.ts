@@ -74,7 +74,7 @@ const modules: Readonly<Record<string, readonly string[]>> = {
   storage: ['storage', 'transports'],
   'rules-shard': ['rules', 'protocol', 'shard', 'gateways'],
   core: ['core'],
-  'other-modules': ['access', 'backup', 'commands', 'config', 'contract', 'links', 'sinks', 'telemetry'],
+  'other-modules': ['access', 'backup', 'commands', 'config', 'contract', 'links', 'mqtt-client', 'sinks', 'telemetry'],
 }
 
 /** They need Debian's clients and services, a browser, a compiler, or a second installation. */

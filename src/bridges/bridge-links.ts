@@ -3,7 +3,7 @@
 import { type PacketLimits, type ProtocolVersion, TopicTable } from '../protocol/index.ts'
 import type { ByteStream } from '../transports/index.ts'
 import { maxCachedTopics } from './transfer/message-transfer.ts'
-import { type LinkCallbacks, PacketLink } from './connection/packet-link.ts'
+import { type LinkCallbacks, PacketLink } from '../mqtt-client/index.ts'
 import type { BridgeDependencies } from './model/bridge-dependencies.ts'
 
 const maxPacketBytes = 268_435_460

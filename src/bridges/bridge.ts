@@ -10,18 +10,16 @@
 // connected    messages are forwarded; if either side fails both are closed, and the core sends unacknowledged messages again
 // draining     no new message is started, and those in flight are completed
 
+import { ConnectionMonitor, type LinkCallbacks, type PacketLink, shorterKeepAlive } from '../mqtt-client/index.ts'
 import { type ConnackPacket, type Packet, type ProtocolError, reasonCodes, reasonText } from '../protocol/index.ts'
 import type { ByteStream } from '../transports/index.ts'
 import { SubscriptionState } from './subscriptions/subscription-state.ts'
 import { connectLocal, disconnectPacket, limitsOf } from './connection/connect-packets.ts'
 import { localDisconnectReason, localRefusal } from './connection/refusal-text.ts'
-import { ConnectionMonitor } from './connection/connection-monitor.ts'
 import { MessageTransfer, type TransferDependencies } from './transfer/message-transfer.ts'
 import { VersionNegotiation } from './connection/version-negotiation.ts'
 import { ConnectHandshake, nameWaitMs, type Step } from './connection/connect-handshake.ts'
-import { shorterKeepAlive } from './connection/keep-alive.ts'
 import { linkLocal, linkRemote } from './bridge-links.ts'
-import type { LinkCallbacks, PacketLink } from './connection/packet-link.ts'
 import type { ClientFilters } from './subscriptions/transparent-subscriptions.ts'
 import { PreferredServer } from './connection/preferred-server.ts'
 import { LocalSetup } from './connection/local-setup.ts'

@@ -2,8 +2,6 @@
 
 export { Bridge } from './bridge.ts'
 export type { ClientFilters } from './subscriptions/transparent-subscriptions.ts'
-export { type LinkCallbacks, type LinkOptions, PacketLink } from './connection/packet-link.ts'
-export { createStreamPair } from './connection/stream-pair.ts'
 export { bridgeSettings, connectTimeoutOf, type BridgeFacts, type BridgeSettings } from './model/settings.ts'
 export type { BridgeCounters, BridgeDrop, BridgeEvent, BridgeState, BridgeStatus } from './model/status.ts'
 export type {

@@ -5,7 +5,7 @@ import type { Packet } from '../protocol/index.ts'
 import { connectLocal } from './connection/connect-packets.ts'
 import { localRefusal } from './connection/refusal-text.ts'
 import { linkLocal } from './bridge-links.ts'
-import type { LinkCallbacks, PacketLink } from './connection/packet-link.ts'
+import type { LinkCallbacks, PacketLink } from '../mqtt-client/index.ts'
 import type { BridgeSettings } from './model/settings.ts'
 import type { BridgeDependencies } from './model/bridge-dependencies.ts'
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { AckMonitor } from '../../src/bridges/connection/ack-timeout.ts'
+import { AckMonitor } from '../../src/mqtt-client/ack-timeout.ts'
 import type { Packet } from '../../src/protocol/index.ts'
 import { Bridged, payloads, publishAll } from './bridged-brokers.ts'
 import { ack, crafted, pingresp, polite } from './crafted.ts'

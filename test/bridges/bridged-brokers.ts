@@ -4,12 +4,12 @@ import assert from 'node:assert/strict'
 import {
   Bridge,
   bridgeSettings,
-  createStreamPair,
   type BridgeConnector,
   type BridgeEvent,
   type BridgeSettings,
   type LocalBroker,
 } from '../../src/bridges/index.ts'
+import { createStreamPair } from '../../src/mqtt-client/index.ts'
 import { formatConfigError, loadConfig } from '../../src/config/index.ts'
 import { bridgeClientId } from '../../src/core/index.ts'
 import type { QoS } from '../../src/protocol/index.ts'

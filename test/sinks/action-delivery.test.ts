@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { createStreamPair } from '../../src/bridges/index.ts'
+import { createStreamPair } from '../../src/mqtt-client/index.ts'
 import type { Packet } from '../../src/protocol/index.ts'
 import {
   ActionDelivery,

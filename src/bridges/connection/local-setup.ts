@@ -4,7 +4,7 @@
 import type { Packet, ProtocolError } from '../../protocol/index.ts'
 import { connectLocal, disconnectPacket } from './connect-packets.ts'
 import { localDisconnectReason, localRefusal } from './refusal-text.ts'
-import type { LinkCallbacks, PacketLink } from './packet-link.ts'
+import type { LinkCallbacks, PacketLink } from '../../mqtt-client/index.ts'
 import type { BridgeSettings } from '../model/settings.ts'
 
 export interface LocalSetupDependencies {

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto'
 import { type MqttBridgeConfig, spoolPolicyOf, tlsOfBridge } from '../../config/index.ts'
 import type { SpoolLimits } from '../../core/index.ts'
+import type { AckTimeout } from '../../mqtt-client/index.ts'
 import {
   hasWildcard,
   parseTopicName,
@@ -71,14 +72,6 @@ export interface BridgeSettings {
   readonly brokerId: string
   /** Structured-clone data that only the `BridgeConnector` reads. */
   readonly link: object
-}
-
-/** Timeout of a remote broker that is connected but does not acknowledge. */
-export interface AckTimeout {
-  /** Maximum time for an acknowledgement while none arrives at all. */
-  readonly waitMs: number
-  /** Minimum time between two reconnects for this reason. */
-  readonly intervalMs: number
 }
 
 /** Defaults of `resend_wait` and `resend_interval` if only the other one is set. */

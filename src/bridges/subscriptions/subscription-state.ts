@@ -13,7 +13,7 @@ import { spoolProperties } from '../../core/index.ts'
 import { localRefusal, remoteRefusal } from '../connection/refusal-text.ts'
 import { ForwardSlots } from '../transfer/forward-slots.ts'
 import { type RemoteChanges, RemoteSubscriptions } from './remote-subscriptions.ts'
-import type { PacketLink } from '../connection/packet-link.ts'
+import type { PacketLink } from '../../mqtt-client/index.ts'
 import { type ClientFilters, maxTransparentFilters, TransparentSubscriptions } from './transparent-subscriptions.ts'
 import type { BridgeSettings } from '../model/settings.ts'
 import {

@@ -2,11 +2,10 @@
 
 import { TopicTable, type ConnackPacket, type Packet } from '../../protocol/index.ts'
 import { limitsOf } from '../connection/connect-packets.ts'
-import type { ConnectionState } from '../connection/connection-monitor.ts'
 import type { ForwardSlots } from './forward-slots.ts'
 import { Forwarding } from './forwarding.ts'
 import { LoopMarker, nameIn } from '../rules/loop-marker.ts'
-import type { PacketLink } from '../connection/packet-link.ts'
+import type { ConnectionState, PacketLink } from '../../mqtt-client/index.ts'
 import { isPacketReason, type RejectedMessages } from './rejected-messages.ts'
 import { Receiving } from './receiving.ts'
 import { forwardTopicRules, type OpenTopics, subscriptionTopicRules } from '../rules/topic-rules.ts'

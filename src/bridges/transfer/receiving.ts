@@ -12,7 +12,7 @@ import {
   type Topic,
 } from '../../protocol/index.ts'
 import type { LoopMarker } from '../rules/loop-marker.ts'
-import type { PacketLink } from '../connection/packet-link.ts'
+import type { PacketLink } from '../../mqtt-client/index.ts'
 import type { TopicRules } from '../rules/topic-rules.ts'
 import type { BridgeCounters } from '../model/status.ts'
 

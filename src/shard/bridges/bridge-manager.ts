@@ -12,9 +12,9 @@ import {
   bridgeSettings,
   type BridgeSettings,
   type BridgeDependencies,
-  createStreamPair,
   type LocalBroker,
 } from '../../bridges/index.ts'
+import { createStreamPair } from '../../mqtt-client/index.ts'
 import {
   bridgeClientId,
   type BrokerCore,

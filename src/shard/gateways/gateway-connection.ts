@@ -1,7 +1,7 @@
 // The connection of one gateway client to the broker. A shard has very many of them, most of them idle: one object each, without functions
 // of its own, and with options that all share.
 
-import { type LinkCallbacks, type LinkOptions, PacketLink } from '../../bridges/index.ts'
+import { type LinkCallbacks, type LinkOptions, PacketLink } from '../../mqtt-client/index.ts'
 import type { MqttConnection, MqttConnectionCallbacks } from '../../gateways/index.ts'
 import type {
   AckType,

@@ -5,7 +5,7 @@
 //   device <──datagrams, bytes──> GatewayProtocol <──PacketLink──> stream pair <──> a client of this or another shard
 
 import { randomInt } from 'node:crypto'
-import { createStreamPair } from '../../bridges/index.ts'
+import { createStreamPair } from '../../mqtt-client/index.ts'
 import type { GatewayClient } from '../../core/index.ts'
 import {
   AddressLimits,

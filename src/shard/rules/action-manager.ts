@@ -20,7 +20,7 @@ import {
   shardOf,
   spoolProperties,
 } from '../../core/index.ts'
-import { createStreamPair } from '../../bridges/index.ts'
+import { createStreamPair } from '../../mqtt-client/index.ts'
 import {
   ActionDelivery,
   deadLetterOf,

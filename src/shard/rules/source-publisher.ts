@@ -1,7 +1,7 @@
 // Publishes messages of a source as an MQTT client of this broker with QoS 1: PUBACK means that the results of rules are
 // durable. While an action queue is full, the acknowledgements wait.
 
-import { createStreamPair, PacketLink } from '../../bridges/index.ts'
+import { createStreamPair, PacketLink } from '../../mqtt-client/index.ts'
 import { bridgeClientId, sourceBridgeName } from '../../core/index.ts'
 import {
   type Packet,

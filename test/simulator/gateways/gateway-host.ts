@@ -3,7 +3,7 @@
 //
 //   device <~~ datagrams ~~> LossyNetwork <──> gateway <── PacketLink ── Link of the world ──> core
 
-import { PacketLink } from '../../../src/bridges/index.ts'
+import { PacketLink } from '../../../src/mqtt-client/index.ts'
 import {
   AddressLimits,
   type DatagramGateway,

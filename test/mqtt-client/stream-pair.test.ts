@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createStreamPair } from '../../src/bridges/index.ts'
+import { createStreamPair } from '../../src/mqtt-client/index.ts'
 import type { ByteStream } from '../../src/transports/index.ts'
 
 interface Joined {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createStreamPair, PacketLink } from '../../src/bridges/index.ts'
+import { createStreamPair, PacketLink } from '../../src/mqtt-client/index.ts'
 import { type PacketDecoder, TopicTable } from '../../src/protocol/index.ts'
 import type { ByteStream } from '../../src/transports/index.ts'
 

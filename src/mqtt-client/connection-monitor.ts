@@ -1,8 +1,7 @@
 // Checks an open connection: the remote broker must send packets, and acknowledge messages.
 
+import { type AckProgress, AckMonitor, type AckTimeout } from './ack-timeout.ts'
 import { KeepAlive } from './keep-alive.ts'
-import type { AckTimeout } from '../model/settings.ts'
-import { type AckProgress, AckMonitor } from './ack-timeout.ts'
 
 export interface ConnectionState extends AckProgress {
   /** Reading is paused, so no packet can arrive. */

@@ -1,6 +1,6 @@
 // Two connected byte streams within one thread.
 
-import type { ByteStream, GatewayClientTraits, StreamCredentials, StreamReceiver } from '../../transports/index.ts'
+import type { ByteStream, GatewayClientTraits, StreamCredentials, StreamReceiver } from '../transports/index.ts'
 
 interface PendingWrite {
   readonly bytes: Buffer

@@ -18,8 +18,8 @@ import {
   type PacketId,
   type ProtocolVersion,
   type PublishFields,
-} from '../../protocol/index.ts'
-import { type ByteStream, receiveFrom, type StreamReceiver } from '../../transports/index.ts'
+} from '../protocol/index.ts'
+import { type ByteStream, receiveFrom, type StreamReceiver } from '../transports/index.ts'
 
 const firstBufferBytes = 16_384
 /** Minimum size of a new buffer if the other end keeps written buffers; otherwise a new buffer has the size of the last write. */

@@ -1,10 +1,16 @@
 // Detects a remote broker that is connected but does not acknowledge. A slow one is not affected: each acknowledgement,
 // and unsent bytes, restart the time.
 
-import type { AckTimeout } from '../model/settings.ts'
-
 /** Number of checks during the timeout. */
 const checksPerWait = 4
+
+/** Timeout of a remote broker that is connected but does not acknowledge. */
+export interface AckTimeout {
+  /** Maximum time for an acknowledgement while none arrives at all. */
+  readonly waitMs: number
+  /** Minimum time between two reconnects for this reason. */
+  readonly intervalMs: number
+}
 
 /** Progress of the connection. */
 export interface AckProgress {

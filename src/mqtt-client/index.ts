@@ -1,0 +1,7 @@
+// Entry point of the module mqtt-client: the client side of an MQTT connection, for brokers in this process and remote ones.
+
+export type { AckTimeout } from './ack-timeout.ts'
+export { ConnectionMonitor, type ConnectionState } from './connection-monitor.ts'
+export { shorterKeepAlive } from './keep-alive.ts'
+export { type LinkCallbacks, type LinkOptions, PacketLink } from './packet-link.ts'
+export { createStreamPair } from './stream-pair.ts'
