@@ -136,17 +136,20 @@ export const architectureRules: ArchitectureRules = {
 
   folders: {
     maxFiles: 20,
-    large: {
-      // One file for each subject of the API.
-      'src/cli/ctl/commands': 26,
-      'src/node/api': 33,
-      // One file for each section of the configuration.
-      'src/config/settings': 24,
+    kinds: {
+      'src/cli/ctl/commands': 'subject of the API',
+      'src/config/settings': 'section of the configuration',
+      'src/config/settings/sinks': 'type of connector',
+      'src/contract/endpoints': 'subject of version 4 of the API',
+      'src/contract/endpoints/v5': 'subject of version 5 of the API',
+      'src/core/model': 'type',
+      'src/node/api': 'subject of the API',
+      'src/rules/functions': 'group of functions',
     },
     circular: [],
   },
 
-  maxFileLines: 500,
+  fileLines: { warnAbove: 400, max: 600 },
   maxFunctionLines: 70,
 
   // Functions with more positional parameters than the maximum: an object would be a new allocation per message or per

@@ -5,11 +5,12 @@ import { dirname, join } from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { architectureRules } from './architecture-rules.ts'
-import { inspectArchitecture, type ArchitectureRules, type Violation } from './inspect-architecture.ts'
+import { inspectArchitecture, listLongFiles, type ArchitectureRules, type Violation } from './inspect-architecture.ts'
 
 const checkout = fileURLToPath(new URL('../../', import.meta.url))
 
-test('the sources follow the architecture rules', () => {
+test('the sources follow the architecture rules', (t) => {
+  for (const file of listLongFiles(checkout, architectureRules.fileLines)) t.diagnostic(`long file: ${file}`)
   const violations = inspectArchitecture(checkout, architectureRules)
   assert.deepEqual(violations.map(describeViolation), [])
 })
@@ -26,8 +27,8 @@ const smallRules: ArchitectureRules = {
   parameters: { max: 2, allowed: { 'src/garage/index.ts': ['park'] } },
   wholeState: { type: 'House', files: ['src/attic/roof.ts'], callbacks: ['leave'] },
   libraryOwners: { ladder: 'src/attic/roof.ts', '@shop/lamp': 'src/garage/index.ts' },
-  folders: { maxFiles: 3, large: {}, circular: [] },
-  maxFileLines: 20,
+  folders: { maxFiles: 3, kinds: {}, circular: [] },
+  fileLines: { warnAbove: 10, max: 20 },
   maxFunctionLines: 5,
   forbiddenFileNames: ['utils'],
   exceptions: [],
@@ -165,7 +166,7 @@ describe('inspectArchitecture', () => {
       'a folder with too many files',
       { 'src/hall/a.ts': '', 'src/hall/b.ts': '', 'src/hall/c.ts': '' },
       'folder',
-      /4 files in a folder, at most 3/,
+      /4 files of different kinds in a folder, at most 3/,
     ],
     ['a file for leftovers', { 'src/hall/utils.ts': '' }, 'file-name', /named utils/],
     ['a test file for leftovers', { 'test/utils.test.ts': '' }, 'file-name', /named utils/],
@@ -249,10 +250,23 @@ describe('inspectArchitecture', () => {
     )
   })
 
-  test('allows large and circular folders of the list, until they are in order', () => {
-    const folders = { maxFiles: 3, large: { 'src/hall': 4 }, circular: ['garage'] }
+  test('allows many files of one kind in a folder', () => {
+    const files = Object.fromEntries(['a', 'b', 'c'].map((name) => [`src/hall/${name}.ts`, '']))
+    const folders = { maxFiles: 3, kinds: { 'src/hall': 'guest' }, circular: [] }
+    assert.deepEqual(inspect(files, { ...smallRules, folders }), [])
+  })
+
+  test('finds a kind of a folder that does not exist', () => {
+    const folders = { maxFiles: 3, kinds: { 'src/shed': 'tool' }, circular: [] }
+    assert.deepEqual(
+      inspect({}, { ...smallRules, folders }).map(({ file, message }) => [file, message]),
+      [['src/shed', 'the folder has no files: remove it from `folders.kinds`']],
+    )
+  })
+
+  test('allows circular folders of the list, until they are in order', () => {
+    const folders = { maxFiles: 3, kinds: {}, circular: ['garage'] }
     const files = {
-      ...Object.fromEntries(['a', 'b', 'c'].map((name) => [`src/hall/${name}.ts`, ''])),
       'src/garage/east/a.ts': `import '../west/a.ts'`,
       'src/garage/west/a.ts': '',
       'src/garage/west/b.ts': `import '../east/a.ts'`,
@@ -260,10 +274,15 @@ describe('inspectArchitecture', () => {
     assert.deepEqual(inspect(files, { ...smallRules, folders }), [])
     assert.deepEqual(
       inspect({}, { ...smallRules, folders }).map(({ message }) => message),
-      [
-        'garage has no circular folders: remove it from the list',
-        '1 files, and the list allows 4: group them, or remove the folder from the list',
-      ],
+      ['garage has no circular folders: remove it from the list'],
+    )
+  })
+
+  test('lists files that are long, the longest first', () => {
+    const files = { 'src/hall/a.ts': '//\n'.repeat(11), 'src/hall/b.ts': '//\n'.repeat(12), 'src/hall/c.ts': '//\n' }
+    assert.deepEqual(
+      withSources(files, (root) => listLongFiles(root, smallRules.fileLines)),
+      ['12 src/hall/b.ts', '11 src/hall/a.ts'],
     )
   })
 
@@ -278,13 +297,18 @@ describe('inspectArchitecture', () => {
 })
 
 function inspect(invalid: Record<string, string>, rules = smallRules): Violation[] {
+  return withSources({ ...validSources, ...invalid }, (root) => inspectArchitecture(root, rules))
+}
+
+/** Calls `use` with a folder that has these files. */
+function withSources<T>(files: Record<string, string>, use: (root: string) => T): T {
   const root = mkdtempSync(join(tmpdir(), 'architecture-'))
   try {
-    for (const [path, text] of Object.entries({ ...validSources, ...invalid })) {
+    for (const [path, text] of Object.entries(files)) {
       mkdirSync(dirname(join(root, path)), { recursive: true })
       writeFileSync(join(root, path), text)
     }
-    return inspectArchitecture(root, rules)
+    return use(root)
   } finally {
     rmSync(root, { recursive: true })
   }

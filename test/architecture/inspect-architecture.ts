@@ -60,12 +60,19 @@ export interface ArchitectureRules {
     readonly libraries: Readonly<Record<string, readonly string[]>>
   }
   readonly folders?: FolderRules
-  readonly maxFileLines: number
+  readonly fileLines: FileLengths
   readonly maxFunctionLines: number
   readonly parameters?: ParameterRules
   readonly wholeState?: WholeStateRules
   readonly forbiddenFileNames: readonly string[]
   readonly exceptions: readonly ArchitectureException[]
+}
+
+export interface FileLengths {
+  /** Longer files are listed, so that they are divided before they are full. */
+  readonly warnAbove: number
+  /** Longer files are violations. */
+  readonly max: number
 }
 
 interface Edge {
@@ -98,6 +105,14 @@ export function inspectArchitecture(root: string, rules: ArchitectureRules): Vio
   return [...all.filter((violation) => !isExcepted(violation)), ...staleExceptions(rules, all)]
 }
 
+/** Returns the files of `src/` that are still allowed but long, the longest first, as `lines path`. */
+export function listLongFiles(root: string, { warnAbove }: FileLengths): string[] {
+  return readTree(root, 'src')
+    .filter(({ lines }) => lines > warnAbove)
+    .toSorted((a, b) => b.lines - a.lines)
+    .map(({ lines, path }) => `${lines} ${path}`)
+}
+
 /** Returns the imports between files of `src/`. */
 export function readImports(root: string): FileImport[] {
   return readTree(root, 'src')
@@ -127,8 +142,12 @@ function inspectFile(file: SourceFile, rules: ArchitectureRules): Violation[] {
   const name = basename(file.path).replace(/(\.test)?\.[a-z]+$/, '')
   if (rules.forbiddenFileNames.includes(name))
     report('file-name', `a file named ${name}: name it after its main export`)
-  if (file.lines > rules.maxFileLines)
-    report('long-file', `${file.lines} lines, at most ${rules.maxFileLines}: split it`)
+  const { max } = rules.fileLines
+  if (file.lines > max)
+    report(
+      'long-file',
+      `${file.lines} lines, at most ${max}: find the subjects in it and give each a file; lines that are cut elsewhere to fit are no division`,
+    )
   for (const error of file.syntaxErrors) report('syntax', error)
   // The callback of a test suite is a list of tests: in test/ only the length of files is limited.
   if (file.path.startsWith('test/')) return violations

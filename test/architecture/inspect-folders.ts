@@ -4,10 +4,10 @@ import { dirname } from 'node:path'
 import type { SourceFile } from './source-file.ts'
 
 export interface FolderRules {
-  /** Maximum number of files in a folder: a folder is a table of contents. */
+  /** Maximum number of files in a folder whose files have different kinds: such a folder is a table of contents. */
   readonly maxFiles: number
-  /** Maximum of folders with more files. The list and its numbers may only shrink. */
-  readonly large: Readonly<Record<string, number>>
+  /** Folders in which each file is one of a kind, such as one endpoint or one setting. They may grow. Values name the kind, in the singular. */
+  readonly kinds: Readonly<Record<string, string>>
   /** Modules in which folders still import each other in circles. The list may only shrink. */
   readonly circular: readonly string[]
 }
@@ -60,24 +60,20 @@ export function inspectFolders(
   ]
 }
 
-function inspectSizes(sources: readonly SourceFile[], { maxFiles, large }: FolderRules): FolderProblem[] {
+function inspectSizes(sources: readonly SourceFile[], { maxFiles, kinds }: FolderRules): FolderProblem[] {
   const counts = new Map<string, number>()
   for (const { path } of sources) counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1)
-  const folders = new Set([...counts.keys(), ...Object.keys(large)])
-  return [...folders].flatMap((folder) => {
-    const count = counts.get(folder) ?? 0
-    const listed = large[folder]
-    if (listed === undefined && count > maxFiles)
-      return [{ file: folder, message: `${count} files in a folder, at most ${maxFiles}: group them by subject` }]
-    if (listed !== undefined && (count > listed || count <= maxFiles))
-      return [
-        {
-          file: folder,
-          message: `${count} files, and the list allows ${listed}: group them, or remove the folder from the list`,
-        },
-      ]
-    return []
-  })
+  return [
+    ...[...counts]
+      .filter(([folder, count]) => count > maxFiles && kinds[folder] === undefined)
+      .map(([file, count]) => ({
+        file,
+        message: `${count} files of different kinds in a folder, at most ${maxFiles}: move those of one subject into a folder of their own; if each file is one of a kind (an endpoint, a setting), name the kind in \`folders.kinds\` of architecture-rules.ts`,
+      })),
+    ...Object.keys(kinds)
+      .filter((folder) => !counts.has(folder))
+      .map((folder) => ({ file: folder, message: 'the folder has no files: remove it from `folders.kinds`' })),
+  ]
 }
 
 /** Returns the groups of folders that can be reached from each other, sorted (Tarjan's strongly connected components). */
