@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { architectureRules } from './architecture-rules.ts'
 import { drawImports, drawingPath } from './import-drawing.ts'
 
-test('docs/IMPORTS.md shows the imports of the sources: `npm run draw:imports` writes it', () => {
+test('docs/IMPORTS.md shows the imports of the sources: `npm run generate` writes it', () => {
   const drawn = drawImports(fileURLToPath(new URL('../../', import.meta.url)), architectureRules)
   assert.equal(readFileSync(drawingPath, 'utf8'), drawn)
   // A mark to the right of the diagonal is an import of a higher layer.

@@ -1,8 +1,6 @@
-// `npm run draw:imports`: draws the imports between the modules, and between the folders of the modules that have layers, from the sources.
+// Draws the imports between the modules, and between the folders of the modules that have layers, from the sources.
 
-import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { architectureRules } from './architecture-rules.ts'
 import { type ArchitectureRules, innerLayerOf, readImports } from './inspect-architecture.ts'
 import type { FileImport } from './inspect-folders.ts'
 
@@ -12,7 +10,7 @@ export const drawingPath = `${checkout}docs/IMPORTS.md`
 
 const introduction = `# Imports
 
-Which module imports which, and which folder within \`core\`, \`shard\` and \`node\`. \`npm run draw:imports\` writes this page from the sources, and a test compares them.
+Which module imports which, and which folder within \`core\`, \`shard\` and \`node\`. \`npm run generate\` writes this page from the sources, and a test compares them.
 
 A row imports the columns with an \`x\`. Rows and columns have the same order, lowest layer first. A mark to the right of the diagonal (\`·\`) would be an import of a higher
 layer: there is none. [Architecture](ARCHITECTURE.md) says what the modules and folders do.
@@ -65,6 +63,3 @@ function indexIn(names: readonly string[], name: string): number | undefined {
 function moduleOf(path: string): string {
   return path.split('/')[1] ?? ''
 }
-
-if (process.argv[1] === fileURLToPath(import.meta.url))
-  writeFileSync(drawingPath, drawImports(checkout, architectureRules))

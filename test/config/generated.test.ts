@@ -24,7 +24,7 @@ function load(text: string): GodwitConfig {
 const fileOf = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8')
 
 describe('etc/godwit.conf', () => {
-  test('is generated from the settings (godwit config example > etc/godwit.conf)', () => {
+  test('is generated from the settings (npm run generate)', () => {
     assert.equal(fileOf('etc/godwit.conf'), writeExampleFile())
   })
 
@@ -51,7 +51,7 @@ describe('etc/godwit.conf', () => {
 })
 
 describe('docs/CONFIGURATION.md', () => {
-  test('is generated from the settings (godwit config docs > docs/CONFIGURATION.md)', () => {
+  test('is generated from the settings (npm run generate)', () => {
     assert.equal(fileOf('docs/CONFIGURATION.md'), writeReferencePage())
   })
 

@@ -10,14 +10,14 @@ import {
   writeApiPage,
   writeErrorsPage,
 } from '../../src/contract/index.ts'
-import { contractDocuments } from './write-documents.ts'
+import { contractDocuments } from './contract-documents.ts'
 
 const checkout = fileURLToPath(new URL('../../', import.meta.url))
 const all: Record<string, Endpoint> = endpoints
 
 for (const [path, text] of Object.entries(contractDocuments())) {
-  test(`${path} agrees with the contract (npm run openapi writes it)`, () => {
-    assert.ok(readFileSync(checkout + path, 'utf8') === text, `${path} is not up to date: npm run openapi`)
+  test(`${path} agrees with the contract (npm run generate writes it)`, () => {
+    assert.ok(readFileSync(checkout + path, 'utf8') === text, `${path} is not up to date: npm run generate`)
   })
 }
 

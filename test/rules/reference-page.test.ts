@@ -6,7 +6,7 @@ import { readPage, withGeneratedParts, workedExamples } from './reference-page.t
 
 const page = readPage()
 
-test('docs/RULES.md has the tables that are generated from the definitions (npm run rules:reference)', () => {
+test('docs/RULES.md has the tables that are generated from the definitions (npm run generate)', () => {
   assert.equal(page, withGeneratedParts(page))
 })
 

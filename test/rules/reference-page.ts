@@ -1,8 +1,6 @@
-// docs/RULES.md: the parts that are generated, and the worked examples.
-//
-//   npm run rules:reference     writes the generated parts
+// docs/RULES.md: the parts that are generated (`npm run generate` writes them), and the worked examples.
 
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import {
   columnsOf,
@@ -13,10 +11,10 @@ import {
   type RuleFunction,
 } from '../../src/rules/index.ts'
 
-const path = fileURLToPath(new URL('../../docs/RULES.md', import.meta.url))
+export const rulesPagePath = fileURLToPath(new URL('../../docs/RULES.md', import.meta.url))
 
 export function readPage(): string {
-  return readFileSync(path, 'utf8')
+  return readFileSync(rulesPagePath, 'utf8')
 }
 
 /** Returns the page with all generated parts as they should be. */
@@ -102,5 +100,3 @@ const example =
 export function workedExamples(page: string): WorkedExample[] {
   return Array.from(page.matchAll(example), ([, title, sql, message, result]) => ({ title, sql, message, result }))
 }
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(path, withGeneratedParts(readPage()))

@@ -56,7 +56,7 @@ Every JSON response has a number in \`code\`. Where it is not 0, \`message\` say
 { "code": 108, "message": "qos in the body must be <= 2" }
 \`\`\`
 
-This page is made from the contract by \`npm run openapi\`.
+This page is made from the contract by \`npm run generate\`.
 
 | code | status of HTTP | meaning | where |
 | ---: | ---: | --- | --- |`
