@@ -77,6 +77,9 @@ const modules: Readonly<Record<string, readonly string[]>> = {
   'other-modules': ['access', 'backup', 'commands', 'config', 'contract', 'links', 'mqtt-client', 'sinks', 'telemetry'],
 }
 
+/** Folders of tests that run in memory. */
+export const moduleFolders = Object.values(modules).flat()
+
 /** They need Debian's clients and services, a browser, a compiler, or a second installation. */
 const services: readonly Job[] = [
   // One process, because a browser and `playwright-core` take longer to start than most of these tests. It often waits for the browser, so it
@@ -94,10 +97,11 @@ const interop: readonly Job[] = [testJob('interop', ['interop'], { timeoutMs: 90
 
 const checks: readonly Job[] = [
   checkJob('lint'),
-  testJob('check:architecture', ['architecture', 'docs']),
+  testJob('check:architecture', ['architecture', 'commits', 'docs']),
   checkJob('types'),
   checkJob('dead'),
   checkJob('format'),
+  checkJob('commits'),
 ]
 
 /** Tests of one module, which share a process. */
@@ -142,6 +146,7 @@ export function jobsOf(name?: string): readonly Job[] {
 function otherFolders(): string[] {
   const ofOtherJobs = [
     'architecture',
+    'commits',
     'docs',
     'memory',
     'clients',
@@ -152,7 +157,7 @@ function otherFolders(): string[] {
     'package',
     'pages',
   ]
-  const named = new Set([...Object.values(modules).flat(), ...ofOtherJobs])
+  const named = new Set([...moduleFolders, ...ofOtherJobs])
   return readdirSync(import.meta.dirname, { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && !named.has(entry.name))
     .map((entry) => entry.name)
