@@ -31,6 +31,7 @@ import type { BanSubject } from './bans/ban-list.ts'
 import { Bans } from './bans/bans.ts'
 import { CredentialTable } from './credentials/credential-table.ts'
 import { GatewayUsers } from './credentials/gateway-users.ts'
+import { LoginTable } from './failed-logins/login-table.ts'
 import { type Login, LoginThrottle } from './failed-logins/login-throttle.ts'
 import { HttpAuthorizer, type HttpDecision } from './http/http-authorizer.ts'
 import { AccessRules } from './rules/access-rules.ts'
@@ -54,6 +55,8 @@ export interface AccessDependencies {
   wait?(ms: number): Promise<unknown>
   /** `permissions.epoch` has grown, not because of a call of `changeSettings` or `applyRecords`. */
   permissionsChanged(): void
+  /** Failed logins of the node. Undefined: failed logins of this instance only. */
+  readonly logins?: { readonly table: SharedArrayBuffer; readonly shard: number } | undefined
 }
 
 /** Changes of stored records. */
@@ -84,7 +87,8 @@ export class AccessControl {
     this.#settings = settings
     this.#chain = this.#buildChain(settings)
     this.#bans = new Bans(settings.flapping)
-    this.#throttle = new LoginThrottle(settings.failedLogins)
+    const { logins } = dependencies
+    this.#throttle = new LoginThrottle(settings.failedLogins, new LoginTable(logins?.table, logins?.shard))
     this.permissions = new AccessRules(settings.rules, {
       nowMs: () => dependencies.nowMs(),
       mayStay: (who) => this.#bans.find(who, dependencies.nowMs()) === undefined,

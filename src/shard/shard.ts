@@ -101,11 +101,7 @@ export class Shard {
     const droppedSoFar = (): number => droppedMessages(this.core.view)
     const refusedSoFar = (): number => refusedPackets(this.core.view)
     this.eventLog = new EventLog({ log, counters, droppedSoFar, refusedSoFar, ...notified })
-    this.access = new AccessControl(dependencies.start.access, {
-      log: dependencies.log,
-      nowMs: turn.nowMs,
-      permissionsChanged: () => this.#guarded(() => this.input({ kind: 'permissions-changed' })),
-    })
+    this.access = this.#createAccessControl()
     const { permissions } = this.access
     const shard = { own: shardNumber, count: dependencies.start.shards ?? 1 }
     const { identity, ruleHook } = dependencies
@@ -154,6 +150,17 @@ export class Shard {
   /** Forgets all match plans, so that none refers to an ended session. The next message of a topic makes a new plan. */
   forgetTopics(): void {
     this.#memory.topics.forget()
+  }
+
+  #createAccessControl(): AccessControl {
+    const { log, start } = this.#dependencies
+    const { access, loginTable, shardNumber } = start
+    return new AccessControl(access, {
+      log,
+      nowMs: this.#turn.nowMs,
+      logins: loginTable && { table: loginTable, shard: shardNumber },
+      permissionsChanged: () => this.#guarded(() => this.input({ kind: 'permissions-changed' })),
+    })
   }
 
   #createPeerLinks(): PeerLinks {

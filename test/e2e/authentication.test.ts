@@ -309,3 +309,19 @@ test('[MQTT5-4.12] a SCRAM user that is stored over the API can connect at once,
   assert.equal((await broker.request('/api/v4/auth_scram/carol', { method: 'DELETE' })).status, 200)
   assert.notEqual(await connectAsCarol(), success)
 })
+
+test('failed logins of an address are counted by all shards together, whichever shard has the sessions', async (t) => {
+  const limits = '{ address_burst = 6, address_rate = 1, max_delay = 1ms }'
+  const broker = await configuredBroker(['node.shards=3', onlyKnown, `auth.failed_logins=${limits}`])
+  const startedAtMs = performance.now()
+  let checked = 0
+  for (let number = 0; number < 60; number++) {
+    // Client IDs belong to different shards.
+    const guess = { clientId: `guesser-${number}`, username: `user-${number}`, password: 'winter' }
+    const code = await outcome(t, broker, guess)
+    if (code === badUserNameOrPassword) checked += 1
+    else assert.equal(code, reasonCodes.connectionRateExceeded)
+  }
+  const recovered = Math.ceil((performance.now() - startedAtMs) / 1_000)
+  assert.ok(checked <= 6 + recovered, `${checked} checked, ${recovered} recovered`)
+})

@@ -7,11 +7,14 @@
 // The first failed login of each user name at an address, and all further ones, are limited separately. So clients that repeat wrong passwords
 // do not keep the first right login of another user from being checked, for example behind one proxy after a restart.
 //
+// All shards of a node count together: see login-table.ts.
+//
 // A client cannot lock another one out: failures of one address do not count for others, and a client that logged in from the same address
 // with the same password within a day is not delayed. A client without failed logins at its address costs one hash, when it succeeds.
 
-import { hash, randomBytes } from 'node:crypto'
 import { networkOf } from '../../config/index.ts'
+import { LoginTable } from './login-table.ts'
+import type { Digest } from './shared-digest-map.ts'
 
 /** auth.failed_logins */
 export interface FailedLoginSettings {
@@ -49,40 +52,36 @@ export interface LoginDecision {
 
 interface AddressFailures {
   /** Failed logins left of names without failed logins, before further ones are refused. */
-  firstLeft: number
+  readonly firstLeft: number
   /** The same of names with failed logins. */
-  left: number
-  atMs: number
+  readonly left: number
 }
 
 interface NameFailures {
-  count: number
-  lastAtMs: number
+  readonly count: number
+  readonly lastAtMs: number
   /** When the last of the delayed logins is due. */
-  dueAtMs: number
+  readonly dueAtMs: number
 }
 
-/** Maximum numbers of entries. Beyond them the oldest entry is dropped. */
-const maxAddresses = 8_192
-const maxNames = 8_192
-const maxKnownLogins = 16_384
+interface LoginKeys {
+  readonly addressKey: Digest
+  readonly nameKey: Digest | undefined
+  readonly loginKey: Digest
+}
+
 const failuresForgottenAfterMs = 900_000
 const knownForMs = 86_400_000
-const keyBytes = 16
 
 const atOnce: LoginDecision = { isRefused: false, afterMs: 0 }
 
 export class LoginThrottle {
   #settings: FailedLoginSettings
-  readonly #addresses = new Map<string, AddressFailures>()
-  readonly #names = new Map<string, NameFailures>()
-  /** Successful logins by digest, with the time of the last one. */
-  readonly #known = new Map<string, number>()
-  /** Makes the digests useless outside of this process. */
-  readonly #salt = randomBytes(keyBytes)
+  readonly #table: LoginTable
 
-  constructor(settings: FailedLoginSettings) {
+  constructor(settings: FailedLoginSettings, table = new LoginTable()) {
     this.#settings = settings
+    this.#table = table
   }
 
   changeSettings(settings: FailedLoginSettings): void {
@@ -91,89 +90,113 @@ export class LoginThrottle {
 
   /** Number of addresses, names and logins in memory. */
   get size(): number {
-    return this.#addresses.size + this.#names.size + this.#known.size
+    const { addresses, names, known } = this.#table
+    return addresses.size + names.size + known.size
   }
 
   /** Called before the password is checked. */
   begin(login: Login, nowMs: number): LoginDecision {
-    const { isEnabled, maxDelayMs } = this.#settings
-    if (!isEnabled || this.#addresses.size === 0) return atOnce
-    const network = networkOf(login.address)
-    const address = this.#addressOf(network, nowMs)
-    if (address === undefined || this.#isKnown(login, nowMs)) return atOnce
-    const failures = this.#nameOf(login, nowMs)
+    // Without the lock: a failure of another shard that is being recorded counts for the next login.
+    if (!this.#settings.isEnabled || this.#table.addresses.size === 0) return atOnce
+    const keys = { addressKey: this.#addressKey(login), nameKey: this.#nameKey(login), loginKey: this.#loginKey(login) }
+    return this.#table.exclusively(() => this.#decide(login, keys, nowMs))
+  }
+
+  #decide(login: Login, { addressKey, nameKey, loginKey }: LoginKeys, nowMs: number): LoginDecision {
+    const { maxDelayMs } = this.#settings
+    const address = this.#findAddress(addressKey, nowMs)
+    if (address === undefined || this.#isKnown(loginKey, nowMs)) return atOnce
+    const failures = this.#findName(nameKey, nowMs)
     const left = isFirst(login, failures) ? address.firstLeft : address.left
     if (left < 1) return { isRefused: true, afterMs: maxDelayMs }
     const stepMs = failures === undefined ? 0 : this.#stepMs(failures)
-    if (failures === undefined || stepMs === 0) return atOnce
+    if (nameKey === undefined || failures === undefined || stepMs === 0) return atOnce
     const dueAtMs = Math.max(failures.dueAtMs, nowMs) + stepMs
     if (dueAtMs - nowMs > maxDelayMs) return { isRefused: true, afterMs: maxDelayMs }
-    failures.dueAtMs = dueAtMs
+    this.#table.names.set(nameKey, [failures.count, failures.lastAtMs, dueAtMs])
     return { isRefused: false, afterMs: dueAtMs - nowMs }
   }
 
   noteFailed(login: Login, nowMs: number): void {
     if (!this.#settings.isEnabled) return
-    const network = networkOf(login.address)
+    const keys = { addressKey: this.#addressKey(login), nameKey: this.#nameKey(login) }
+    this.#table.exclusively(() => this.#recordFailure(login, keys, nowMs))
+  }
+
+  #recordFailure(login: Login, { addressKey, nameKey }: Omit<LoginKeys, 'loginKey'>, nowMs: number): void {
     const { addressBurst } = this.#settings
-    const address = this.#addressOf(network, nowMs) ?? { firstLeft: addressBurst, left: addressBurst, atMs: nowMs }
-    const known = this.#nameOf(login, nowMs)
-    if (isFirst(login, known)) address.firstLeft = Math.max(0, address.firstLeft - 1)
-    else address.left = Math.max(0, address.left - 1)
-    remember(this.#addresses, network, address, maxAddresses)
-    if (login.name === undefined) return
-    const failures = known ?? { count: 0, lastAtMs: nowMs, dueAtMs: nowMs }
-    failures.count += 1
-    failures.lastAtMs = nowMs
-    remember(this.#names, nameKey(login), failures, maxNames)
+    const { firstLeft, left } = this.#findAddress(addressKey, nowMs) ?? { firstLeft: addressBurst, left: addressBurst }
+    const known = this.#findName(nameKey, nowMs)
+    const failures = isFirst(login, known)
+      ? [Math.max(0, firstLeft - 1), left, nowMs]
+      : [firstLeft, Math.max(0, left - 1), nowMs]
+    this.#table.addresses.set(addressKey, failures)
+    if (nameKey === undefined) return
+    const { count, dueAtMs } = known ?? { count: 0, dueAtMs: nowMs }
+    this.#table.names.set(nameKey, [count + 1, nowMs, dueAtMs])
   }
 
   noteSucceeded(login: Login, nowMs: number): void {
     if (!this.#settings.isEnabled) return
-    // Repeated logins of a known client must not give new free attempts to an attacker.
-    if (!this.#isKnown(login, nowMs) && login.name !== undefined) this.#names.delete(nameKey(login))
-    remember(this.#known, this.#digestOf(login), nowMs, maxKnownLogins)
+    const nameKey = this.#table.names.size === 0 ? undefined : this.#nameKey(login)
+    const loginKey = this.#loginKey(login)
+    this.#table.exclusively(() => {
+      const { names, known } = this.#table
+      // Repeated logins of a known client must not give new free attempts to an attacker.
+      const failures = nameKey === undefined || this.#isKnown(loginKey, nowMs) ? undefined : names.find(nameKey)
+      if (failures !== undefined) names.delete(failures)
+      known.set(loginKey, [nowMs])
+    })
   }
 
-  #isKnown(login: Login, nowMs: number): boolean {
-    const lastAtMs = this.#known.get(this.#digestOf(login))
-    return lastAtMs !== undefined && nowMs - lastAtMs < knownForMs
-  }
-
-  #digestOf({ address, namespace = '', name = '', secret = noBytes }: Login): string {
-    const who = `${networkOf(address)}\0${namespace}\0${name}\0`
-    return hash('sha256', Buffer.concat([this.#salt, Buffer.from(who), secret]), 'base64')
+  #isKnown(key: Digest, nowMs: number): boolean {
+    const { known } = this.#table
+    const entry = known.find(key)
+    return entry !== undefined && nowMs - known.value(entry, 0) < knownForMs
   }
 
   /** Returns the failures of an address, reduced by the recovery since the last failure. */
-  #addressOf(network: string, nowMs: number): AddressFailures | undefined {
-    const address = this.#addresses.get(network)
-    if (address === undefined) return undefined
+  #findAddress(key: Digest, nowMs: number): AddressFailures | undefined {
+    const { addresses } = this.#table
+    const entry = addresses.find(key)
+    if (entry === undefined) return undefined
     const { addressRate, addressBurst } = this.#settings
-    const passedMs = nowMs - address.atMs
+    // The clocks of shards differ by some milliseconds.
+    const passedMs = Math.max(0, nowMs - addresses.value(entry, 2))
     const recovered = (passedMs * addressRate) / 1_000
-    address.left = Math.min(addressBurst, address.left + recovered)
-    address.firstLeft = Math.min(addressBurst, address.firstLeft + recovered)
-    address.atMs = nowMs
+    const firstLeft = Math.min(addressBurst, addresses.value(entry, 0) + recovered)
+    const left = Math.min(addressBurst, addresses.value(entry, 1) + recovered)
     // The names of this address are kept longer than the recovery of its rate.
-    const isRecovered = address.left === addressBurst && address.firstLeft === addressBurst
-    const isForgotten = isRecovered && passedMs >= failuresForgottenAfterMs
-    if (isForgotten) this.#addresses.delete(network)
-    return isForgotten ? undefined : address
+    const isForgotten = left === addressBurst && firstLeft === addressBurst && passedMs >= failuresForgottenAfterMs
+    if (isForgotten) addresses.delete(entry)
+    return isForgotten ? undefined : { firstLeft, left }
   }
 
-  #nameOf(login: Login, nowMs: number): NameFailures | undefined {
-    if (login.name === undefined || this.#names.size === 0) return undefined
-    const key = nameKey(login)
-    const failures = this.#names.get(key)
-    if (failures === undefined || nowMs - failures.lastAtMs < failuresForgottenAfterMs) return failures
-    this.#names.delete(key)
+  #findName(key: Digest | undefined, nowMs: number): NameFailures | undefined {
+    const { names } = this.#table
+    const entry = key && names.find(key)
+    if (entry === undefined) return undefined
+    const [count, lastAtMs, dueAtMs] = [names.value(entry, 0), names.value(entry, 1), names.value(entry, 2)]
+    if (nowMs - lastAtMs < failuresForgottenAfterMs) return { count, lastAtMs, dueAtMs }
+    names.delete(entry)
     return undefined
   }
 
   #stepMs({ count }: NameFailures): number {
     const { freeAttempts, firstDelayMs, maxDelayMs } = this.#settings
     return count < freeAttempts ? 0 : Math.min(firstDelayMs * 2 ** (count - freeAttempts), maxDelayMs)
+  }
+
+  #addressKey({ address }: Login): Digest {
+    return this.#table.digest('address', networkOf(address))
+  }
+
+  #nameKey({ address, namespace = '', name }: Login): Digest | undefined {
+    return name === undefined ? undefined : this.#table.digest('name', networkOf(address), namespace, name)
+  }
+
+  #loginKey({ address, namespace = '', name = '', secret = noBytes }: Login): Digest {
+    return this.#table.digest('login', networkOf(address), namespace, name, secret)
   }
 }
 
@@ -182,18 +205,4 @@ const noBytes = new Uint8Array(0)
 /** A login whose name is not known yet (SCRAM) may repeat a name. */
 function isFirst({ name }: Login, failures: NameFailures | undefined): boolean {
   return name !== undefined && failures === undefined
-}
-
-/** Names may be long, so digests are stored. */
-function nameKey({ address, namespace = '', name = '' }: Login): string {
-  return `${networkOf(address)} ${hash('sha256', `${namespace}\0${name}`, 'base64')}`
-}
-
-/** Stores the value as the newest entry of the map. Beyond the maximum, the oldest entry is dropped. */
-function remember<T>(map: Map<string, T>, key: string, value: T, maxEntries: number): void {
-  map.delete(key)
-  map.set(key, value)
-  if (map.size <= maxEntries) return
-  const oldest = map.keys().next().value
-  if (oldest !== undefined) map.delete(oldest)
 }

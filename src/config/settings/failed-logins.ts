@@ -8,7 +8,7 @@ const maxDelayMs = 60_000
 const nextConnect = { appliesOn: 'on-next-connect' } as const
 
 export const failedLogins = section(
-  'Delays of logins after failed ones, against guessing of passwords. Each shard counts separately. A client that logged in from the same address with the same password ' +
+  'Delays of logins after failed ones, against guessing of passwords. A client that logged in from the same address with the same password ' +
     'within a day is never delayed.',
   {
     enable: setting(boolean, true, { ...nextConnect, description: 'Whether logins are delayed after failed logins.' }),

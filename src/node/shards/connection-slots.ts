@@ -1,5 +1,6 @@
-// Limits of connections apply to the whole node: its shards count connections in shared memory.
+// Limits of connections and failed logins apply to the whole node: its shards count them in shared memory.
 
+import { freeLoginTable } from '../../access/index.ts'
 import { freeAddressTable } from '../../gateways/index.ts'
 import { NamespaceTable, type ShardStart } from '../../shard/index.ts'
 import { createSharedSlots, freeSharedSlots } from '../../transports/index.ts'
@@ -9,7 +10,7 @@ export function createConnectionSlots(shards: number): SharedArrayBuffer | undef
   return shards > 1 ? createSharedSlots(shards) : undefined
 }
 
-/** Frees the slots of a shard whose thread has ended, because its connections have ended with it. */
+/** Frees the slots and locks of a shard whose thread has ended, because its connections have ended with it. */
 export function freeConnectionSlots({
   shardNumber,
   shards = 1,
@@ -17,9 +18,11 @@ export function freeConnectionSlots({
   fileConnectionSlots,
   listeners,
   namespaceTable,
+  loginTable,
   gateways = [],
 }: ShardStart): void {
   if (namespaceTable !== undefined) new NamespaceTable(namespaceTable, { shards }).freeShard(shardNumber)
+  if (loginTable !== undefined) freeLoginTable(loginTable, shardNumber)
   for (const cells of [
     connectionSlots,
     fileConnectionSlots,

@@ -1,7 +1,7 @@
 // Start parameters of each shard: the configuration, and its part of the machine's resources.
 
 import { availableParallelism } from 'node:os'
-import type { AccessSettings } from '../../access/index.ts'
+import { type AccessSettings, createLoginTable } from '../../access/index.ts'
 import type { GodwitConfig } from '../../config/index.ts'
 import {
   type BridgeAssignment,
@@ -99,6 +99,7 @@ export async function planShards(input: ShardPlanInput): Promise<ShardPlan> {
   const fileConnectionSlots = createConnectionSlots(shards)
   const freeDescriptors = createDescriptorCounter()
   const namespaceTable = config.namespaces === undefined ? undefined : createNamespaceTable(shards)
+  const loginTable = createLoginTable()
   const starts = Array.from({ length: shards }, (_, shardNumber): ShardStart => ({
     shardNumber,
     shards,
@@ -114,6 +115,7 @@ export async function planShards(input: ShardPlanInput): Promise<ShardPlan> {
     autoSubscriptions: config.autoSubscriptions,
     namespaces: config.namespaces,
     namespaceTable,
+    loginTable,
     clockBaseMs,
     storage: config.storage,
     access,

@@ -148,6 +148,8 @@ export interface ShardStart extends ShardSettings {
   readonly namespaces?: NamespaceSettings | undefined
   /** From `createNamespaceTable`: counters and limits of namespaces. Undefined: not counted. */
   readonly namespaceTable?: SharedArrayBuffer | undefined
+  /** From `createLoginTable`: failed logins of the node. Undefined: the shard counts its own. */
+  readonly loginTable?: SharedArrayBuffer | undefined
   /** Prefix of the topics for connections and disconnections of clients; undefined: these are not published. */
   readonly clientEventsTopic?: string | undefined
 }
