@@ -18,6 +18,8 @@ export interface SecurePeer {
   /** The same for each association of the device; undefined: the device has no credentials. */
   readonly identity: string | undefined
   readonly credentials: StreamCredentials
+  /** The same for each association that resumes the DTLS session. '' or undefined: it cannot be resumed. */
+  readonly sessionId?: string | undefined
   /** Address at which the handshake was made. A device that uses a connection ID may send from another one. */
   readonly openedAt?: Pick<PeerAddress, 'address' | 'port'> | undefined
 }
@@ -26,6 +28,16 @@ export interface SecurePeer {
 export function peerKey({ address, port, secure }: PeerAddress): string {
   if (secure === undefined) return `${address}|${port}`
   return secure.id === '' ? `${address}|${port}|` : secure.id
+}
+
+/**
+ * Key for the message IDs of requests. A device that resumes its DTLS session after a lost response repeats the request in another association.
+ * RFC 7252 9.1.1 matches messages by session and epoch, and each association begins with epoch 1. A device that begins another session may have
+ * forgotten which message IDs it has used, so its requests are new.
+ */
+export function requestKey(peer: PeerAddress): string {
+  const sessionId = peer.secure?.sessionId ?? ''
+  return sessionId === '' ? peerKey(peer) : `session ${sessionId}`
 }
 
 export function isSamePeer(one: PeerAddress | undefined, other: PeerAddress): boolean {

@@ -17,6 +17,11 @@ function secure(id: string, identity: string | undefined, address = '192.0.2.1',
   return { address, port, secure: { id, identity, credentials } }
 }
 
+function inSession(id: string, sessionId: string, port: number): PeerAddress {
+  const peer = secure(id, 'psk a', '192.0.2.1', port)
+  return { ...peer, secure: { ...(peer.secure ?? assert.fail('no association')), sessionId } }
+}
+
 class CoapStage extends GatewayStage {
   readonly gateway: CoapGateway
 
@@ -43,6 +48,31 @@ class CoapStage extends GatewayStage {
       ?.callbacks.handlePacket({ type: 'connack', sessionPresent: false, reasonCode: refused, properties: undefined })
   }
 }
+
+test('[F4] CoAP over DTLS: a request that is repeated in a resumed session is published once, and in another session again', () => {
+  const cases: readonly (readonly [title: string, peer: PeerAddress, isRepeated: boolean])[] = [
+    ['resumed at the same address', inSession('2', 'one', 4_000), true],
+    ['resumed at another port', inSession('3', 'one', 5_000), true],
+    ['another session of the same device', inSession('4', 'two', 4_000), false],
+    ['another session that cannot be resumed', inSession('5', '', 4_000), false],
+  ]
+  for (const [title, other, isRepeated] of cases) {
+    const stage = new CoapStage()
+    const publish = (device: CoapDevice): void => device.request(put, 'ps/a', 'c=dev-a&qos=0', 'x')
+    publish(stage.device(inSession('1', 'one', 4_000)))
+    stage.acceptAll()
+    stage.acceptAll()
+    const published = (): number => stage.connections.flatMap((one) => one.published).length
+    assert.equal(published(), 1, title)
+    // The device gets no response. Its next device object begins with the same message ID.
+    const device = stage.device(other)
+    publish(device)
+    stage.acceptAll()
+    stage.acceptAll()
+    assert.equal(published(), isRepeated ? 1 : 2, title)
+    assert.equal(device.takeLast()?.code, '2.04', title)
+  }
+})
 
 describe('[F4] CoAP: a request that names the client of another device', () => {
   /** Each as another device than the one that opened the client `dev-a`. */

@@ -4,7 +4,7 @@
 import { Deadlines } from '../../core/index.ts'
 import type { AddressProofs } from '../address-proofs.ts'
 import { type GatewayDependencies } from '../gateway.ts'
-import { type PeerAddress, peerKey } from '../peer-address.ts'
+import { type PeerAddress, peerKey, requestKey } from '../peer-address.ts'
 import { ReplyCache } from './reply-cache.ts'
 import { coapTypes, type CoapMessage, type CoapType, writeMessage } from './message.ts'
 
@@ -85,7 +85,7 @@ export class Exchanges {
   isRepeated({ type, messageId, token }: CoapMessage, peer: PeerAddress): boolean {
     const nowMs = this.#dependencies.nowMs()
     const lifetimeMs = type === coapTypes.con ? exchangeLifetimeMs : nonLifetimeMs
-    const known = this.#replies.begin(peerKey(peer), messageId, { nowMs, lifetimeMs })
+    const known = this.#replies.begin(requestKey(peer), messageId, { nowMs, lifetimeMs })
     if (known === 'new') return false
     const reply = typeof known === 'number' ? bareReply(known, messageId, token) : known
     if (reply === undefined) return true
@@ -107,7 +107,7 @@ export class Exchanges {
           type: isConfirmable ? coapTypes.ack : coapTypes.non,
           messageId: isConfirmable ? messageId : this.#takeMessageId(),
         })
-    this.#replies.setReply(peerKey(peer), messageId, isBare ? response.code : bytes)
+    this.#replies.setReply(requestKey(peer), messageId, isBare ? response.code : bytes)
     this.#proofs.noteResponse(peer, bytes.length)
     this.#transmit(bytes, peer)
   }

@@ -102,11 +102,11 @@ export async function openDtls(options: DtlsSocketOptions): Promise<DtlsSocket> 
   }
 }
 
-function securePeerOf({ credentials, peer: openedAt }: DtlsSession): SecurePeer {
+function securePeerOf({ credentials, sessionId, peer: openedAt }: DtlsSession): SecurePeer {
   const { pskIdentity, certificate } = credentials
   const ofCertificate = certificate === undefined ? undefined : `certificate ${certificate.fingerprint}`
   const identity = pskIdentity === undefined ? ofCertificate : `psk ${pskIdentity}`
-  return { id: randomBytes(ticketBytes).toString('hex'), identity, credentials, openedAt }
+  return { id: randomBytes(ticketBytes).toString('hex'), identity, credentials, sessionId, openedAt }
 }
 
 /** Checks the files at intervals. Changed files are used for later handshakes. */

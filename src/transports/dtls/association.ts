@@ -90,6 +90,11 @@ export class Association {
     return this.#handshake.credentials
   }
 
+  /** The same for each association that resumes the session. '': the session cannot be resumed. */
+  get sessionId(): string {
+    return this.#handshake.sessionId
+  }
+
   get suiteName(): string {
     return this.#handshake.suiteName
   }

@@ -21,7 +21,7 @@ const maxPerAddress = 1_024
 const minQuietMs = 60_000
 
 /** Sends and receives the datagrams of an open association. */
-export type DtlsSession = Pick<Association, 'peer' | 'credentials' | 'suiteName' | 'send'>
+export type DtlsSession = Pick<Association, 'peer' | 'credentials' | 'sessionId' | 'suiteName' | 'send'>
 
 export interface DtlsServerSettings {
   readonly handshakeTimeoutMs: number

@@ -116,6 +116,11 @@ export class ServerHandshake {
     return this.#shown.credentials
   }
 
+  /** The same for each association that resumes the session. '': the session cannot be resumed. */
+  get sessionId(): string {
+    return this.#sessionId.toString('hex')
+  }
+
   get suiteName(): string {
     return this.#choice?.suite.name ?? ''
   }

@@ -231,11 +231,14 @@ test('[F7] a session is resumed by its ID, and ends with a change of credentials
   world.connect(second, 1_001)
   assert.ok(second.isOpen)
   assert.equal(world.opened[1]?.credentials.pskIdentity, identity)
+  assert.ok(world.opened[0]?.sessionId)
+  assert.equal(world.opened[1]?.sessionId, world.opened[0]?.sessionId)
   world.server.setCredentials(keyCredentials)
   const third = world.client({ session, random: 'third' })
   world.connect(third, 1_002)
   assert.ok(third.isOpen)
   assert.notDeepEqual(third.sessionId, session.id)
+  assert.notEqual(world.opened[2]?.sessionId, world.opened[0]?.sessionId)
 })
 
 for (const connectionId of ['', 'abc']) {
