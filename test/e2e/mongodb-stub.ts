@@ -27,6 +27,8 @@ export class MongodbStub {
   readonly collections = new Map<string, Document[]>()
   /** Called for each insert before its response; false: the documents are inserted, and the connection is closed without a response. */
   acknowledges: () => boolean = () => true
+  /** The values of the unique fields by name of the collection, so that an insert does not read all documents. */
+  readonly #uniqueValues = new Map<string, Set<string>>()
   readonly #sockets = new Set<Socket>()
   #server: Server
 
@@ -96,12 +98,15 @@ export class MongodbStub {
     const name = String(insert)
     const known = this.collections.get(name) ?? []
     this.collections.set(name, known)
+    const unique = this.#uniqueValues.get(name) ?? new Set()
+    this.#uniqueValues.set(name, unique)
     const errors: InsertError[] = []
     let count = 0
     for (const [index, document] of (documents as readonly Document[]).entries()) {
-      const error = errorOf(known, document)
+      const error = errorOf(unique, document)
       if (error === undefined) {
         known.push(document)
+        for (const value of uniqueValuesOf(document).values()) unique.add(value)
         count++
       } else errors.push({ index, ...error })
       if (error !== undefined && ordered !== false) break
@@ -111,10 +116,15 @@ export class MongodbStub {
   }
 }
 
-function errorOf(known: readonly Document[], document: Document): Omit<InsertError, 'index'> | undefined {
-  for (const field of ['_id', 'unique']) {
-    const value = document[field]
-    if (value === undefined || known.every((other) => JSON.stringify(other[field]) !== JSON.stringify(value))) continue
+/** By name of the field. */
+function uniqueValuesOf(document: Document): Map<string, string> {
+  const fields = ['_id', 'unique'].filter((field) => document[field] !== undefined)
+  return new Map(fields.map((field) => [field, `${field}:${JSON.stringify(document[field])}`]))
+}
+
+function errorOf(unique: ReadonlySet<string>, document: Document): Omit<InsertError, 'index'> | undefined {
+  for (const [field, value] of uniqueValuesOf(document)) {
+    if (!unique.has(value)) continue
     const index = field === '_id' ? '_id_' : `${field}_1`
     const errmsg = `E11000 duplicate key error collection: plant.all index: ${index} dup key: { ${field}: "..." }`
     return { code: 11_000, errmsg, keyPattern: { [field]: 1 } }
