@@ -105,3 +105,34 @@ for (const { name, prepare, hasDtls = false } of software) {
     await waitFor('n-4 is notified', () => has('note n-4'), program)
   })
 }
+
+test('Californium repeats a request after it has resumed its DTLS session, and the message is published once', async (t) => {
+  const prepared = await java('californium')
+  if ('missing' in prepared) return t.skip(prepared.missing)
+  const { broker, dtlsPort } = await gateway()
+  const relay = await UdpRelay.start(t, dtlsPort)
+  const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`, { protocolVersion: 5 })
+  t.after(() => client.end(true))
+  const received: string[] = []
+  client.on('message', (_topic, payload) => void received.push(payload.toString()))
+  await client.subscribeAsync('from/resumed/#', { qos: 1 })
+  const uri = `coaps://127.0.0.1:${relay.port}`
+  const program = runProgram(t, prepared.command, [...prepared.words, uri, 'resumed', identity, key])
+  const send = (command: string): void => void program.child.stdin?.write(`${command}\n`)
+  const put = async (name: string): Promise<void> => {
+    send(`put from/resumed/x ${name}`)
+    await waitFor(`${name} is published`, () => received.includes(name), program)
+  }
+  const isDone = (name: string) => (): boolean => new RegExp(`^done ${name} 2\\.0[14]`, 'm').test(program.soFar)
+  await program.until(/^ready/m)
+  await put('first')
+  await waitFor('first is acknowledged', isDone('first'), program)
+  relay.isSilent = true
+  await put('second')
+  send('handshake')
+  relay.isSilent = false
+  await waitFor('second is acknowledged', isDone('second'), program)
+  await put('third')
+  await waitFor('third is acknowledged', isDone('third'), program)
+  assert.deepEqual(received, ['first', 'second', 'third'])
+})

@@ -14,11 +14,15 @@ interface Software {
   readonly prepare: () => Promise<Program>
   /** The client cannot resume QoS 2: such messages are exchanged while its connection lasts. */
   readonly losesQoS2State?: boolean
+  /** With these versions, a message of QoS 2 can arrive again after a lost connection, because of the client. */
+  readonly repeatsQoS2In?: readonly number[]
 }
 
 const software: readonly Software[] = [
   { name: 'MQTT.js', prepare: reference },
-  { name: 'Paho for Go', prepare: pahoGo },
+  // paho.mqtt.golang 1.5.1 (MQTT 3.1.1) does not store the PUBREL that it sends: when a session is resumed, it sends PUBLISH again (net.go, issue
+  // 788 of the project), with an identifier that the broker has released. It gives each copy of a PUBLISH to the application (issue 791).
+  { name: 'Paho for Go', prepare: pahoGo, repeatsQoS2In: [4] },
   { name: 'Paho for Python', prepare: () => python('paho-python/client.py') },
   // rumqttc 0.25.1, src/state.rs and src/v5/state.rs. `MqttState::clean` clears `incoming_pub`, the identifiers of received QoS 2 messages, when a
   // connection ends. The broker must send PUBREL again when the session is resumed [MQTT-4.4.0-1]: `handle_incoming_pubrel` takes it for
@@ -78,7 +82,8 @@ async function waitFor(what: string, isDone: () => boolean, found: () => unknown
 }
 
 /** Names of messages, such as `q2-17`: QoS and number. */
-const namesOf = (qos: number): string[] => Array.from({ length: messages }, (_, number) => `q${qos}-${number}`)
+const namesOf = (qos: number, prefix = 'q'): string[] =>
+  Array.from({ length: messages }, (_, number) => `${prefix}${qos}-${number}`)
 
 function missingOf(names: readonly string[], received: readonly Received[]): string[] {
   const found = new Set(received.map(({ payload }) => payload))
@@ -104,7 +109,7 @@ async function cutConnections(relay: Relay, program: WatchedProcess): Promise<vo
   }
 }
 
-for (const { name, prepare, losesQoS2State = false } of software) {
+for (const { name, prepare, losesQoS2State = false, repeatsQoS2In = [] } of software) {
   for (const version of [4, 5]) {
     test(`${name} with MQTT ${version === 4 ? '3.1.1' : '5.0'} loses its connection, resumes and gets everything`, async (t) => {
       const prepared = await prepare()
@@ -125,10 +130,11 @@ for (const { name, prepare, losesQoS2State = false } of software) {
       send(`sub 2 ${to}/#`)
       await program.until(/^subscribed/m)
 
-      const exchange = async (levels: readonly number[]): Promise<unknown> => {
-        for (const qos of levels) for (const payload of namesOf(qos)) send(`pub ${qos} 0 ${from}/${qos} ${payload}`)
-        const publishing = levels.flatMap((qos) =>
-          namesOf(qos).map(async (payload) => {
+      const exchange = async (levels: readonly number[], prefix?: string): Promise<unknown> => {
+        const named = levels.map((qos) => ({ qos, names: namesOf(qos, prefix) }))
+        for (const { qos, names } of named) for (const payload of names) send(`pub ${qos} 0 ${from}/${qos} ${payload}`)
+        const publishing = named.flatMap(({ qos, names }) =>
+          names.map(async (payload) => {
             if (qos === 0) await delay(1)
             await observer.client.publishAsync(`${to}/${qos}`, payload, { qos: qos as 0 | 1 | 2 })
           }),
@@ -139,8 +145,11 @@ for (const { name, prepare, losesQoS2State = false } of software) {
       await cutConnections(relay, program)
       await publishing
       if (losesQoS2State) await exchange([2])
+      const repeats = repeatsQoS2In.includes(version)
+      const once = namesOf(2, repeats ? 'connected' : 'q')
+      if (repeats) await exchange([2], 'connected')
 
-      const needed = [...namesOf(1), ...namesOf(2)]
+      const needed = [...new Set([...namesOf(1), ...namesOf(2), ...once])]
       await waitFor(
         'the client gets all messages of QoS 1 and 2',
         () => missingOf(needed, receivedBy(program)).length === 0,
@@ -151,8 +160,8 @@ for (const { name, prepare, losesQoS2State = false } of software) {
         () => missingOf(needed, observer.received).length === 0,
         () => missingOf(needed, observer.received),
       )
-      assert.deepEqual(repeatedOf(namesOf(2), observer.received), [], 'QoS 2 messages of the client arrive once')
-      assert.deepEqual(repeatedOf(namesOf(2), receivedBy(program)), [], 'the client gets QoS 2 messages once')
+      assert.deepEqual(repeatedOf(once, observer.received), [], 'QoS 2 messages of the client arrive once')
+      assert.deepEqual(repeatedOf(once, receivedBy(program)), [], 'the client gets QoS 2 messages once')
 
       await exchangeOthers({ observer, program, send, id })
       const wills = (): number => observer.received.filter(({ topic }) => topic === `will/${id}`).length

@@ -11,6 +11,8 @@ export class UdpRelay {
   readonly #upstream = new Map<number, Socket>()
   /** Of ten datagrams of each direction, this number is dropped. */
   dropsOfTen = 0
+  /** All datagrams to devices are dropped. */
+  isSilent = false
   #count = 0
 
   private constructor(socket: Socket, targetPort: number) {
@@ -49,7 +51,7 @@ export class UdpRelay {
     if (known !== undefined) return known
     const socket = createSocket('udp4')
     socket.on('message', (datagram) => {
-      if (!this.#isDropped()) this.#socket.send(datagram, devicePort, '127.0.0.1')
+      if (!this.isSilent && !this.#isDropped()) this.#socket.send(datagram, devicePort, '127.0.0.1')
     })
     this.#upstream.set(devicePort, socket)
     return socket
