@@ -278,6 +278,7 @@ const logCloseMs = 2_000
  */
 function exitOnInternalErrors(signals: Signals, terminal: Terminal): void {
   const end = (error: unknown): void => {
+    if (signals.node?.reportLibraryFailure(error) === true) return
     const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
     const log = signals.node?.log
     if (log === undefined) terminal.fail(`internal error: ${stack}`)

@@ -50,6 +50,10 @@ export const metrics = {
     help: 'Topic filters refused by the limit subscriptions_rate.',
   },
   godwit_packets_refused_total: { type: 'counter', help: 'Refused packets of accepted clients, by reason.' },
+  godwit_library_failures_total: {
+    type: 'counter',
+    help: 'Exceptions of client libraries of actions and sources outside of calls.',
+  },
   svc_log_lines_dropped_total: { type: 'counter', help: 'Log lines dropped by the rate limit.' },
   svc_memory_limit_bytes: { type: 'gauge', help: 'Memory limit of the process in bytes: node.memory_limit.' },
   svc_memory_level: {

@@ -37,6 +37,7 @@ import { CrashMarker } from './store/crash-marker.ts'
 import { restoreAccess, restoreBroker } from './store/restore.ts'
 import { handleQuery } from './queries/handle-query.ts'
 import type { QueriedShard } from './queries/queried-shard.ts'
+import { LibraryGuard } from './runtime/library-guard.ts'
 import { LateRuleHook, ShardRules } from './rules/shard-rules.ts'
 import { disconnectClients } from './listeners/disconnect-clients.ts'
 import { type HeapManager, startIdleGc, trafficIn } from './runtime/idle-gc.ts'
@@ -80,6 +81,17 @@ if (start.histograms !== undefined) {
     histograms.setMemory(memoryOfThread())
   })
 }
+
+/** Undefined until the actions and sources are created. */
+let usersOfLibraries: Pick<ShardRules, 'restartUsers'> | undefined
+const guard = new LibraryGuard({
+  log,
+  monotonicMs: () => performance.now(),
+  noteFailure: () => counters.add(counterCells.libraryFailures, 1),
+  restartUsers: (library, why, delayMs) => usersOfLibraries?.restartUsers(library, why, delayMs),
+})
+// Rejections that nothing handles arrive here as well.
+process.on('uncaughtException', (error) => guard.handle(error))
 
 await run().catch((error: unknown) => {
   post({ kind: 'failed', message: error instanceof Error ? error.message : String(error) })
@@ -147,6 +159,7 @@ async function run(): Promise<void> {
   client.onTrouble()
   for (const { peer, port } of start.links ?? []) running.link(peer, linkPortOver(port))
   const rules = createRules(running, clock)
+  usersOfLibraries = rules
   handleMessage = (message) =>
     handleNodeMessage(message, { shard: running, store, listeners, listenerLimits, clock, rules, gateways })
   for (const message of early) handleMessage(message)
@@ -439,6 +452,7 @@ function endAlarm(name: AlarmName, message: string): void {
 
 /** Reports an internal error. The state of the shard may be wrong, so the thread ends, and the node restarts it. */
 function fail(error: unknown): void {
+  guard.markInternal(error)
   setImmediate(() => {
     throw error
   })

@@ -191,6 +191,25 @@ export class ActionDelivery {
     this.#sendBatches()
   }
 
+  /**
+   * Replaces a sink whose client library has failed. Nothing is sent before the delay is over. Entries that the previous sink was sending
+   * are sent again.
+   */
+  restartSink(sink: Sink, why: string, delayMs: number): void {
+    const previous = this.#sink
+    if (previous === undefined || this.#isClosed) return sink.close()
+    this.#sink = sink
+    previous.close()
+    this.#isChecking = false
+    for (const timer of [this.#healthTimer, this.#retryTimer]) timer?.cancel()
+    this.#setFailedState(why)
+    this.#retryTimer = this.#dependencies.after(delayMs, () => {
+      this.#retryTimer = undefined
+      this.#checkHealth()
+      this.#sendBatches()
+    })
+  }
+
   stop(): void {
     this.#isClosed = true
     for (const timer of [this.#retryTimer, this.#batchTimer, this.#healthTimer, this.#silenceTimer]) timer?.cancel()

@@ -10,6 +10,8 @@ export {
 } from './action-delivery.ts'
 export type { CompileTemplate, KeptOrder, Render, RuleData, Sink, ActionEntry, WriteOutcome } from './sink.ts'
 export { Backoff } from './backoff.ts'
+export { findFailedLibrary, type LibraryName } from './failed-library.ts'
+export { usesLibrary } from './registry/type-libraries.ts'
 export { endCallsOnClose } from './connections/closable-sink.ts'
 export {
   type ReceivedMessage,

@@ -68,6 +68,8 @@ export const counterCells = {
   packetsRefusedNotSupported: 45,
   packetsRefusedInvalidPayload: 46,
   packetsRefusedUnknownPacketId: 47,
+  /** Exceptions of client libraries of actions and sources, outside of calls. */
+  libraryFailures: 48,
 } as const
 
 export type CounterName = keyof typeof counterCells

@@ -48,6 +48,7 @@ import { observeNode } from '../api/monitoring.ts'
 import { type GatewayConfig, GatewayPlanner } from '../gateways/gateway-config.ts'
 import { runRulesForAlarm } from '../rules/alarm-rules.ts'
 import { planRules, type RuleConfig } from '../rules/rule-config.ts'
+import { libraryReporter } from '../rules/library-reporter.ts'
 import { withoutMissingQuic } from '../listeners/quic-presence.ts'
 import { quarantineText } from '../data-dir/quarantine.ts'
 import { ShardSupervisor } from '../shards/shard-supervisor.ts'
@@ -90,6 +91,8 @@ export interface RunningNode {
   readonly broken: Promise<string>
   /** Resolves with a request to stop or restart: call `stop`, and for a restart start it again. */
   readonly shutdownRequested: Promise<ShutdownRequest>
+  /** Reports an exception of a client library. Returns false if it is one of the node: then end the process. */
+  reportLibraryFailure(error: unknown): boolean
   /** Checks certificates, keys and revocation lists now instead of at the next interval. */
   reloadFiles(): void
   /** Stored access records; changes apply to all shards. */
@@ -343,7 +346,8 @@ async function startShards({ options, foundation, store, undo }: ShardsStart): P
   sysTopics.start()
   await configuration.noteStart()
   const reloadConfiguration = (): Promise<ConfigOutcome> => reloadWithAudit(configuration, audit)
-  const doing = { broken, shutdownRequested: control.requested, reloadConfiguration, reloadFiles, stop }
+  const events = { broken, shutdownRequested: control.requested }
+  const doing = { ...events, reloadConfiguration, reloadFiles, stop, reportLibraryFailure: libraryReporter(log) }
   const parts = { name, dataDirectory: directory, log, counters, accessRecords, management, configuration }
   return { node: withListeners({ ...parts, ...doing, backup: operations.backup }, live) }
 }

@@ -25,11 +25,12 @@ import {
   ActionDelivery,
   deadLetterOf,
   DeadLetters,
-  endCallsOnClose,
+  type LibraryName,
   type Sink,
   messageOf,
   sinkTypes,
   type ActionEntry,
+  usesLibrary,
 } from '../../sinks/index.ts'
 import type { AlarmName, Log } from '../../telemetry/index.ts'
 import type { ByteStream } from '../../transports/index.ts'
@@ -54,7 +55,7 @@ import { actionReport, ActionStateEvents, type QueueSession } from './action-rep
 import { FullQueueAlarm } from './full-queue-alarm.ts'
 import { type StoreContext, storeResult, storeStopped } from './results/result-store.ts'
 import { type EvaluateAgain, retryLetter } from './results/retry-letter.ts'
-import { deliverySettings, moverTo, type RunningAction } from './results/running-action.ts'
+import { deliverySettings, moverTo, openSink, restartSinks, type RunningAction } from './results/running-action.ts'
 import { prepareEntry } from './results/stopped-messages.ts'
 import { ColumnsJson, formOf } from './results/stored-results.ts'
 import type { ActionInput, RuleSinks, StoppedRule } from './results/action-input.ts'
@@ -83,6 +84,7 @@ export interface ActionManagerDependencies {
 
 const checkIntervalMs = 5_000
 const readyTimeoutMs = 10_000
+
 export class ActionManager implements RuleSinks {
   readonly #dependencies: ActionManagerDependencies
   readonly #actions = new Map<string, RunningAction>()
@@ -248,8 +250,15 @@ export class ActionManager implements RuleSinks {
     running.isStopped = operation === 'stop'
     const why = running.isStopped ? 'stopped by an administrator' : reasonForNoSink(running.assignment)
     for (const delivery of running.deliveries) {
-      delivery.changeSink(running.isStopped ? undefined : this.#sinkOf(running.assignment), why)
+      delivery.changeSink(running.isStopped ? undefined : openSink(running.assignment, this.#dependencies), why)
     }
+  }
+
+  /** Opens the sinks that use a failed library again, after the delay. */
+  restartUsers(library: LibraryName, why: string, delayMs: number): void {
+    for (const running of this.#actions.values())
+      if (usesLibrary(running.assignment.type, library))
+        restartSinks(running, () => openSink(running.assignment, this.#dependencies), why, delayMs)
   }
 
   stop(): void {
@@ -280,24 +289,9 @@ export class ActionManager implements RuleSinks {
       isStopped: false,
     }
     this.#notReady.add(id)
-    running.deliveries.push(this.#deliver(running, clientId, this.#sinkOf(assignment)))
+    running.deliveries.push(this.#deliver(running, clientId, openSink(assignment, this.#dependencies)))
     deadLetters.start()
     return running
-  }
-
-  /** Returns the sink of an action; undefined: the action stores results and does not send them. */
-  #sinkOf({ id, type, action, connector }: ActionAssignment): Sink | undefined {
-    if (!action.enable || connector === undefined) return undefined
-    const { dataDirectory, nodeName, own: shard } = this.#dependencies
-    const sink = sinkTypes[type].open(connector, action, {
-      requestTimeoutMs: action.resource_opts.request_timeout,
-      action: id,
-      nodeName,
-      compile: compileSinkTemplate,
-      dataDirectory,
-      shard,
-    })
-    return endCallsOnClose(sink)
   }
 
   #deliver(running: RunningAction, clientId: string, sink: Sink | undefined): ActionDelivery {
@@ -401,7 +395,7 @@ export class ActionManager implements RuleSinks {
     if (clientId === running.clientId || clientId === running.deadClientId) return
     const sink = isOfDeadLetters(clientId)
       ? moverTo((entry) => this.#storeInQueue(running.deadClientId, entry))
-      : this.#sinkOf(running.assignment)
+      : openSink(running.assignment, this.#dependencies)
     running.deliveries.push(this.#deliver(running, clientId, sink))
   }
 

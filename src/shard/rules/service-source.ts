@@ -70,6 +70,13 @@ export class ServiceSource {
     this.#setState('disconnected', why)
   }
 
+  /** Closes the connection because of `why`, and opens another one after the delay. */
+  restart(why: string, delayMs: number): void {
+    if (this.#reconnectTimer === undefined && this.#state === 'disconnected') return
+    this.#reconnectTimer?.cancel()
+    this.#reopen(new Error(why), delayMs)
+  }
+
   report(): SourceReport {
     const { id } = this.#dependencies
     const counters = { received: this.#received, dropped: this.#dropped }
@@ -110,12 +117,15 @@ export class ServiceSource {
     }
   }
 
-  #reopen(error: unknown): void {
+  #reopen(error: unknown, delayMs = this.#backoff.nextMs()): void {
     this.#generation++
     this.#lastError = maskUrlSecrets(messageOf(error))
     this.#closeConnection()
     this.#setState('disconnected', this.#lastError)
-    this.#reconnectTimer = this.#dependencies.after(this.#backoff.nextMs(), () => this.start())
+    this.#reconnectTimer = this.#dependencies.after(delayMs, () => {
+      this.#reconnectTimer = undefined
+      this.start()
+    })
   }
 
   #closeConnection(): void {

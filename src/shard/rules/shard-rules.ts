@@ -7,6 +7,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { AccessControl } from '../../access/index.ts'
 import { SchemaRegistry } from '../../rules/index.ts'
 import type { Log } from '../../telemetry/index.ts'
+import type { LibraryName } from '../../sinks/index.ts'
 import type { PacketLimits } from '../../protocol/index.ts'
 import type {
   DeadLetterReport,
@@ -143,6 +144,12 @@ export class ShardRules implements QueriedRules {
   /** Finds state of earlier configurations. */
   adopt(): Promise<void> {
     return this.#actions.adopt()
+  }
+
+  /** A client library has failed: its actions and sources start again after the delay. */
+  restartUsers(library: LibraryName, why: string, delayMs: number): void {
+    this.#actions.restartUsers(library, why, delayMs)
+    this.#receivers.restartUsers(library, why, delayMs)
   }
 
   stop(): void {

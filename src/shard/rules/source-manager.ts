@@ -7,7 +7,7 @@ import type { SourceAssignment, SourceReport, SourceService } from '../messages/
 import { bridgeListener } from '../bridges/bridge-manager.ts'
 import type { ActionManagerDependencies } from './action-manager.ts'
 import type { AlarmName } from '../../telemetry/index.ts'
-import { type SourceConnection, sourceTypes } from '../../sinks/index.ts'
+import { type LibraryName, type SourceConnection, sourceTypes, usesLibrary } from '../../sinks/index.ts'
 import { ServiceSource } from './service-source.ts'
 import { SourcePublisher } from './source-publisher.ts'
 import type { PacketLimits } from '../../protocol/index.ts'
@@ -69,6 +69,13 @@ export class SourceManager {
       running.isStopped = false
       running.source.start()
     }
+  }
+
+  /** Closes the connections of sources that use a failed library, and opens them again after the delay. */
+  restartUsers(library: LibraryName, why: string, delayMs: number): void {
+    for (const { assignment, source, isStopped } of this.#sources.values())
+      if (!isStopped && assignment.service !== undefined && usesLibrary(assignment.service.type, library))
+        source.restart(why, delayMs)
   }
 
   stop(): void {

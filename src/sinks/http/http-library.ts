@@ -1,6 +1,7 @@
 // The HTTP client library. It is large, so it is loaded for the first request.
 
 import type { buildConnector, Client, Dispatcher } from 'undici'
+import { recordLongStacks } from '../failed-library.ts'
 
 /** The used part of the library. */
 export interface HttpLibrary {
@@ -22,5 +23,6 @@ export type RequestController = Dispatcher.DispatchController
 export type ResponseHeaders = Parameters<NonNullable<ResponseHandler['onResponseStart']>>[2]
 
 export function loadHttpLibrary(): Promise<HttpLibrary> {
+  recordLongStacks()
   return import('undici')
 }

@@ -254,6 +254,7 @@ function trafficOf({ counters, rates, uptimeMs }: NodeReading) {
     godwit_packets_refused_total: reasonsOf(counters, packetsRefused),
     svc_deliveries_put_off_total: counters.deliveriesDelayed,
     svc_subscriptions_rate_refused_total: counters.subscriptionsRefusedByRate,
+    godwit_library_failures_total: counters.libraryFailures,
     svc_log_lines_dropped_total: counters.logLinesDropped,
   }
 }

@@ -5,11 +5,13 @@ import {
   type ActionEntry,
   type DeadLetters,
   type DeliverySettings,
+  endCallsOnClose,
   type Sink,
   sinkTypes,
   type WriteOutcome,
 } from '../../../sinks/index.ts'
 import type { ActionAssignment } from '../../messages/rule-plan.ts'
+import { compileSinkTemplate, isOfDeadLetters } from '../action-entries.ts'
 import type { ActionFallbacks } from '../action-fallbacks.ts'
 import type { ActionOrder } from '../action-order.ts'
 import type { FullQueueAlarm } from '../full-queue-alarm.ts'
@@ -37,6 +39,37 @@ export function deliverySettings({ type, action }: ActionAssignment): DeliverySe
     retryIntervalMs: options.retry_interval,
     healthCheckIntervalMs: options.health_check_interval,
     onePerKey: sinkType.keepsOrderOf(action) === 'nothing',
+  }
+}
+
+/** Returns the sink of an action; undefined: the action stores results and does not send them. */
+export function openSink(
+  { id, type, action, connector }: ActionAssignment,
+  { dataDirectory, nodeName, own }: { readonly dataDirectory: string; readonly nodeName: string; readonly own: number },
+): Sink | undefined {
+  if (!action.enable || connector === undefined) return undefined
+  const sink = sinkTypes[type].open(connector, action, {
+    requestTimeoutMs: action.resource_opts.request_timeout,
+    action: id,
+    nodeName,
+    compile: compileSinkTemplate,
+    dataDirectory,
+    shard: own,
+  })
+  return endCallsOnClose(sink)
+}
+
+/** Replaces the sinks of an action after a failure of their client library. */
+export function restartSinks(
+  { deliveries }: RunningAction,
+  open: () => Sink | undefined,
+  why: string,
+  delayMs: number,
+): void {
+  for (const delivery of deliveries) {
+    if (isOfDeadLetters(delivery.clientId) || delivery.state === 'stopped') continue
+    const sink = open()
+    if (sink !== undefined) delivery.restartSink(sink, why, delayMs)
   }
 }
 
