@@ -3,20 +3,9 @@
 import { type PacketLimits, type ProtocolVersion, TopicTable } from '../protocol/index.ts'
 import type { ByteStream } from '../transports/index.ts'
 import { maxCachedTopics } from './transfer/message-transfer.ts'
-import { type LinkCallbacks, PacketLink } from '../mqtt-client/index.ts'
+import { type LinkCallbacks, PacketLink, receiveLimits } from '../mqtt-client/index.ts'
 import type { BridgeDependencies } from './model/bridge-dependencies.ts'
 
-const maxPacketBytes = 268_435_460
-/**
- * Packets of the own core need no limit: in 5.0 they may be longer than the original, or from before a limit was
- * lowered.
- */
-const localLimits: PacketLimits = {
-  maxPacketBytes: maxPacketBytes,
-  maxPropertyBytes: maxPacketBytes,
-  maxTopicLevels: 65_535,
-  maxTopicBytes: 65_535,
-}
 /** The remote broker does not get this limit. Messages with more properties are skipped, up to this size. */
 const maxRemotePropertyBytes = 1_048_576
 
@@ -24,7 +13,8 @@ const maxRemotePropertyBytes = 1_048_576
 export function linkLocal(owner: LinkCallbacks, dependencies: BridgeDependencies): PacketLink {
   return createLink(owner, dependencies.broker.open(), dependencies, {
     version: 5,
-    limits: localLimits,
+    // Packets may also be from before a limit was lowered.
+    limits: receiveLimits(),
     ownsChunks: false,
   })
 }

@@ -10,11 +10,18 @@
 // connected    messages are forwarded; if either side fails both are closed, and the core sends unacknowledged messages again
 // draining     no new message is started, and those in flight are completed
 
-import { ConnectionMonitor, type LinkCallbacks, type PacketLink, shorterKeepAlive } from '../mqtt-client/index.ts'
+import {
+  ConnectionMonitor,
+  disconnectPacket,
+  limitsOf,
+  type LinkCallbacks,
+  type PacketLink,
+  shorterKeepAlive,
+} from '../mqtt-client/index.ts'
 import { type ConnackPacket, type Packet, type ProtocolError, reasonCodes, reasonText } from '../protocol/index.ts'
 import type { ByteStream } from '../transports/index.ts'
 import { SubscriptionState } from './subscriptions/subscription-state.ts'
-import { connectLocal, disconnectPacket, limitsOf } from './connection/connect-packets.ts'
+import { connectLocal } from './connection/connect-packets.ts'
 import { localDisconnectReason, localRefusal } from './connection/refusal-text.ts'
 import { MessageTransfer, type TransferDependencies } from './transfer/message-transfer.ts'
 import { VersionNegotiation } from './connection/version-negotiation.ts'

@@ -2,6 +2,8 @@
 
 export type { AckTimeout } from './ack-timeout.ts'
 export { ConnectionMonitor, type ConnectionState } from './connection-monitor.ts'
+export { connectPacket, disconnectPacket, receiveLimits } from './client-packets.ts'
 export { shorterKeepAlive } from './keep-alive.ts'
 export { type LinkCallbacks, type LinkOptions, PacketLink } from './packet-link.ts'
+export { limitsOf, lowerQoS, type RemoteLimits } from './remote-limits.ts'
 export { createStreamPair } from './stream-pair.ts'

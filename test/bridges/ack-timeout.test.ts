@@ -2,7 +2,6 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { AckMonitor } from '../../src/mqtt-client/ack-timeout.ts'
 import type { Packet } from '../../src/protocol/index.ts'
 import { Bridged, payloads, publishAll } from './bridged-brokers.ts'
 import { ack, crafted, pingresp, polite } from './crafted.ts'
@@ -104,18 +103,4 @@ test('the connection of a slow remote broker, which acknowledges one message a s
   assert.equal(remote.connections, 1)
   assert.equal(world.status.counters.acknowledged, 20)
   assert.equal(world.status.counters.sentAgain, 0)
-})
-
-/** Calls the monitor whenever it is due. Returns the time at which it reports a stall; undefined: it does not. */
-function stalledAt(watch: AckMonitor, endMs: number, unsentBytes: number): number | undefined {
-  for (let nowMs = watch.dueAtMs; nowMs <= endMs; nowMs = watch.dueAtMs)
-    if (watch.isStalled({ inFlight: 5, receivedAcks: 0, unsentBytes }, nowMs)) return nowMs
-  return undefined
-}
-
-test('the timeout for acknowledgements begins when a slow remote broker has received the messages', () => {
-  const watch = new AckMonitor()
-  watch.begin({ waitMs: 1_000, intervalMs: 0 }, 0)
-  assert.equal(stalledAt(watch, 60_000, 10), undefined)
-  assert.equal(stalledAt(watch, 120_000, 0), 61_000)
 })

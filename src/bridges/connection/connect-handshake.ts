@@ -17,10 +17,10 @@ import {
   type Packet,
   type ProtocolVersion,
 } from '../../protocol/index.ts'
-import { connectRemote, disconnectPacket, isUnknownVersion } from './connect-packets.ts'
+import { connectRemote, isUnknownVersion } from './connect-packets.ts'
 import type { NegotiatedVersion, VersionNegotiation } from './version-negotiation.ts'
 import { nameIn, isNameAnnouncement } from '../rules/loop-marker.ts'
-import type { PacketLink } from '../../mqtt-client/index.ts'
+import { disconnectPacket, type PacketLink } from '../../mqtt-client/index.ts'
 import type { BridgeSettings } from '../model/settings.ts'
 import type { BridgeEvent } from '../model/status.ts'
 import type { LocalBroker } from '../model/bridge-dependencies.ts'

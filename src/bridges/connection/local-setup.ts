@@ -2,9 +2,9 @@
 // Messages that arrive meanwhile are not acknowledged, and are sent again.
 
 import type { Packet, ProtocolError } from '../../protocol/index.ts'
-import { connectLocal, disconnectPacket } from './connect-packets.ts'
+import { connectLocal } from './connect-packets.ts'
 import { localDisconnectReason, localRefusal } from './refusal-text.ts'
-import type { LinkCallbacks, PacketLink } from '../../mqtt-client/index.ts'
+import { disconnectPacket, type LinkCallbacks, type PacketLink } from '../../mqtt-client/index.ts'
 import type { BridgeSettings } from '../model/settings.ts'
 
 export interface LocalSetupDependencies {

@@ -17,8 +17,7 @@ import type {
   UnsubscribePacket,
 } from '../../protocol/index.ts'
 import { type RemoteChanges, grantedPrefix } from './remote-subscriptions.ts'
-import { lowerQoS } from '../connection/connect-packets.ts'
-import type { PacketLink } from '../../mqtt-client/index.ts'
+import { lowerQoS, type PacketLink } from '../../mqtt-client/index.ts'
 import { localSubscriptions, type LocalSubscriptionRequest } from '../rules/topic-rules.ts'
 import type { SubscriptionRule } from '../rules/rules.ts'
 import type { BridgeSettings } from '../model/settings.ts'

@@ -1,11 +1,10 @@
 // Transfers messages in both directions while both sides are connected, with backpressure.
 
 import { TopicTable, type ConnackPacket, type Packet } from '../../protocol/index.ts'
-import { limitsOf } from '../connection/connect-packets.ts'
 import type { ForwardSlots } from './forward-slots.ts'
 import { Forwarding } from './forwarding.ts'
 import { LoopMarker, nameIn } from '../rules/loop-marker.ts'
-import type { ConnectionState, PacketLink } from '../../mqtt-client/index.ts'
+import { type ConnectionState, limitsOf, type PacketLink } from '../../mqtt-client/index.ts'
 import { isPacketReason, type RejectedMessages } from './rejected-messages.ts'
 import { Receiving } from './receiving.ts'
 import { forwardTopicRules, type OpenTopics, subscriptionTopicRules } from '../rules/topic-rules.ts'

@@ -1,7 +1,7 @@
 // The connection of one gateway client to the broker. A shard has very many of them, most of them idle: one object each, without functions
 // of its own, and with options that all share.
 
-import { type LinkCallbacks, type LinkOptions, PacketLink } from '../../mqtt-client/index.ts'
+import { type LinkCallbacks, type LinkOptions, PacketLink, receiveLimits } from '../../mqtt-client/index.ts'
 import type { MqttConnection, MqttConnectionCallbacks } from '../../gateways/index.ts'
 import type {
   AckType,
@@ -14,11 +14,9 @@ import type {
 } from '../../protocol/index.ts'
 import type { ByteStream, ConnectionLimit } from '../../transports/index.ts'
 
-const maxPacketBytes = 268_435_460
+const limits = receiveLimits()
 
-/** Packets of the broker in this process need no limit: in MQTT 5.0 they may be larger than the original packet. */
 export function gatewayLinkOptions(topics: TopicTable, later: LinkOptions['later']): LinkOptions {
-  const limits = { maxPacketBytes, maxPropertyBytes: maxPacketBytes, maxTopicLevels: 65_535, maxTopicBytes: 65_535 }
   return { decoder: { role: 'client', version: 5, topics, ...limits }, later, ownsChunks: false, spareDecoders: [] }
 }
 
@@ -56,7 +54,7 @@ export class GatewayConnection implements MqttConnection, LinkCallbacks {
   }
 
   publish(fields: PublishFields): void {
-    this.#link.publish(fields, maxPacketBytes)
+    this.#link.publish(fields, limits.maxPacketBytes)
   }
 
   pause(): void {
