@@ -6,12 +6,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { generate, parser, type Packet } from 'mqtt-packet'
 import { MqttSink, mqttSinkType, type MqttConnection } from '../../src/sinks/mqtt/mqtt-sink.ts'
-import {
-  ConnectionEnded,
-  MqttPublisher,
-  type PublisherSettings,
-  type PublishResult,
-} from '../../src/sinks/mqtt/mqtt-publisher.ts'
+import { ConnectionEnded, type PublishResult } from '../../src/mqtt-client/index.ts'
+import { MqttPublisher, type PublisherSettings } from '../../src/sinks/mqtt/mqtt-publisher.ts'
 import type { TopicName } from '../../src/protocol/index.ts'
 import { FakeStream } from '../shard/fake-stream.ts'
 import { compileTemplate, RuleError } from '../../src/rules/index.ts'
@@ -23,6 +19,7 @@ const settings = {
   username: undefined,
   password: undefined,
   keepAliveMs: 0,
+  dial: { connectTimeoutMs: 60_000 },
 } as PublisherSettings
 
 /** A remote broker behind a stream in memory. */
@@ -59,7 +56,7 @@ async function connected(properties: object): Promise<{ readonly remote: Remote;
   const publisher = new MqttPublisher(settings, remote.stream)
   await remote.until('connect', 1)
   remote.send({ cmd: 'connack', sessionPresent: false, reasonCode: 0, properties })
-  await publisher.connected(60_000)
+  await publisher.opened
   return { remote, publisher }
 }
 

@@ -99,11 +99,16 @@ export class SourceManager {
         fail(error)
       }
     }
+    const after = (delayMs: number, work: () => void): { cancel(): void } => {
+      const timer = setTimeout(() => guarded(work), delayMs)
+      return { cancel: () => clearTimeout(timer) }
+    }
     const publisher = new SourcePublisher({
       source: id,
       openConnection: (stream) => void shard.openConnection(stream, bridgeListener),
       limits,
       guarded,
+      after,
     })
     const running = new ServiceSource({
       id,
@@ -111,10 +116,7 @@ export class SourceManager {
         limitOpening(sourceTypes[type].open(id, source, connector, callbacks), () => running.noteSilence(maxSilenceMs)),
       publisher,
       maxPacketBytes: () => limits().maxPacketBytes,
-      after: (delayMs, work) => {
-        const timer = setTimeout(() => guarded(work), delayMs)
-        return { cancel: () => clearTimeout(timer) }
-      },
+      after,
       random: Math.random,
       noteState: (state, why) => this.#noteState(id, state, why),
       fail,

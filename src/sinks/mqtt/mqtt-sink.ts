@@ -4,6 +4,7 @@
 import { randomBytes, createHash } from 'node:crypto'
 import { resolve } from 'node:path'
 import { type ActionsConfig, type ConnectorsConfig, verifiesPeer } from '../../config/index.ts'
+import { ConnectionEnded, type OutgoingMessage } from '../../mqtt-client/index.ts'
 import {
   hasFixedRoot,
   parseTopicName,
@@ -31,13 +32,7 @@ import {
   textOf,
   type WriteOutcome,
 } from '../sink.ts'
-import {
-  ConnectionEnded,
-  type MqttPublisher,
-  openPublisher,
-  type OutgoingMessage,
-  type PublisherSettings,
-} from './mqtt-publisher.ts'
+import { type MqttPublisher, openPublisher, type PublisherSettings } from './mqtt-publisher.ts'
 
 type MqttConnector = NamedValue<ConnectorsConfig['mqtt']>
 type MqttAction = NamedValue<ActionsConfig['mqtt']>
