@@ -1,16 +1,12 @@
 // Reads an action queue, which is a persistent session of this broker, as an MQTT client over a stream within the process.
 // Unacknowledged entries are delivered again on the next connection.
 
+import { connectPacket, type LinkCallbacks, PacketLink, receiveLimits } from '../mqtt-client/index.ts'
 import {
-  measurePacket,
-  PacketDecoder,
-  ProtocolError,
   TopicTable,
-  writeAck,
-  writePacket,
-  type ControlPacket,
   type Packet,
   type PacketId,
+  type ProtocolError,
   type PublishPacket,
   type UserProperties,
 } from '../protocol/index.ts'
@@ -46,28 +42,23 @@ export interface ActionQueueCallbacks {
   noteClosed(why: string): void
 }
 
-const largest = 268_435_460
-const limits = { maxPacketBytes: largest, maxPropertyBytes: largest, maxTopicLevels: 65_535, maxTopicBytes: 65_535 }
 const maxCachedTopics = 16
 const neverExpires = 0xffff_ffff
 const reopenMs = 500
-const ackBytes = 4
 /** Acknowledgements are collected for this time, because each turn of the shard costs a commit. */
 const ackDelayMs = 2
 /** When this number of acknowledgements, or a quarter of `receiveMaximum`, was collected, they are sent without delay. */
 const maxDelayedAcks = 64
 
-export class ActionQueueClient {
+export class ActionQueueClient implements LinkCallbacks {
   readonly #options: ActionQueueClientOptions
   readonly #callbacks: ActionQueueCallbacks
-  #stream: ByteStream | undefined
+  #link: PacketLink | undefined
   #connection = 0
   #isOpen = false
   #isStopped = false
-  #acks: PacketId[] = []
   readonly #maxCollectedAcks: number
   #ackTimer: { cancel(): void } | undefined
-  #isWriting = false
   #reopen: { cancel(): void } | undefined
 
   constructor(options: ActionQueueClientOptions, callbacks: ActionQueueCallbacks) {
@@ -82,41 +73,25 @@ export class ActionQueueClient {
 
   start(): void {
     const { clientId, receiveMaximum, userProperties } = this.#options
-    const stream = this.#options.open()
-    const connection = ++this.#connection
     const topics = new TopicTable(maxCachedTopics)
-    const decoder = new PacketDecoder({ role: 'client', version: 5, topics, sharesProperties: true, ...limits })
-    stream.onData = (chunk) => this.#read(decoder, chunk, connection)
-    stream.onClose = () => {
-      if (connection === this.#connection) this.#handleClosed('the broker closed the connection')
-    }
-    this.#stream = stream
-    this.#acks = []
-    this.#isWriting = false
-    const properties = { sessionExpiryIntervalSeconds: neverExpires, receiveMaximum, userProperties }
-    this.#send({
-      type: 'connect',
-      version: 5,
-      clientId,
-      cleanStart: false,
-      keepAliveSeconds: 0,
-      username: undefined,
-      password: undefined,
-      will: undefined,
-      properties,
-      isBridge: false,
+    const link = new PacketLink(this, this.#options.open(), {
+      decoder: { role: 'client', version: 5, topics, sharesProperties: true, ...receiveLimits() },
+      later: (work) => (this.#ackTimer = this.#options.after(ackDelayMs, work)),
+      ownsChunks: false,
     })
+    this.#connection++
+    this.#link = link
+    const properties = { sessionExpiryIntervalSeconds: neverExpires, receiveMaximum, userProperties }
+    link.send(connectPacket({ version: 5, clientId, cleanStart: false, properties }))
+    link.flush()
   }
 
   /** Acknowledges an entry. Entries of an earlier connection are ignored, because they were delivered again. */
   acknowledge({ packetId, connection }: DeliveredEntry): void {
-    if (connection !== this.#connection || !this.#isOpen) return
-    this.#acks.push(packetId)
-    if (this.#acks.length === this.#maxCollectedAcks) return this.#options.later(() => this.#flush())
-    this.#ackTimer ??= this.#options.after(ackDelayMs, () => {
-      this.#ackTimer = undefined
-      this.#flush()
-    })
+    const link = this.#link
+    if (link === undefined || connection !== this.#connection || !this.#isOpen) return
+    link.acknowledge('puback', packetId)
+    if (link.unwrittenAcks === this.#maxCollectedAcks) this.#options.later(() => link.flush())
   }
 
   /** Stops reading the session. Unacknowledged entries stay in it. */
@@ -124,36 +99,35 @@ export class ActionQueueClient {
     this.#isStopped = true
     this.#reopen?.cancel()
     this.#ackTimer?.cancel()
-    this.#flush()
     this.#isOpen = false
-    this.#connection++
-    this.#stream?.end()
-    this.#stream = undefined
+    this.#link?.end(undefined)
+    this.#link = undefined
   }
 
-  #read(decoder: PacketDecoder, chunk: Buffer, connection: number): void {
-    try {
-      decoder.push(chunk)
-      for (let packet = decoder.next(); packet !== undefined; packet = decoder.next()) {
-        if (connection !== this.#connection) return
-        this.#handlePacket(packet)
-      }
-    } catch (error) {
-      if (!(error instanceof ProtocolError)) throw error
-      this.#handleClosed(error.message)
-    }
-  }
-
-  #handlePacket(packet: Packet): void {
+  handlePacket(_link: PacketLink, packet: Packet): void {
     if (packet.type === 'publish') return this.#callbacks.noteEntry(this.#entryOf(packet))
     if (packet.type === 'connack') {
       if (packet.reasonCode !== 0)
-        return this.#handleClosed(`the broker refuses the session: reason code ${packet.reasonCode}`)
+        return this.#reopenLater(`the broker refuses the session: reason code ${packet.reasonCode}`)
       this.#isOpen = true
       return this.#callbacks.noteOpened()
     }
-    if (packet.type === 'disconnect') this.#handleClosed('the broker ended the connection')
+    if (packet.type === 'disconnect') this.#reopenLater('the broker ended the connection')
   }
+
+  handleMalformed(_link: PacketLink, { message }: ProtocolError): void {
+    this.#reopenLater(message)
+  }
+
+  handleClosed(): void {
+    this.#reopenLater('the broker closed the connection')
+  }
+
+  handleBytes(): void {}
+
+  handleRead(): void {}
+
+  handleWritten(): void {}
 
   #entryOf({ chunk, payloadStart, frameEnd, packetId, properties }: PublishPacket): DeliveredEntry {
     // The chunk belongs to the broker.
@@ -165,41 +139,15 @@ export class ActionQueueClient {
     return { ...splitResult({ payload, attributes }), packetId, connection }
   }
 
-  #handleClosed(why: string): void {
+  #reopenLater(why: string): void {
     if (this.#isStopped) return
     this.#isOpen = false
     this.#connection++
-    this.#stream?.destroy()
-    this.#stream = undefined
+    this.#link?.destroy()
+    this.#link = undefined
     this.#callbacks.noteClosed(why)
     this.#reopen = this.#options.after(reopenMs, () => {
       if (!this.#isStopped) this.start()
-    })
-  }
-
-  #send(packet: ControlPacket): void {
-    const bytes = Buffer.allocUnsafeSlow(measurePacket(packet, 5))
-    writePacket(packet, 5, bytes, 0)
-    this.#write(bytes)
-  }
-
-  #flush(): void {
-    if (this.#isWriting || this.#acks.length === 0 || this.#stream === undefined) return
-    const acks = this.#acks
-    this.#acks = []
-    const bytes = Buffer.allocUnsafeSlow(acks.length * ackBytes)
-    let at = 0
-    for (const packetId of acks) at = writeAck('puback', packetId, bytes, at)
-    this.#write(bytes)
-  }
-
-  #write(bytes: Buffer): void {
-    const connection = this.#connection
-    this.#isWriting = true
-    this.#stream?.write(bytes, () => {
-      if (connection !== this.#connection) return
-      this.#isWriting = false
-      this.#flush()
     })
   }
 }
