@@ -94,10 +94,17 @@ function hasMallocSettings() {
  * check takes 40 to 70 ms of processor time. `test/run.ts` builds once and sets GODWIT_BUNDLE, so that brokers of tests do without it.
  */
 function isBuiltNewest() {
-  const sources = fileURLToPath(new URL('../src', import.meta.url))
-  if (process.env.GODWIT_BUNDLE === 'current' || !existsSync(sources)) return true
+  const sources = ['../src', '../lib'].map(function (folder) {
+    return fileURLToPath(new URL(folder, import.meta.url))
+  })
+  if (process.env.GODWIT_BUNDLE === 'current' || !sources.every(existsSync)) return true
   const built = statSync(new URL('../dist/cli/main.js', import.meta.url), { throwIfNoEntry: false })
-  return built !== undefined && !isNewer(sources, built.mtimeMs)
+  return (
+    built !== undefined &&
+    !sources.some(function (folder) {
+      return isNewer(folder, built.mtimeMs)
+    })
+  )
 }
 
 /** Returns whether a folder or a file in it was changed after that time. Adding or removing a file changes its folder. */

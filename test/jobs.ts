@@ -71,10 +71,21 @@ export const fastTests = { ...keptMemory, ...fewThreads, ...temporaryFiles() }
  */
 const modules: Readonly<Record<string, readonly string[]>> = {
   simulator: ['conformance', 'simulator', 'bridges'],
-  storage: ['storage', 'transports'],
+  storage: ['storage', 'dtls', 'transports'],
   'rules-shard': ['rules', 'protocol', 'shard', 'gateways'],
   core: ['core'],
-  'other-modules': ['access', 'backup', 'commands', 'config', 'contract', 'links', 'mqtt-client', 'sinks', 'telemetry'],
+  'other-modules': [
+    'access',
+    'backup',
+    'commands',
+    'config',
+    'contract',
+    'imports',
+    'links',
+    'mqtt-client',
+    'sinks',
+    'telemetry',
+  ],
 }
 
 /** Folders of tests that run in memory. */

@@ -4,7 +4,7 @@
 //
 // Server and client are in one process, without sockets; only the time within the server counts.
 
-import { DtlsWorld } from '../../test/transports/dtls/dtls-world.ts'
+import { DtlsWorld } from '../../test/dtls/dtls-world.ts'
 
 const handshakes = Number(process.argv[2] ?? 5_000)
 const warmUp = 500

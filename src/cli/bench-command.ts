@@ -8,7 +8,7 @@ import {
   parseTarget,
   type ProbeTarget,
   runBench,
-} from '../probes/index.ts'
+} from '../../lib/probes/index.ts'
 import { exitCodes, type Terminal } from './terminal/terminal.ts'
 import { fileErrorText } from '../telemetry/index.ts'
 

@@ -1,6 +1,6 @@
 // `godwit conformance`: a report by clause.
 
-import { type ConformanceResult, runConformance, trustOption } from '../probes/index.ts'
+import { type ConformanceResult, runConformance, trustOption } from '../../lib/probes/index.ts'
 import { connectionErrorText } from '../telemetry/index.ts'
 import { type ProbeArguments, targetOf } from './bench-command.ts'
 import { exitCodes, type Terminal } from './terminal/terminal.ts'

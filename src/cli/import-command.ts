@@ -12,9 +12,9 @@ import {
   type ImportedSession,
   includedFolders,
   includedNames,
-  InvalidArchive,
   membersOf,
-} from '../backup/index.ts'
+} from '../../lib/imports/index.ts'
+import { InvalidArchive } from '../backup/index.ts'
 import { importSessions, type SessionsImport } from '../node/index.ts'
 import { fileErrorText, makeDirectory } from '../telemetry/index.ts'
 import { writeConverted } from './ctl/convert-export.ts'

@@ -6,7 +6,6 @@ export {
   type ReconfigurableListener,
   type ConnectionRefusal,
   type Listener,
-  type PeerCertificate,
   type PeerEndReceiver,
   receiveFrom,
   type StreamCredentials,
@@ -44,6 +43,7 @@ export {
 } from './websocket/websocket.ts'
 export { openUdp, type UdpOptions, type UdpSocket } from './udp.ts'
 export { listenErrorText } from './listen-error.ts'
-export { DtlsServer, type DtlsSession } from './dtls/dtls-server.ts'
-export { type DtlsSettings, loadDtlsCredentials, problemOfDtls } from './dtls/dtls-files.ts'
+export { DtlsServer, type DtlsSession } from '../../lib/dtls/index.ts'
+export { type DtlsSettings, loadDtlsCredentials, problemOfDtls } from './certificates/dtls-files.ts'
 export { fileStampOf } from './certificates/tls-files.ts'
+export type { PeerCertificate } from '../../lib/certificates/index.ts'

@@ -81,12 +81,12 @@ interface Edge {
   readonly imported: SourceImport
 }
 
-/** Checks `src/` below `root`; also names and lengths of files in `test/`, `bench/` and `bin/`. */
+/** Checks `src/` and `lib/` below `root`; also names and lengths of files in `test/`, `bench/` and `bin/`. */
 export function inspectArchitecture(root: string, rules: ArchitectureRules): Violation[] {
   const { webPage } = rules
-  const folders = ['src', 'test', 'bench', 'bin', ...(webPage === undefined ? [] : [webPage.folder])]
+  const folders = ['src', 'lib', 'test', 'bench', 'bin', ...(webPage === undefined ? [] : [webPage.folder])]
   const files = folders.flatMap((folder) => readTree(root, folder))
-  const sources = files.filter((file) => file.path.startsWith('src/'))
+  const sources = files.filter((file) => isSource(file.path))
   const edges = sources.flatMap(edgesOf)
   const found = [
     ...files.flatMap((file) => inspectFile(file, rules)),
@@ -105,17 +105,19 @@ export function inspectArchitecture(root: string, rules: ArchitectureRules): Vio
   return [...all.filter((violation) => !isExcepted(violation)), ...staleExceptions(rules, all)]
 }
 
-/** Returns the files of `src/` that are still allowed but long, the longest first, as `lines path`. */
+/** Returns the files of `src/` and `lib/` that are still allowed but long, the longest first, as `lines path`. */
 export function listLongFiles(root: string, { warnAbove }: FileLengths): string[] {
-  return readTree(root, 'src')
+  return ['src', 'lib']
+    .flatMap((folder) => readTree(root, folder))
     .filter(({ lines }) => lines > warnAbove)
     .toSorted((a, b) => b.lines - a.lines)
     .map(({ lines, path }) => `${lines} ${path}`)
 }
 
-/** Returns the imports between files of `src/`. */
+/** Returns the imports between files of `src/` and `lib/`. */
 export function readImports(root: string): FileImport[] {
-  return readTree(root, 'src')
+  return ['src', 'lib']
+    .flatMap((folder) => readTree(root, folder))
     .flatMap(edgesOf)
     .map(({ from, to }) => ({ from: from.path, to }))
 }
@@ -160,7 +162,7 @@ function inspectFile(file: SourceFile, rules: ArchitectureRules): Violation[] {
 
 const costly = 'this assertion builds its message at every call: throw failedAssertion(...) instead'
 
-/** Rules for `src/` only: known modules, one owner per library, assertions with constant messages, purity. */
+/** Rules for `src/` and `lib/` only: known modules, one owner per library, assertions with constant messages, purity. */
 function inspectSource(file: SourceFile, rules: ArchitectureRules): Violation[] {
   const name = moduleOf(file.path)
   const module = rules.modules[name]
@@ -240,7 +242,8 @@ function inspectEdge(edge: Edge, rules: ArchitectureRules, sources: readonly Sou
   const importedRules = rules.modules[imported]
   // A file outside of all modules is reported once, as unknown module.
   if (importingRules === undefined || importedRules === undefined) return []
-  if (to !== `src/${imported}/index.ts`) return report('entry-point', `import src/${imported}/index.ts, not ${to}`)
+  const entryPoint = `${to.split('/')[0]}/${imported}/index.ts`
+  if (to !== entryPoint) return report('entry-point', `import ${entryPoint}, not ${to}`)
   if (importedRules.layer >= importingRules.layer)
     return report(
       'layer',
@@ -268,7 +271,7 @@ function inspectInnerLayer(
 
 /** Returns the index of the layer of a file within its module; undefined: it has none. The entry point comes after the last one. */
 export function innerLayerOf(path: string, module: string, layers: readonly (readonly string[])[]): number | undefined {
-  const inside = path.slice(`src/${module}/`.length).replace(/\.ts$/, '')
+  const inside = path.slice(path.indexOf(`${module}/`) + module.length + 1).replace(/\.ts$/, '')
   if (inside === 'index') return layers.length
   const layer = layers.findIndex((paths) =>
     paths.some((path) => (path.endsWith('/') ? inside.startsWith(path) : inside === path)),
@@ -328,6 +331,10 @@ function edgesOf(from: SourceFile): Edge[] {
         .join('/'),
       imported,
     }))
+}
+
+function isSource(path: string): boolean {
+  return path.startsWith('src/') || path.startsWith('lib/')
 }
 
 function moduleOf(path: string): string {

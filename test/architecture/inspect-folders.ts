@@ -1,4 +1,4 @@
-// Folders of `src/`: which import each other, and how many files they have.
+// Folders of `src/` and `lib/`: which import each other, and how many files they have.
 
 import { dirname } from 'node:path'
 import type { SourceFile } from './source-file.ts'
@@ -28,7 +28,7 @@ export function importsBetweenFolders(imports: readonly FileImport[]): ReadonlyM
   const targets = new Map<string, Set<string>>()
   for (const { from, to } of imports) {
     const [, module] = from.split('/')
-    if (!to.startsWith(`src/${module}/`) || isEntryPoint(from) || isEntryPoint(to)) continue
+    if (to.split('/')[1] !== module || isEntryPoint(from) || isEntryPoint(to)) continue
     const [fromFolder, toFolder] = [dirname(from), dirname(to)]
     if (fromFolder === toFolder) continue
     const known = targets.get(fromFolder) ?? new Set()

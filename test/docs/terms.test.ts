@@ -16,7 +16,7 @@ import {
   replacedInProse,
 } from './replaced-terms.ts'
 
-const sources = globSync('src/**/*.ts', { cwd: checkout })
+const sources = globSync(['src/**/*.ts', 'lib/**/*.ts'], { cwd: checkout })
 const pages = globSync(['dashboard/src/**/*.{ts,tsx}', 'examples/**/*.js'], { cwd: checkout })
 /** The tests of this folder name the replaced words. */
 const tests = globSync('{test,bench}/**/*.ts', { cwd: checkout, exclude: ['test/docs/**'] })

@@ -28,8 +28,8 @@ import { maskedPaths, settingsIn, storedAt } from '../../src/node/configuration/
 import { versionDifferences } from '../../src/node/configuration/config-history.ts'
 import { parseProxyHeader } from '../../src/transports/proxy/proxy-header.ts'
 import { checkToken, readTokenKeys } from '../../src/access/index.ts'
-import { convertDatabase } from '../../src/backup/index.ts'
-import { databaseOf } from '../backup/mosquitto-files.ts'
+import { convertDatabase } from '../../lib/imports/index.ts'
+import { databaseOf } from '../imports/mosquitto-files.ts'
 import { folder, tarOf } from '../backup/crafted.ts'
 import { generateKeyPairSync } from 'node:crypto'
 

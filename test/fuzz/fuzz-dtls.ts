@@ -2,7 +2,7 @@
 // more than three times as long while its address is not verified [F8 of the gateway requirements].
 
 import assert from 'node:assert/strict'
-import { DtlsWorld } from '../transports/dtls/dtls-world.ts'
+import { DtlsWorld } from '../dtls/dtls-world.ts'
 import { Amplification, mutate, randomOf } from './fuzz-gateway.ts'
 
 const suites = [0xc0a8, 0xc0a4, 0x00a8, 0xd003]

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import type { Scope } from '../e2e/godwit-process.ts'
-import { DtlsClient } from '../transports/dtls/dtls-client.ts'
+import { DtlsClient } from '../dtls/dtls-client.ts'
 import { CoapDevice, type CoapMessage } from './coap-device.ts'
 
 const pskWithGcm = 0x00a8

@@ -4,17 +4,8 @@ import { createHash } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
 import { readFile, rename, rm, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import {
-  InvalidArchive,
-  convertEmqx4Export,
-  type ConvertedMembers,
-  type LoginType,
-  metaMember,
-  ownFormat,
-  ownProduct,
-  writeArchive,
-  writeMeta,
-} from '../../backup/index.ts'
+import { convertEmqx4Export, type ConvertedMembers, type LoginType } from '../../../lib/imports/index.ts'
+import { InvalidArchive, metaMember, ownFormat, ownProduct, writeArchive, writeMeta } from '../../backup/index.ts'
 import { isWellKnownPassword } from '../../node/index.ts'
 import type { Outcome } from './ctl-command.ts'
 import { fileErrorText } from '../../telemetry/index.ts'

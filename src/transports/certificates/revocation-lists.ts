@@ -20,7 +20,7 @@ import {
   partsOf,
   sequenceIn,
   wholeOf,
-} from './der.ts'
+} from '../../../lib/certificates/index.ts'
 
 export interface RevocationLists {
   /** Returns why a client with these certificates (DER, its own first) is rejected; undefined if it is accepted. */

@@ -13,7 +13,7 @@ import type { ConnectionLimit } from '../limits/connection-limits.ts'
 import type { ConnectionRate } from '../limits/connection-rate.ts'
 import type { QuicCredentials } from './quic-credentials.ts'
 import { loadQuicLibrary, mqttOverQuic, quicRuntime, type QuicServer, type QuicServerSession } from './quic-library.ts'
-import { toPeerCertificate } from '../certificates/peer-certificate.ts'
+import { toPeerCertificate } from '../../../lib/certificates/index.ts'
 import { QuicConnection, type QuicStreamEnd } from './quic-connection.ts'
 import type { HeldTotal } from './quic-shutdown.ts'
 

@@ -1,6 +1,8 @@
 // A connection as other modules see it: bytes in both directions, and its end. It has no events, so that no listener is
 // looked up for each chunk; the owner sets functions instead.
 
+import type { PeerCertificate } from '../../../lib/certificates/index.ts'
+
 export interface ByteStream {
   /** As text without brackets: `127.0.0.1`, `::1`. IPv4 clients of an IPv6 socket have IPv4 form. */
   readonly remoteAddress: string
@@ -96,16 +98,6 @@ export interface StreamCredentials {
   readonly certificate: PeerCertificate | undefined
   /** TLS-PSK: the identity of the client's key. */
   readonly pskIdentity: string | undefined
-}
-
-export interface PeerCertificate {
-  readonly commonName: string | undefined
-  /** RFC 4514, most specific first: `CN=device-7,O=Plant`. */
-  readonly subject: string
-  readonly serialNumber: string
-  /** SHA-256, lower-case hex without colons. */
-  readonly fingerprint: string
-  readonly der: Uint8Array
 }
 
 /**

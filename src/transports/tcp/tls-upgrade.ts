@@ -16,10 +16,10 @@
 import { hkdfSync, randomBytes } from 'node:crypto'
 import type { Socket } from 'node:net'
 import { createServer, type SecureContext, type Server, type TLSSocket, type TlsOptions } from 'node:tls'
-import type { ClientAddress, PeerCertificate, StreamCredentials } from '../streams/byte-stream.ts'
+import type { ClientAddress, StreamCredentials } from '../streams/byte-stream.ts'
 import type { SocketCallbacks, AcceptedSocket } from './connection-acceptor.ts'
 import { HandshakeShares } from './handshake-shares.ts'
-import { toPeerCertificate } from '../certificates/peer-certificate.ts'
+import { type PeerCertificate, toPeerCertificate } from '../../../lib/certificates/index.ts'
 import { certificateErrorText, handshakeErrorText } from '../certificates/tls-error-text.ts'
 import {
   loadTlsFiles,
