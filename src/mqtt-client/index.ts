@@ -5,6 +5,6 @@ export { ConnectionMonitor, type ConnectionState } from './connection-monitor.ts
 export { connectPacket, disconnectPacket, receiveLimits } from './client-packets.ts'
 export { shorterKeepAlive } from './keep-alive.ts'
 export { ConnectionEnded, MqttClient, type OutgoingMessage, type PublishResult } from './mqtt-client.ts'
-export { type LinkCallbacks, type LinkOptions, PacketLink } from './packet-link.ts'
+export { type ClientStream, type LinkCallbacks, type LinkOptions, PacketLink } from './packet-link.ts'
 export { limitsOf, lowerQoS, type RemoteLimits } from './remote-limits.ts'
 export { createStreamPair } from './stream-pair.ts'

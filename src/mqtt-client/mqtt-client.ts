@@ -24,10 +24,9 @@ import {
   type UnsubackPacket,
   type UnsubscribePacket,
 } from '../protocol/index.ts'
-import type { ByteStream } from '../transports/index.ts'
 import { disconnectPacket } from './client-packets.ts'
 import { KeepAlive, shorterKeepAlive } from './keep-alive.ts'
-import { type LinkCallbacks, type LinkOptions, PacketLink } from './packet-link.ts'
+import { type ClientStream, type LinkCallbacks, type LinkOptions, PacketLink } from './packet-link.ts'
 import { limitsOf, lowerQoS, type RemoteLimits } from './remote-limits.ts'
 
 export interface OutgoingMessage {
@@ -116,7 +115,7 @@ export class MqttClient implements LinkCallbacks {
   #timer: { cancel(): void } | undefined
 
   /** Sends CONNECT. */
-  constructor(stream: ByteStream, options: ClientOptions, callbacks: ClientCallbacks) {
+  constructor(stream: ClientStream, options: ClientOptions, callbacks: ClientCallbacks) {
     this.#options = options
     this.#callbacks = callbacks
     this.#link = new PacketLink(this, stream, options.link)

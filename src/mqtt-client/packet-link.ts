@@ -19,7 +19,7 @@ import {
   type ProtocolVersion,
   type PublishFields,
 } from '../protocol/index.ts'
-import { type ByteStream, receiveFrom, type StreamReceiver } from '../transports/index.ts'
+import type { ByteStream, StreamReceiver } from '../transports/index.ts'
 
 const firstBufferBytes = 16_384
 /** Minimum size of a new buffer if the other end keeps written buffers; otherwise a new buffer has the size of the last write. */
@@ -29,6 +29,12 @@ const maxReusedBytes = 262_144
 const ackBytes = 4
 /** Spare decoders for links that read while another link is reading. */
 const maxSpareDecoders = 8
+
+/** What a client needs of a byte stream. The dashboard has one over a WebSocket of the browser. */
+export type ClientStream = Pick<
+  ByteStream,
+  'onData' | 'onClose' | 'setReceiver' | 'write' | 'pause' | 'resume' | 'end' | 'destroy'
+>
 
 export interface LinkCallbacks {
   /** Bytes have arrived. */
@@ -70,7 +76,7 @@ export interface LinkOptions {
 export class PacketLink implements StreamReceiver {
   readonly #options: LinkOptions
   readonly #callbacks: LinkCallbacks
-  readonly #stream: ByteStream
+  readonly #stream: ClientStream
   /** Undefined: see `spareDecoders`. */
   #decoder: PacketDecoder | undefined
   #isReadingPaused = false
@@ -86,12 +92,15 @@ export class PacketLink implements StreamReceiver {
   #writingAcks = 0
   #flushIsPlanned = false
 
-  constructor(callbacks: LinkCallbacks, stream: ByteStream, options: LinkOptions) {
+  constructor(callbacks: LinkCallbacks, stream: ClientStream, options: LinkOptions) {
     this.#options = options
     this.#callbacks = callbacks
     this.#stream = stream
     if (options.spareDecoders === undefined) this.#decoder = new PacketDecoder(options.decoder)
-    receiveFrom(stream, this)
+    if (stream.setReceiver === undefined) {
+      stream.onData = (chunk) => this.handleChunk(chunk)
+      stream.onClose = (error) => this.handleEnd(error)
+    } else stream.setReceiver(this)
   }
 
   get version(): ProtocolVersion {

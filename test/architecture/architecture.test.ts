@@ -37,7 +37,7 @@ const smallRules: ArchitectureRules = {
 const validSources = {
   'src/cellar/index.ts': `import type { Stats } from 'node:fs'\nexport const wine = Buffer.alloc(1)\nexport type S = Stats\n`,
   'src/garage/index.ts': `import { lamp } from '@shop/lamp/bulb'\nexport const car = [lamp, Date.now(), process.pid]\nexport function park(a, b, c) {}\n`,
-  'src/hall/index.ts': `import { wine } from '../cellar/index.ts'\nexport const guest = { process: wine, Date: 1 }.process\n`,
+  'src/hall/index.ts': `import { wine } from '../cellar/index.ts'\nexport const guest = { process: wine, Date: 1 }.process\nexport type { Car } from '../garage/index.ts'\n`,
   'src/attic/index.ts': `export * from './roof.ts'\n`,
   'src/attic/roof.ts': `import 'ladder'\nimport './boards/oak.ts'\nimport { guest } from '../hall/index.ts'\nexport { guest }\nexport const open = (house: House, leave) => () => leave(house)\n`,
   'src/attic/boards/oak.ts': `export const oak = 1\n`,

@@ -189,7 +189,7 @@ function inspectLibrary(file: SourceFile, imported: SourceImport, rules: Archite
   return [{ kind: 'library', file: file.path, line, to: library, message }]
 }
 
-/** The dashboard runs in a browser: it imports only the typed client from the broker. */
+/** The dashboard runs in a browser: it imports only the listed entries from the broker. */
 function inspectWebPage(file: SourceFile, page: NonNullable<ArchitectureRules['webPage']>): Violation[] {
   const folder = `${page.folder}/`
   if (!file.path.startsWith(folder)) return []
@@ -249,7 +249,8 @@ function inspectEdge(edge: Edge, rules: ArchitectureRules, sources: readonly Sou
       'layer',
       `${importing} is in layer ${importingRules.layer}, ${imported} in ${importedRules.layer}: import lower layers only`,
     )
-  if (importingRules.pure && !importedRules.pure)
+  // Types have no effect when the program runs.
+  if (importingRules.pure && !importedRules.pure && !edge.imported.typeOnly)
     return report('impure', `${importing} is pure and imports ${imported}, which is not`)
   return []
 }
