@@ -95,6 +95,11 @@ export const architectureRules: ArchitectureRules = {
     ],
   },
 
+  // What bridges share with other clients is in `mqtt-client` (ADR 0026).
+  importers: {
+    bridges: ['src/shard/bridges/', 'src/shard/messages/bridge-assignment.ts', 'src/node/bridges/'],
+  },
+
   // Each library is imported by one file, so that replacing the library changes one file.
   libraryOwners: {
     '@fastify/busboy': 'src/management/http/multipart.ts',

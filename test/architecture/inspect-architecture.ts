@@ -16,6 +16,7 @@ import { readSource, type SourceFile, type SourceImport } from './source-file.ts
 export type ViolationKind =
   | 'unknown-module'
   | 'layer'
+  | 'importer'
   | 'inner-layer'
   | 'entry-point'
   | 'missing-file'
@@ -52,6 +53,8 @@ export interface ArchitectureException {
 export interface ArchitectureRules {
   readonly modules: Readonly<Record<string, { readonly layer: number; readonly pure: boolean }>>
   readonly innerLayers: Readonly<Record<string, readonly (readonly string[])[]>>
+  /** Modules that only these files and folders import. */
+  readonly importers?: Readonly<Record<string, readonly string[]>>
   readonly libraryOwners: Readonly<Record<string, string>>
   /** The dashboard: which files of `src/` it imports, and which of its files import each library. */
   readonly webPage?: {
@@ -249,6 +252,9 @@ function inspectEdge(edge: Edge, rules: ArchitectureRules, sources: readonly Sou
       'layer',
       `${importing} is in layer ${importingRules.layer}, ${imported} in ${importedRules.layer}: import lower layers only`,
     )
+  const importers = rules.importers?.[imported]
+  if (importers !== undefined && !importers.some((path) => from.path.startsWith(path)))
+    return report('importer', `${imported} is imported by ${importers.join(', ')} only`)
   // Types have no effect when the program runs.
   if (importingRules.pure && !importedRules.pure && !edge.imported.typeOnly)
     return report('impure', `${importing} is pure and imports ${imported}, which is not`)
