@@ -18,8 +18,9 @@ interface WrittenPlaces {
 function indexPlaces(exact: ReadonlyMap<string, Position>): WrittenPlaces {
   const first = new Map<string, Position>()
   for (const [key, place] of exact) {
-    const [section, kind, name] = key.split('.', 3)
-    if (section !== 'listeners' || kind === undefined || name === undefined) continue
+    if (!key.startsWith('listeners.')) continue
+    const [, kind, name] = key.split('.', 3)
+    if (kind === undefined || name === undefined) continue
     for (const part of [`listeners.${kind}`, `listeners.${kind}.${name}`]) if (!first.has(part)) first.set(part, place)
   }
   return { exact, first }

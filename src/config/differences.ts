@@ -24,17 +24,17 @@ export interface Difference {
 
 /** Returns the settings of `after` that differ from `before`, in the order of the reference. */
 export function differences(before: GodwitConfig, after: GodwitConfig): readonly Difference[] {
-  const keys = new Set([...before.settingTexts.keys(), ...after.settingTexts.keys()])
   const found: Difference[] = []
-  for (const key of keys) {
-    const old = before.settingTexts.get(key)
-    const now = after.settingTexts.get(key)
-    if (old?.text === now?.text) continue
+  const compare = (key: string, old: SettingText | undefined, now: SettingText | undefined): void => {
+    // Sections that were not changed share their texts.
+    if (old === now || old?.text === now?.text) return
     const { appliesOn, hasEffect } = now ?? old ?? { appliesOn: 'at-restart', hasEffect: true }
     const exists = old !== undefined && now !== undefined
     const isWritten = exists || (now ?? old)?.isDefault === false
     found.push({ key, old: show(old), new: show(now), appliesOn, hasEffect, isWritten })
   }
+  for (const [key, old] of before.settingTexts) compare(key, old, after.settingTexts.get(key))
+  for (const [key, now] of after.settingTexts) if (!before.settingTexts.has(key)) compare(key, undefined, now)
   return found
 }
 
@@ -80,9 +80,22 @@ interface Description {
  * can be read as a configuration.
  */
 export function describeAsObject(config: GodwitConfig): Readonly<Record<string, DescribedValue>> {
+  return describeSections(config, () => true)
+}
+
+/** Returns what `describeAsObject` has for one section; undefined: nothing. */
+export function describeSection(config: GodwitConfig, section: string): DescribedValue | undefined {
+  return describeSections(config, (name) => name === section)[section]
+}
+
+function describeSections(
+  config: GodwitConfig,
+  isWanted: (section: string | undefined) => boolean,
+): Readonly<Record<string, DescribedValue>> {
   const whole: Description = Object.create(null) as Description
   const listeners = new Set(config.listeners.map(({ kind, name }) => `${kind} ${name}`))
   for (const setting of config.settingTexts.values()) {
+    if (!isWanted(setting.path[0])) continue
     if (isUnusedListener(setting, listeners) || isIgnoredServiceSetting(setting)) continue
     const names = setting.path.slice(0, -1)
     let place = whole
@@ -107,7 +120,18 @@ function isUnusedListener(
   return !listeners.has(`${kind ?? ''} ${name ?? ''}`) && !listeners.has(`${kind ?? ''} default`)
 }
 
+/** Values of texts that were described before. */
+const describedValues = new WeakMap<SettingText, DescribedValue>()
+
 function valueOf(setting: SettingText): DescribedValue {
+  const known = describedValues.get(setting)
+  if (known !== undefined) return known
+  const value = parseValue(setting)
+  describedValues.set(setting, value)
+  return value
+}
+
+function parseValue(setting: SettingText): DescribedValue {
   const text = show(setting) ?? ''
   if (text === mask) return mask
   const parsed = parseHocon(`value = ${text}`, { file: '' })

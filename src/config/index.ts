@@ -8,6 +8,7 @@ export {
   differences,
   applyResultOf,
   describeAsObject,
+  describeSection,
   describeConfig,
   type DescribedValue,
   type Difference,

@@ -57,11 +57,28 @@ export function checkSettings<Node extends Section>(root: Node, value: ConfigObj
 /** Maximum number of unknown settings for which a similar key is searched. */
 const maxSuggestions = 10
 
+/** A valid named section, such as one rule, with everything that its check has found. */
+interface CheckedPart {
+  readonly node: SchemaNode
+  readonly key: string
+  readonly isWarned: boolean
+  readonly value: unknown
+  readonly settingTexts: readonly (readonly [string, SettingText])[]
+  readonly places: readonly (readonly [string, Position])[]
+  readonly warnings: readonly Warning[]
+}
+
+/**
+ * Named sections that were checked. A change of the configuration checks all of it, and layers share the values of what has not changed: so
+ * a change of one of a thousand rules checks one rule.
+ */
+const checkedParts = new WeakMap<ConfigObject, CheckedPart>()
+
 class SettingsChecker {
   readonly errors: ConfigError[] = []
   readonly warnings: Warning[] = []
-  readonly settingTexts = new Map<string, SettingText>()
-  readonly places = new Map<string, Position>()
+  settingTexts = new Map<string, SettingText>()
+  places = new Map<string, Position>()
   readonly #root: SchemaNode
   #knownKeys: string[] | undefined
   /** Path of the part that is being checked. */
@@ -181,9 +198,44 @@ class SettingsChecker {
       return undefined
     }
     this.#path.push(name)
-    const found = this.check(named, value, prefix + name, isWarned)
+    const found =
+      named.kind === 'section' && value.kind === 'object'
+        ? this.#checkPart(named, value, prefix + name, isWarned)
+        : this.check(named, value, prefix + name, isWarned)
     this.#path.pop()
     return found
+  }
+
+  /** Checks a named section, unless it was checked before. */
+  #checkPart(node: Section, value: ConfigObject, key: string, isWarned: boolean): unknown {
+    const known = checkedParts.get(value)
+    if (known?.node === node && known.key === key && known.isWarned === isWarned) {
+      for (const [setting, text] of known.settingTexts) this.settingTexts.set(setting, text)
+      for (const [setting, place] of known.places) this.places.set(setting, place)
+      this.warnings.push(...known.warnings)
+      return known.value
+    }
+    const { settingTexts, places, errors, warnings } = this
+    const [errorsBefore, warningsBefore] = [errors.length, warnings.length]
+    this.settingTexts = new Map()
+    this.places = new Map()
+    const checked = this.check(node, value, key, isWarned)
+    const part = { settingTexts: [...this.settingTexts], places: [...this.places] }
+    this.settingTexts = settingTexts
+    this.places = places
+    for (const [setting, text] of part.settingTexts) settingTexts.set(setting, text)
+    for (const [setting, place] of part.places) places.set(setting, place)
+    // At the maximum, further errors are not recorded.
+    if (errors.length === errorsBefore && errorsBefore < hoconLimits.maxErrors)
+      checkedParts.set(value, {
+        node,
+        key,
+        isWarned,
+        value: checked,
+        ...part,
+        warnings: warnings.slice(warningsBefore),
+      })
+    return checked
   }
 
   #refuseUnknown(node: Section, name: string, value: ConfigValue, prefix: string): void {

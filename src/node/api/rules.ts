@@ -2,7 +2,7 @@
 // configuration.
 
 import {
-  describeAsObject,
+  describeSection,
   type GodwitConfig,
   plainAction,
   type PlainRuleAction,
@@ -240,8 +240,12 @@ function rulesIn({ ruleEngine, schemaRegistry }: GodwitConfig): readonly Rule[] 
   return [...ruleEngine.rules.named].map(([id, rule]) => ruleOf(id, rule, schemaRegistry.schemas.named))
 }
 
+/** Compiled SQL of rules, to describe them. A rule that changes is another object. */
+const compiledRules = new WeakMap<ConfiguredRule, ReturnType<typeof compileRule>>()
+
 function ruleOf(id: string, rule: ConfiguredRule, schemas: ReadonlyMap<string, unknown>): Rule {
-  const compiled = compileRule(rule.sql)
+  const compiled = compiledRules.get(rule) ?? compileRule(rule.sql)
+  compiledRules.set(rule, compiled)
   const missing = compiled.schemas.filter((name) => !schemas.has(name)).map((name) => JSON.stringify(name.slice(0, 64)))
   return {
     id,
@@ -261,7 +265,7 @@ function ruleOf(id: string, rule: ConfiguredRule, schemas: ReadonlyMap<string, u
 }
 
 function resourcesIn(config: GodwitConfig, kind: ResourceKind): readonly Resource[] {
-  const described = describeAsObject(config)[kind]
+  const described = describeSection(config, kind)
   const isObject = typeof described === 'object' && described !== null && !Array.isArray(described)
   const configured = Object.entries(isObject ? described : {}).flatMap(([type, named]) =>
     Object.entries(named as Readonly<Record<string, unknown>>).map(([name, settings]) => ({

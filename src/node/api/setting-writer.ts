@@ -1,7 +1,7 @@
 // Writes settings of one named item of a section: a rule, a connector, a gateway. This is a change of the
 // configuration.
 
-import { fromPlain, mask, restoreUrlSecrets, toPlain, valueAt } from '../../config/index.ts'
+import { fromPlain, mask, restoreUrlSecrets, toPlain } from '../../config/index.ts'
 import type { Caller } from '../../contract/index.ts'
 import type { RuleProblem } from '../../management/index.ts'
 import type { ConfigManager } from '../configuration/config-manager.ts'
@@ -46,7 +46,7 @@ export class SettingWriter {
 
   /** A masked secret that is sent back is unchanged. */
   unmasked(path: readonly string[], settings: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-    const stored = valueAt(this.#configuration.written.values, path)
+    const stored = this.#configuration.writtenAt(path)
     return replaceMasks(settings, stored === undefined ? undefined : toPlain(stored)) as Readonly<
       Record<string, unknown>
     >

@@ -110,6 +110,7 @@ function pathsOf(config: GodwitConfig, { dataDirectory, configurationFolder }: P
     'data-directory': dataDirectory,
   } as const
   for (const [key, { path: names, paths }] of config.settingTexts) {
+    if (paths.length === 0) continue
     const at = config.places.get(key) ?? nowhere
     const use = names.at(-1) ?? ''
     for (const { path, base, isWritten } of paths) {

@@ -158,11 +158,16 @@ export function versionDifferences(
   before: Pick<ConfigVersion, 'settings'>,
   after: Pick<ConfigVersion, 'settings'>,
 ): readonly VersionDifference[] {
-  const keys = new Set([...Object.keys(before.settings), ...Object.keys(after.settings)])
-  return [...keys].flatMap((key) => {
+  const keys = [
+    ...Object.keys(before.settings),
+    ...Object.keys(after.settings).filter((key) => !Object.hasOwn(before.settings, key)),
+  ]
+  const found: VersionDifference[] = []
+  for (const key of keys) {
     const [old, now] = [before.settings[key], after.settings[key]]
-    return markOf(old) === markOf(now) ? [] : [{ key, old: shown(old), new: shown(now) }]
-  })
+    if (!isSame(old, now)) found.push({ key, old: shown(old), new: shown(now) })
+  }
+  return found
 }
 
 /** Returns the settings of a version as in a configuration file, secrets masked. */
@@ -174,8 +179,11 @@ export function textOfVersion({ settings }: Pick<ConfigVersion, 'settings'>): st
 
 type Noted = ConfigVersion['settings'][string] | undefined
 
-const markOf = (setting: Noted): string =>
-  setting === undefined ? '' : 'digest' in setting ? `digest ${setting.digest}` : `text ${setting.text}`
+function isSame(old: Noted, now: Noted): boolean {
+  if (old === undefined || now === undefined) return old === now
+  if ('digest' in old) return 'digest' in now && old.digest === now.digest
+  return 'text' in now && old.text === now.text
+}
 
 const shown = (setting: Noted): string | undefined =>
   setting === undefined ? undefined : 'digest' in setting ? `"${mask}"` : maskUrlSecrets(setting.text)

@@ -6,6 +6,7 @@
 import { dirname, resolve } from 'node:path'
 import {
   type ConfigObject,
+  type ConfigValue,
   emptyObject,
   type Environment,
   type ConfigError,
@@ -13,9 +14,13 @@ import {
   type IncludeReader,
   type LoadedConfig,
   loadConfig,
+  mergeObjects,
   parseHocon,
+  parseOverride,
   type PlainValue,
+  putValue,
   toPlain,
+  valueAt,
 } from '../../config/index.ts'
 import type { AllowedPaths } from './allowed-paths.ts'
 import { includeReader, includeTarget, namedFileReader } from './config-files.ts'
@@ -159,9 +164,30 @@ export function loadLayers(
   return errors.length === 0 ? loaded : { errors }
 }
 
+/** Returns what the file, the changes of the API and `--set` have at a path, together. Nothing is checked. */
+export function writtenAt(
+  { document, changes }: Pick<ConfigLayers, 'document' | 'changes'>,
+  overrides: readonly string[],
+  path: readonly string[],
+): ConfigValue | undefined {
+  let merged = mergeObjects(document?.values ?? nothingChanged, changes)
+  for (const override of overrides) {
+    const parsed = parseOverride(override)
+    if ('path' in parsed) merged = putValue(merged, parsed.path, parsed.value)
+  }
+  return valueAt(merged, path)
+}
+
+/** Texts of settings that were written before. */
+const writtenTexts = new WeakMap<ConfigObject, string>()
+
 /** Returns the settings as text that can be parsed again. */
 export function writeSettings(settings: ConfigObject): string {
-  return `${JSON.stringify(toPlain(settings), null, 2)}\n`
+  const known = writtenTexts.get(settings)
+  if (known !== undefined) return known
+  const text = `${JSON.stringify(toPlain(settings), null, 2)}\n`
+  writtenTexts.set(settings, text)
+  return text
 }
 
 /** Parses settings that were written as plain values. */

@@ -12,6 +12,7 @@ import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import {
   type ConfigObject,
+  type ConfigValue,
   type Difference,
   differences,
   type GodwitConfig,
@@ -49,6 +50,7 @@ import {
   settingsOf,
   type TextOrigin,
   writeSettings,
+  writtenAt,
 } from './config-layers.ts'
 import { applyEverywhere, type ConfigConsumer } from './config-consumers.ts'
 import { keptLocal, localErrors } from './local-settings.ts'
@@ -110,7 +112,7 @@ export class ConfigManager {
     const { history } = this.#options
     const settings = history.settingsOf(this.#wanted)
     if (history.newest !== undefined && JSON.stringify(history.newest.settings) === JSON.stringify(settings)) return
-    await this.#remember({ name: 'start', author: { name: '', by: 'start', address: '' } })
+    await this.#remember({ name: 'start', author: { name: '', by: 'start', address: '' } }, true)
   }
 
   /** Replaces the whole configuration by `text`. Earlier changes of the API are dropped. */
@@ -243,6 +245,11 @@ export class ConfigManager {
     return { values, folder: dirname(this.#layers.document?.file ?? dependencies.file) }
   }
 
+  /** Returns what `written` has at a path. */
+  writtenAt(path: readonly string[]): ConfigValue | undefined {
+    return writtenAt(this.#layers, this.#options.dependencies.overrides, path)
+  }
+
   /** Returns whether `--set` has a setting of that path. */
   isPinned(path: readonly string[]): boolean {
     return isPinned(path, pinnedPaths(this.#options.dependencies.overrides))
@@ -337,6 +344,7 @@ export class ConfigManager {
   /** Returns keys of `written` that `--set` overrides with another value. */
   #pinnedIn(written: ConfigObject, layers: ConfigLayers, act: Pick<Act, 'origin'>): readonly string[] {
     const pinned = pinnedPaths(this.#options.dependencies.overrides)
+    if (pinned.length === 0 || written.entries.size === 0) return []
     const [free, complete] = [this.#load(layers, act, true), this.#load(layers, act)]
     if ('errors' in complete) return []
     return settingsIn(written, complete.config).flatMap(({ path }) => {
@@ -406,11 +414,12 @@ export class ConfigManager {
     const { layers, config, found, live, waits, warnings } = done
     const written = layers.document === undefined || !act.writesFile ? nothingChanged : layers.document.values
     const pinned = this.#pinnedIn(written, layers, act)
+    const isNew = differences(this.#wanted, config).length > 0
     this.#layers = layers
     this.#wanted = config
-    if (!waits) this.#running = { ...config, settingTexts: this.#appliedTexts(config) }
+    if (!waits) this.#running = { ...config, settingTexts: this.#appliedTexts(config, found) }
     const { changed, needsRestart, withoutEffect } = applyResultOf(found, live)
-    await this.#remember(act)
+    await this.#remember(act, isNew)
     this.#log(act, { live: changed, needsRestart })
     const allWarnings = [...warnings, ...this.#options.warningsOf(config)]
     return { isDone: true, changed, needsRestart, withoutEffect, pinned, warnings: allWarnings }
@@ -425,11 +434,15 @@ export class ConfigManager {
   }
 
   /** Returns the applied values: settings that apply at the next start keep their earlier values. */
-  #appliedTexts(config: GodwitConfig): GodwitConfig['settingTexts'] {
-    const texts = new Map<string, NonNullable<ReturnType<GodwitConfig['settingTexts']['get']>>>()
-    for (const [key, setting] of config.settingTexts) if (this.#isLive({ key, ...setting })) texts.set(key, setting)
-    for (const [key, setting] of this.#running.settingTexts)
-      if (!this.#isLive({ key, ...setting })) texts.set(key, setting)
+  #appliedTexts(config: GodwitConfig, found: readonly Difference[]): GodwitConfig['settingTexts'] {
+    const waiting = found.filter((difference) => !this.#isLive(difference))
+    if (waiting.length === 0) return config.settingTexts
+    const texts = new Map(config.settingTexts)
+    for (const { key } of waiting) {
+      const earlier = this.#running.settingTexts.get(key)
+      if (earlier === undefined) texts.delete(key)
+      else texts.set(key, earlier)
+    }
     return texts
   }
 
@@ -440,9 +453,8 @@ export class ConfigManager {
       if (act.writesFile)
         files.push(await stageFile(dependencies.file, layers.document?.text ?? '', { keepsOld: true }))
       const changes = writeSettings(layers.changes)
-      if (changes !== writeSettings(this.#layers.changes)) {
+      if (layers.changes !== this.#layers.changes && changes !== writeSettings(this.#layers.changes))
         files.push(await stageFile(dependencies.changesFile, changes, { keepsOld: true }))
-      }
       return { files }
     } catch (error) {
       await discardAll(files)
@@ -460,7 +472,8 @@ export class ConfigManager {
     }
   }
 
-  async #remember({ name, author }: Pick<Act, 'name' | 'author'>): Promise<void> {
+  /** `isNew`: settings differ from the newest version. */
+  async #remember({ name, author }: Pick<Act, 'name' | 'author'>, isNew: boolean): Promise<void> {
     const { history, log } = this.#options
     const { document, changes, untilRestart } = this.#layers
     const state: ConfigState = {
@@ -470,7 +483,7 @@ export class ConfigManager {
       settings: history.settingsOf(this.#wanted),
     }
     // A change without effect removes no version from the history.
-    if (history.isNewest(state)) return
+    if (!isNew && history.isNewest(state)) return
     try {
       const isOwnFile = document !== undefined && document.file === this.#options.dependencies.ownFile
       await history.add({ atMs: Date.now(), author, act: name, ...state, isOwnFile })

@@ -56,6 +56,7 @@ export function maskedPaths(written: ConfigObject, config: GodwitConfig): readon
   })
 }
 
+const maskText = JSON.stringify(mask)
 const spaces = /(?<=[,[])\s+/g
 
 /** Returns whether `sent`, as JSON, is the text with masked URLs that the API shows for a setting. `text`: as in a configuration file. */
@@ -73,7 +74,8 @@ export function storedAt(stored: ConfigObject, paths: readonly (readonly string[
 
 /** Returns settings with a mask, which is well known, in the place of a secret. */
 export function maskedKeys(config: GodwitConfig): readonly string[] {
-  return [...config.settingTexts].flatMap(([key, { isSecret, text }]) =>
-    (isSecret && text === JSON.stringify(mask)) || hasMaskedUrl(text) ? [key] : [],
-  )
+  const masked: string[] = []
+  for (const [key, { isSecret, text }] of config.settingTexts)
+    if ((isSecret && text === maskText) || hasMaskedUrl(text)) masked.push(key)
+  return masked
 }

@@ -250,20 +250,37 @@ function checkSql(sql: string): string | undefined {
   }
 }
 
+/**
+ * Settings of actions and connectors that were checked, with their problem. Settings that change are another object. The same settings have
+ * the same type: it is part of the key under which they were read.
+ */
+const checkedSettings = new WeakMap<ActionSettings | ConnectorSettings, { readonly problem: string | undefined }>()
+
+function knownProblem(
+  settings: ActionSettings | ConnectorSettings,
+  find: () => string | undefined,
+): string | undefined {
+  const known = checkedSettings.get(settings)
+  if (known !== undefined) return known.problem
+  const problem = find()
+  checkedSettings.set(settings, { problem })
+  return problem
+}
+
 function planActions(config: GodwitConfig): { readonly actions: readonly ActionAssignment[] } | Problem {
   const actions: ActionAssignment[] = []
   for (const type of Object.keys(sinkTypes) as SinkTypeName[]) {
     const connectors: ReadonlyMap<string, ConnectorSettings> = config.connectors[type].named
     const configured: ReadonlyMap<string, ActionSettings> = config.actions[type].named
     for (const [name, connector] of connectors) {
-      const problem = sinkTypes[type].problemOfConnector(connector)
+      const problem = knownProblem(connector, () => sinkTypes[type].problemOfConnector(connector))
       if (problem !== undefined) return { problem: `connectors.${type}.${name}.${problem}` }
     }
     for (const [name, action] of configured) {
       const key = `actions.${type}.${name}`
       const connector = action.connector === undefined ? undefined : connectors.get(action.connector)
       if (connector === undefined) return { problem: `${key}.connector: ${connectorProblem(type, action.connector)}` }
-      const problem = sinkTypes[type].problemOfAction(action, compileTemplate)
+      const problem = knownProblem(action, () => sinkTypes[type].problemOfAction(action, compileTemplate))
       if (problem !== undefined) return { problem: `${key}.${problem}` }
       actions.push({ id: `${type}:${name}`, type, action, connector: connector.enable ? connector : undefined })
     }
