@@ -129,6 +129,10 @@ export const metrics = {
     help: 'Age of the oldest result that waits for the service, in seconds.',
   },
   godwit_rule_action_dead_letters: { type: 'gauge', help: 'Stored dead letters of an action.' },
+  godwit_rule_action_dead_letters_dropped_total: {
+    type: 'counter',
+    help: 'Dead letters of an action that were dropped, because there were too many.',
+  },
   godwit_rule_connector_connected: {
     type: 'gauge',
     help: '1: all actions of the connector are connected; 0: they are not.',

@@ -61,6 +61,7 @@ export type {
 export type {
   ActionMetrics,
   NodeDeadLetter,
+  NodeRetryProgress,
   NodeQueuedResult,
   Resource,
   ResourceKind,

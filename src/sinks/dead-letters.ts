@@ -29,20 +29,51 @@ export function deadLetterOf(entry: ActionEntry, why: string, atMs: number): Act
   return { payload, attributes: [...attributes, [whyAttribute, text], [atAttribute, String(Math.floor(atMs))]] }
 }
 
+export interface DeadLettersOptions extends Omit<ActionQueueClientOptions, 'receiveMaximum'> {
+  /** Maximum number of stored dead letters. */
+  readonly maxLetters: number
+}
+
 export class DeadLetters {
   readonly #client: ActionQueueClient
+  readonly #maxLetters: number
+  readonly #maxVisible: number
   readonly #letters = new Map<number, DeliveredEntry>()
   #lastId = 0
+  #isStopped = false
+  #dropped = 0
 
-  constructor(options: Omit<ActionQueueClientOptions, 'receiveMaximum'>) {
+  constructor({ maxLetters, ...options }: DeadLettersOptions) {
+    this.#maxLetters = maxLetters
+    // One more than the maximum is delivered, so that the oldest can be dropped.
+    this.#maxVisible = Math.min(maxVisible, maxLetters + 1)
     this.#client = new ActionQueueClient(
-      { ...options, receiveMaximum: maxVisible },
+      { ...options, receiveMaximum: this.#maxVisible },
       {
         noteOpened: () => this.#letters.clear(),
-        noteEntry: (entry) => this.#letters.set(++this.#lastId, entry),
+        noteEntry: (entry) => this.#add(entry),
         noteClosed: () => this.#letters.clear(),
       },
     )
+  }
+
+  get isStopped(): boolean {
+    return this.#isStopped
+  }
+
+  /** Number of delivered letters. */
+  get size(): number {
+    return this.#letters.size
+  }
+
+  /** Whether the queue may deliver further letters. */
+  get canReceive(): boolean {
+    return this.#letters.size < this.#maxVisible
+  }
+
+  /** Number of letters that were dropped because there were too many. The queue drops others itself. */
+  get dropped(): number {
+    return this.#dropped
   }
 
   start(): void {
@@ -50,7 +81,26 @@ export class DeadLetters {
   }
 
   stop(): void {
+    this.#isStopped = true
     this.#client.stop()
+  }
+
+  #add(entry: DeliveredEntry): void {
+    this.#letters.set(++this.#lastId, entry)
+    if (this.#letters.size <= this.#maxLetters) return
+    const [oldest] = this.#letters.keys()
+    this.#dropped += this.delete(oldest)
+  }
+
+  find(id: number): DeadLetter | undefined {
+    const entry = this.#letters.get(id)
+    return entry === undefined ? undefined : letterOf(id, entry)
+  }
+
+  /** Returns the oldest letter after the one with this ID. */
+  next(afterId: number): DeadLetter | undefined {
+    for (const [id, entry] of this.#letters) if (id > afterId) return letterOf(id, entry)
+    return undefined
   }
 
   list(): readonly DeadLetter[] {
@@ -66,20 +116,6 @@ export class DeadLetters {
       if (entry !== undefined) this.#client.acknowledge(entry)
     }
     return ids.length
-  }
-
-  /**
-   * Sends all visible dead letters again, or the one with this ID: `store` puts them into the action queue, then they are deleted.
-   * Returns their number.
-   */
-  async retry(id: number | undefined, store: (entry: ActionEntry) => Promise<boolean>): Promise<number> {
-    let count = 0
-    for (const letter of this.list()) {
-      if ((id !== undefined && id !== letter.id) || !this.#letters.has(letter.id)) continue
-      if (!(await store(letter.entry))) continue
-      count += this.delete(letter.id)
-    }
-    return count
   }
 }
 

@@ -34,6 +34,7 @@ export const alarmPrefixes = [
   'listener-closed:',
   'bridge:',
   'action:',
+  'dead-letters:',
   'source:',
   'gateway:',
   'session-queue:',

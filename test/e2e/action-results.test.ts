@@ -125,9 +125,9 @@ test('a message for which a rule is stopped is a dead letter; sent again, it goe
     ['{"t":1}', 'stopped/a', 'kiln'],
   )
   const retry = () => broker.request('/api/v5/actions/http:stopping/dead_letters/retry', { method: 'POST' })
-  assert.deepEqual((await retry()).json, { count: 0 })
+  assert.equal((await retry()).json.count, 0)
   await configuredBroker(settings('stopping', service, { stopped: 'SELECT payload.t AS n FROM "stopped/#"' }))
-  assert.deepEqual((await retry()).json, { count: 1 })
+  assert.equal((await retry()).json.count, 1)
   await service.until((received) => received.length === 1)
   assert.equal(service.received[0]?.body, '1')
 })
@@ -150,7 +150,7 @@ test('a message whose results are too many or too large has no result, and is on
     ['maxMessageResultBytes', 'maxMessageResults'],
   )
   const retried = await broker.request('/api/v5/actions/http:amplified/dead_letters/retry', { method: 'POST' })
-  assert.deepEqual(retried.json, { count: 0 }, 'the limits apply to the retry as well')
+  assert.equal(retried.json.count, 0, 'the limits apply to the retry as well')
   assert.equal((await lettersOf(broker, 'http:amplified', 2)).length, 2)
   assert.equal(service.received.length, 0)
 })
@@ -194,4 +194,110 @@ test('results that wait are sent with the templates that their action has when t
   await service.until((received) => received.filter(({ path }) => path === '/right').length >= 5)
   const sent = service.received.filter(({ path }) => path === '/right').map(({ body }) => body)
   assert.deepEqual(sent, ['right 0', 'right 1', 'right 2', 'right 3', 'right 4'])
+})
+
+async function alarmOf(broker: BrokerWithApi, name: string): Promise<string> {
+  const { json } = await broker.request('/api/v4/alarms/activated')
+  const alarms = json.data.flatMap(({ alarms }: { readonly alarms: unknown }) => alarms) as readonly {
+    readonly name: string
+    readonly message: string
+  }[]
+  return alarms.find((alarm) => alarm.name === name)?.message ?? ''
+}
+
+test('all results of a dead letter are stored when it is sent again, or none if the queue is full', async (t) => {
+  const service = await HttpService.start(t)
+  service.statusFor = () => 503
+  const stopped = `SELECT jq('[range(0; 100000000)] | length', '1') AS n FROM "several/#"`
+  const resource_opts = { max_buffer_messages: 2, overflow: 'drop' }
+  const broker = await configuredBroker(settings('several', service, { several: stopped }, { resource_opts }))
+  const client = await connect(t, broker, 'publisher of several')
+  await client.publishAsync('several/a', itemsOf(0, 5), { qos: 1 })
+  const [letter] = await lettersOf(broker, 'http:several', 1)
+  const rules = { several: foreach.replace('many', 'several') }
+  await configuredBroker(settings('several', service, rules, { resource_opts }))
+  await client.publishAsync('several/a', itemsOf(5, 2), { qos: 1 })
+  const retry = async () =>
+    (await broker.request('/api/v5/actions/http:several/dead_letters/retry', { method: 'POST' })).json
+  assert.match(letter?.reason ?? '', /was stopped/)
+  assert.deepEqual(await retry(), {
+    state: 'done',
+    count: 0,
+    stayed: 1,
+    pending: 0,
+    reason: 'the action queue is full',
+  })
+  service.received.length = 0
+  service.statusFor = () => 200
+  await service.until((received) => received.length >= 2)
+  await eventually(async () => assert.equal((await metricsOf(broker, 'http:several')).queuing, 0))
+  assert.deepEqual(await retry(), { state: 'done', count: 1, stayed: 0, pending: 0, reason: '' })
+  await service.until((received) => received.length >= 7)
+  assert.deepEqual(
+    service.received.map(({ body }) => body),
+    ['5', '6', '0', '1', '2', '3', '4'],
+  )
+  const progress = await broker.request('/api/v5/actions/http:several/dead_letters/retry')
+  assert.deepEqual(progress.json, { state: 'done', count: 1, stayed: 0, pending: 0, reason: '' })
+})
+
+test('an action has at most max_buffer_messages dead letters: the oldest are dropped, counted and named by an alarm', async (t) => {
+  const service = await HttpService.start(t)
+  service.statusFor = () => 400
+  const rules = { bounded: 'SELECT payload AS n FROM "bounded/#"' }
+  const resource_opts = { max_buffer_messages: 3, max_retries: 0 }
+  const broker = await configuredBroker(settings('bounded', service, rules, { resource_opts }))
+  const client = await connect(t, broker, 'publisher of letters')
+  for (let number = 0; number < 10; number++) await client.publishAsync('bounded/x', String(number), { qos: 1 })
+  await eventually(async () => {
+    const metrics = await metricsOf(broker, 'http:bounded')
+    assert.deepEqual([metrics.dead_letters, metrics['dropped.dead_letters'], metrics.failed], [3, 7, 10])
+  })
+  const letters = await lettersOf(broker, 'http:bounded', 3)
+  assert.deepEqual(
+    letters.map(({ payload }) => payload),
+    ['7', '8', '9'],
+  )
+  await eventually(async () =>
+    assert.match(await alarmOf(broker, 'dead-letters:http:bounded'), /http:bounded has 3 dead letters/),
+  )
+  await broker.request('/api/v5/actions/http:bounded/dead_letters', { method: 'DELETE' })
+  await eventually(async () => assert.equal(await alarmOf(broker, 'dead-letters:http:bounded'), ''))
+})
+
+test('a change of an action does not reset its counters, and reset does', async (t) => {
+  const service = await HttpService.start(t)
+  service.statusFor = ({ body }) => (body === 'refused 1' ? 400 : 200)
+  const rules = { counted: 'SELECT payload AS n FROM "counted/#"' }
+  const broker = await configuredBroker(settings('counted', service, rules, { parameters: { body: 'refused ${n}' } }))
+  const client = await connect(t, broker, 'publisher of counted')
+  for (const text of ['0', '1']) await client.publishAsync('counted/x', text, { qos: 1 })
+  const counters = async () => {
+    const { matched, success, failed, retried } = await metricsOf(broker, 'http:counted')
+    return { matched, success, failed, retried }
+  }
+  await eventually(async () => assert.deepEqual(await counters(), { matched: 2, success: 1, failed: 1, retried: 0 }))
+  await configuredBroker(settings('counted', service, rules, { parameters: { body: 'changed ${n}' } }))
+  await client.publishAsync('counted/x', '1', { qos: 1 })
+  await eventually(async () => assert.deepEqual(await counters(), { matched: 3, success: 2, failed: 1, retried: 0 }))
+  await broker.request('/api/v5/actions/http:counted/metrics/reset', { method: 'PUT' })
+  assert.deepEqual(await counters(), { matched: 0, success: 0, failed: 0, retried: 0 })
+})
+
+test('with overflow = drop, the alarm of a full queue has the reason for which the service accepts nothing', async (t) => {
+  const service = await HttpService.start(t)
+  service.statusFor = () => 503
+  const rules = { full: 'SELECT payload AS n FROM "full/#"' }
+  const resource_opts = { max_buffer_messages: 2, overflow: 'drop' }
+  const broker = await configuredBroker(settings('full', service, rules, { resource_opts }))
+  const client = await connect(t, broker, 'publisher to full')
+  await client.publishAsync('full/x', '0', { qos: 1 })
+  await service.until((received) => received.length >= 2)
+  for (const text of ['1', '2', '3']) await client.publishAsync('full/x', text, { qos: 1 })
+  await eventually(async () =>
+    assert.match(
+      await alarmOf(broker, 'action:http:full'),
+      /new results for action http:full are dropped: queue full \(2 messages\), service not available since \S+: .*503/,
+    ),
+  )
 })

@@ -5,6 +5,7 @@ import {
   linesSurvive,
   republishedMessagesSurvive,
   requestsSurvive,
+  retriedLettersSurvive,
   rowsSurvive,
   webhookSurvives,
 } from './restarts/actions.ts'
@@ -27,6 +28,7 @@ largeMessagesSurvive(survives)
 delayedMessagesSurvive(survives)
 republishedMessagesSurvive(survives)
 requestsSurvive(survives)
+retriedLettersSurvive(survives)
 webhookSurvives(survives)
 fallbacksSurvive(survives)
 linesSurvive(survives)

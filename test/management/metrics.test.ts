@@ -254,6 +254,7 @@ const action = {
   queuing: 2,
   inflight: 1,
   deadLetters: 1,
+  droppedDeadLetters: 0,
   oldestAgeMs: 2_500,
   lastError: '',
 } satisfies ActionMetrics

@@ -51,9 +51,9 @@ export function handleCommand(state: BrokerState, requestId: RequestId, command:
 function storeAsAdmin(
   state: EnqueueParts & Parts<'storage'>,
   requestId: RequestId,
-  { clientId, publication }: Extract<Command, { name: 'store-in-action-queue' }>,
+  { clientId, publication, further }: Extract<Command, { name: 'store-in-action-queue' }>,
 ): void {
-  const failure = storeInActionQueue(state, clientId, publication)
+  const failure = storeInActionQueue(state, clientId, publication, further)
   if (failure !== undefined) {
     const why =
       failure === 'action-queue-full' ? 'receiver-full' : failure === 'no-action-queue' ? 'no-such-client' : failure

@@ -147,8 +147,13 @@ export type Command =
       /** An action of a rule publishes the message. Actions cannot publish to topics of the broker. */
       readonly isOfRule?: boolean | undefined
     }
-  /** Stores the message in the session of that client, whatever it subscribes to. */
-  | { readonly name: 'store-in-action-queue'; readonly clientId: string; readonly publication: RulePublication }
+  /** Stores the message in the session of that client, whatever it subscribes to. `further`: all are stored in one batch, or none is. */
+  | {
+      readonly name: 'store-in-action-queue'
+      readonly clientId: string
+      readonly publication: RulePublication
+      readonly further?: readonly RulePublication[] | undefined
+    }
   /**
    * Values that other modules keep across restarts: stored, or deleted if `value` is undefined. Done when all of them
    * are durable.

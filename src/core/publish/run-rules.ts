@@ -158,18 +158,23 @@ function failureOf(state: PermitParts & Parts<'storage'>, message: Message): Rul
   return publishPermitFor(state, peerTable, { topic, qos, retain }) === 'go' ? undefined : 'shard-behind'
 }
 
+const none: readonly (Message | undefined)[] = []
+
 /**
  * Adds a result of a rule to an action queue. Returns undefined if it succeeded. The queue may exceed its limit by the results of one
- * message: whether there is space is decided once for all of them, before the message is routed.
+ * message: whether there is space is decided once for all of them, before the message is routed. `further`: the other results of the message,
+ * if they are stored together.
  */
 export function storeInActionQueue(
   state: EnqueueParts & Parts<'rules' | 'storage'>,
   clientId: string,
   publication: RulePublication,
+  further?: readonly RulePublication[],
 ): Exclude<RuleActionFailure, 'too-deep'> | undefined {
   const session = state.sessions.get(clientId)
   const message = messageOf(state, publication)
-  if (message === undefined) return 'invalid-topic'
+  const others = further === undefined ? none : further.map((each) => messageOf(state, each))
+  if (message === undefined || others.includes(undefined)) return 'invalid-topic'
   if (session?.stored === undefined) return 'no-action-queue'
   if (!state.storage.isHealthy) return 'storage-failing'
   const isFull = session.stored.count >= maxStoredOf(state.settings, session)
@@ -181,6 +186,7 @@ export function storeInActionQueue(
   }
   const how = { qos: 1, retain: false, subscriptionIdentifiers: undefined, group: undefined } as const
   enqueueForSession(state, session, message, how)
+  for (const other of others) if (other !== undefined) enqueueForSession(state, session, other, how)
   return undefined
 }
 

@@ -35,10 +35,10 @@ export function dropToFreeSpace(
 ): boolean {
   const max = maxStoredOf(state.settings, session)
   const overflow = overflowOf(state.settings, session)
+  // Whether an action queue accepts a result was decided before: see `storeInActionQueue`.
+  if (overflow !== 'drop-oldest' && actionOfClientId(session.clientId) !== undefined) return true
   if (overflow === 'drop-newest') return false
-  if (overflow === 'reject')
-    // Whether an action queue accepts a result was decided before: see `storeInActionQueue`.
-    return actionOfClientId(session.clientId) !== undefined || !isBeyondLimit(state, session)
+  if (overflow === 'reject') return !isBeyondLimit(state, session)
   if (dropWaiting(state, session)) return true
   // All are in flight, or one more is: the window limits their number.
   if (session.onDiskCount === 0) return true

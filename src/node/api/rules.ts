@@ -10,7 +10,6 @@ import {
 } from '../../config/index.ts'
 import type {
   ActionMetrics,
-  NodeDeadLetter,
   NodeQueuedResult,
   Resource,
   ResourceKind,
@@ -18,6 +17,7 @@ import type {
   RuleMetrics,
   RuleOperations,
   RuleScrape,
+  ShardUnavailable,
   SourceMetrics,
   SqlTestOutcome,
 } from '../../management/index.ts'
@@ -49,6 +49,7 @@ import {
 } from '../../shard/index.ts'
 import { splitScopedName } from '../../core/index.ts'
 import type { BridgeConfig } from '../bridges/bridge-config.ts'
+import { deadLetterOperations, type ShardQueries } from '../rules/dead-letters.ts'
 import { SourceCounters, sourceStates } from './sources.ts'
 import {
   type ActionSettings,
@@ -138,9 +139,7 @@ export function ruleOperations({ nodeName, dataDirectory, configuration, supervi
     discardAction: (action) => shards.sendToAll({ kind: 'discard-action', action }),
     queuedResults: (action) => shards.queuedResults(action),
     discardQueuedResults: (action, entry) => shards.discardQueuedResults(action, entry),
-    deadLetters: (action) => shards.deadLetters(action),
-    deleteDeadLetters: (action, letter) => shards.countLetters('delete-dead-letters', action, letter),
-    retryDeadLetters: (action, letter) => shards.countLetters('retry-dead-letters', action, letter),
+    ...deadLetterOperations(shards),
   }
 }
 
@@ -329,15 +328,23 @@ function isSourceType(type: string): type is SourceTypeName {
 type Reports = QueryResult<'rules'>
 
 /** Queries every shard. */
-class AllShards {
+class AllShards implements ShardQueries {
   readonly #supervisor: QueryableShards
 
   constructor(supervisor: QueryableShards) {
     this.#supervisor = supervisor
   }
 
-  /** Shards that do not respond are omitted. */
-  async #query<Name extends QueryName>(
+  get size(): number {
+    return this.#supervisor.size
+  }
+
+  one<Name extends QueryName>(shard: number, query: QueryOf<Name>): Promise<QueryResult<Name> | ShardUnavailable> {
+    return queryShard<Name>(this.#supervisor, shard, query)
+  }
+
+  /** Undefined for shards that do not respond. */
+  async all<Name extends QueryName>(
     query: QueryOf<Name>,
     timeoutMs?: number,
   ): Promise<readonly (QueryResult<Name> | undefined)[]> {
@@ -355,15 +362,15 @@ class AllShards {
   async sendToAll<Name extends 'reset-rule' | 'reset-action' | 'control-action' | 'control-source' | 'discard-action'>(
     query: QueryOf<Name>,
   ): Promise<void> {
-    await this.#query(query)
+    await this.all(query)
   }
 
   async reports(timeoutMs?: number): Promise<readonly Reports[]> {
-    return (await this.#query<'rules'>({ kind: 'rules' }, timeoutMs)).flatMap((report) => report ?? [])
+    return (await this.all<'rules'>({ kind: 'rules' }, timeoutMs)).flatMap((report) => report ?? [])
   }
 
   async queuedResults(action: string): Promise<readonly NodeQueuedResult[]> {
-    const found = await this.#query<'queued-results'>({ kind: 'queued-results', action })
+    const found = await this.all<'queued-results'>({ kind: 'queued-results', action })
     return found.flatMap((results, shard) =>
       (results ?? []).map((result) => ({ ...result, id: `${shard}-${result.id}` })),
     )
@@ -372,35 +379,12 @@ class AllShards {
   async discardQueuedResults(action: string, id: string | undefined): Promise<number> {
     const kind = 'discard-queued-results'
     if (id === undefined) {
-      const counts = await this.#query<typeof kind>({ kind, action, entry: undefined })
+      const counts = await this.all<typeof kind>({ kind, action, entry: undefined })
       return counts.reduce((sum, response) => sum + (response?.count ?? 0), 0)
     }
     const [, shard, entry] = /^(\d{1,3})-(q\d{1,9}-\d{1,15})$/.exec(id) ?? []
     if (shard === undefined || Number(shard) >= this.#supervisor.size) return 0
     const response = await queryShard<typeof kind>(this.#supervisor, Number(shard), { kind, action, entry })
-    return 'count' in response ? response.count : 0
-  }
-
-  async deadLetters(action: string): Promise<readonly NodeDeadLetter[]> {
-    const found = await this.#query<'dead-letters'>({ kind: 'dead-letters', action })
-    return found.flatMap((letters, shard) =>
-      (letters ?? []).map((letter) => ({ ...letter, id: `${shard}-${letter.id}` })),
-    )
-  }
-
-  async countLetters(
-    kind: 'delete-dead-letters' | 'retry-dead-letters',
-    action: string,
-    letter: string | undefined,
-  ): Promise<number> {
-    const [, shard, id] = /^(\d{1,3})-(\d{1,15})$/.exec(letter ?? '') ?? []
-    if (letter === undefined) {
-      const counts = await this.#query({ kind, action, letter: undefined } as QueryOf<'delete-dead-letters'>)
-      return counts.reduce((sum, response) => sum + (response?.count ?? 0), 0)
-    }
-    if (shard === undefined || Number(shard) >= this.#supervisor.size) return 0
-    const query = { kind, action, letter: Number(id) } as QueryOf<'delete-dead-letters'>
-    const response = await queryShard(this.#supervisor, Number(shard), query)
     return 'count' in response ? response.count : 0
   }
 }
@@ -489,6 +473,7 @@ function sumOfAction(reports: readonly ActionReport[]): ActionMetrics {
     queuing: sum(({ queuing }) => queuing),
     inflight: sum(({ inflight }) => inflight),
     deadLetters: sum(({ deadLetters }) => deadLetters),
+    droppedDeadLetters: sum(({ droppedDeadLetters }) => droppedDeadLetters),
     oldestAgeMs: ages.length === 0 ? undefined : Math.max(...ages),
     lastError: reports.find(({ lastError }) => lastError !== '')?.lastError ?? '',
   }

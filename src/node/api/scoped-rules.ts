@@ -61,6 +61,7 @@ export function scopedRuleOperations(
     deadLetters: async (action) => (await whole.deadLetters(scope.name(action))).map((letter) => scope.ofRule(letter)),
     deleteDeadLetters: (action, letter) => whole.deleteDeadLetters(scope.name(action), letter),
     retryDeadLetters: (action, letter) => whole.retryDeadLetters(scope.name(action), letter),
+    retryProgress: (action) => whole.retryProgress(scope.name(action)),
   }
 }
 

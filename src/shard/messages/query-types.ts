@@ -1,5 +1,6 @@
 // Queries of the node to a shard, and their results. All must survive a structured clone.
 
+import type { RetryProgress } from '../../sinks/index.ts'
 import type { Decision } from '../../access/index.ts'
 import type {
   ClientFilter,
@@ -88,10 +89,12 @@ export interface ShardQueries {
     parameters: { readonly action: string; readonly letter: number | undefined }
     result: { readonly count: number }
   }
+  /** `letter` undefined: all. */
   'retry-dead-letters': {
     parameters: { readonly action: string; readonly letter: number | undefined }
-    result: { readonly count: number }
+    result: RetryProgress
   }
+  'retry-progress': { parameters: { readonly action: string }; result: RetryProgress }
   /** `listClients()`: a slice of the clients of this shard that match. */
   'list-clients': { parameters: SliceRequest & { readonly filter: ClientFilter }; result: Slice<ClientView> }
   /** `listSubscriptions()`: a slice of the subscriptions of this shard that match. */

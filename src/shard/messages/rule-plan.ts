@@ -202,5 +202,7 @@ export interface ActionReport {
   /** Age of the oldest queued result in ms; undefined: none is queued. */
   readonly oldestAgeMs: number | undefined
   readonly deadLetters: number
+  /** Dead letters that were dropped, because there were too many. */
+  readonly droppedDeadLetters: number
   readonly lastError: string
 }

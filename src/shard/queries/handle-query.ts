@@ -91,9 +91,8 @@ const handlers: QueryHandlers = {
   'discard-queued-results': ({ rules }, { action, entry }) => ({ count: rules.discardQueuedResults(action, entry) }),
   'dead-letters': ({ rules }, { action }) => rules.deadLetters(action),
   'delete-dead-letters': ({ rules }, { action, letter }) => ({ count: rules.deleteDeadLetters(action, letter) }),
-  'retry-dead-letters': async ({ rules }, { action, letter }) => ({
-    count: await rules.retryDeadLetters(action, letter),
-  }),
+  'retry-dead-letters': ({ rules }, { action, letter }) => rules.retryDeadLetters(action, letter),
+  'retry-progress': ({ rules }, { action }) => rules.retryProgress(action),
   'client-queue': ({ core }, { clientId, limit }) => core.view.clientQueue(clientId, limit) ?? null,
   timeline: ({ eventLog }, { clientId }) => eventLog.timelines.of(clientId),
 }

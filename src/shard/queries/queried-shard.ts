@@ -1,5 +1,6 @@
 // The part of a shard that queries of the node read. Handlers of queries depend on nothing else of a shard.
 
+import type { RetryProgress } from '../../sinks/index.ts'
 import type { AccessControl } from '../../access/index.ts'
 import type { BrokerCore } from '../../core/index.ts'
 import type { PendingCommands } from '../runtime/pending-commands.ts'
@@ -37,7 +38,8 @@ export interface QueriedRules {
   discardQueuedResults(action: string, entry: string | undefined): number
   deadLetters(action: string): readonly DeadLetterReport[]
   deleteDeadLetters(action: string, letter: number | undefined): number
-  retryDeadLetters(action: string, letter: number | undefined): Promise<number>
+  retryDeadLetters(action: string, letter: number | undefined): Promise<RetryProgress>
+  retryProgress(action: string): RetryProgress
 }
 
 export interface QueriedShard {

@@ -9,6 +9,7 @@ export interface ActionCounters {
   matched: number
   droppedQueueFull: number
   droppedOther: number
+  droppedDeadLetters: number
   success: number
   failed: number
   retried: number
@@ -20,6 +21,7 @@ export function newActionCounters(): ActionCounters {
     matched: 0,
     droppedQueueFull: 0,
     droppedOther: 0,
+    droppedDeadLetters: 0,
     success: 0,
     failed: 0,
     retried: 0,

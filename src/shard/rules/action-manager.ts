@@ -8,7 +8,6 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import {
-  actionClientId,
   actionClientPrefix,
   actionOfClientId,
   type BrokerCore,
@@ -17,13 +16,13 @@ import {
   type PeerNumber,
   type RuleActionFailure,
   type RulePublication,
-  shardOf,
   spoolProperties,
 } from '../../core/index.ts'
 import { createStreamPair } from '../../mqtt-client/index.ts'
 import {
   ActionDelivery,
   deadLetterOf,
+  DeadLetterRetry,
   DeadLetters,
   type LibraryName,
   type Sink,
@@ -37,12 +36,11 @@ import type { ByteStream } from '../../transports/index.ts'
 import { bridgeListener } from '../bridges/bridge-manager.ts'
 import { sessionsWithPrefix } from '../bridges/removed-bridges.ts'
 import type { ShardListener } from '../messages/messages.ts'
-import type { ActionAssignment, ActionReport, DeadLetterReport } from '../messages/rule-plan.ts'
+import type { ActionAssignment, ActionReport } from '../messages/rule-plan.ts'
 import { type ActionCounters, addCounters, newActionCounters } from './action-counters.ts'
 import {
   alarmOf,
   compileSinkTemplate,
-  deadLetterReport,
   EntryAttributes,
   isOfDeadLetters,
   publicationOf,
@@ -52,10 +50,20 @@ import {
 import { ActionFallbacks } from './action-fallbacks.ts'
 import { ActionOrder } from './action-order.ts'
 import { actionReport, ActionStateEvents, type QueueSession } from './action-report.ts'
+import { DeadLetterAlarm } from './results/dead-letter-alarm.ts'
 import { FullQueueAlarm } from './full-queue-alarm.ts'
+import { OrphanQueues } from './results/orphan-queues.ts'
 import { type StoreContext, storeResult, storeStopped } from './results/result-store.ts'
+import { storeInQueue } from './results/dead-letters-of-action.ts'
 import { type EvaluateAgain, retryLetter } from './results/retry-letter.ts'
-import { deliverySettings, moverTo, openSink, restartSinks, type RunningAction } from './results/running-action.ts'
+import {
+  deliverySettings,
+  moverTo,
+  openSink,
+  ownClientId,
+  restartSinks,
+  type RunningAction,
+} from './results/running-action.ts'
 import { prepareEntry } from './results/stopped-messages.ts'
 import { ColumnsJson, formOf } from './results/stored-results.ts'
 import type { ActionInput, RuleSinks, StoppedRule } from './results/action-input.ts'
@@ -91,6 +99,7 @@ export class ActionManager implements RuleSinks {
   /** Counters by action. A change of an action does not reset them. */
   readonly #counters = new Map<string, ActionCounters>()
   readonly #stateEvents: ActionStateEvents
+  readonly #orphans: OrphanQueues
   readonly #notReady = new Set<string>()
   #ready = Promise.withResolvers<void>()
   #checkTimer: NodeJS.Timeout | undefined
@@ -102,6 +111,7 @@ export class ActionManager implements RuleSinks {
   constructor(dependencies: ActionManagerDependencies) {
     this.#dependencies = dependencies
     this.#stateEvents = new ActionStateEvents(dependencies)
+    this.#orphans = new OrphanQueues(dependencies)
   }
 
   /** Starts these actions, and restarts those with changed settings. The settings were checked. */
@@ -110,7 +120,7 @@ export class ActionManager implements RuleSinks {
     for (const assignment of assignments) {
       const running = this.#actions.get(assignment.id)
       if (running !== undefined && isDeepStrictEqual(running.assignment, assignment)) continue
-      if (running !== undefined) this.#close(running)
+      if (running !== undefined) this.#replace(running)
       this.#actions.set(assignment.id, this.#start(assignment))
     }
     if (this.#actions.size > 0) this.#checkTimer ??= setInterval(() => this.#checkQueues(), checkIntervalMs).unref()
@@ -171,7 +181,8 @@ export class ActionManager implements RuleSinks {
     }
     if (failure === 'action-queue-full') {
       counters.droppedQueueFull++
-      running.full.noteDropped(running.assignment.action.resource_opts.max_buffer_messages, entry.rule)
+      const maxMessages = running.assignment.action.resource_opts.max_buffer_messages
+      running.full.noteDropped(entry.rule, { maxMessages, outage: running.deliveries[0]?.outage })
     } else if (failure !== undefined) counters.droppedOther++
     return failure
   }
@@ -210,6 +221,7 @@ export class ActionManager implements RuleSinks {
     const { shard } = this.#dependencies
     const sessionOf = (clientId: string): QueueSession | undefined => shard.core.view.bridgeSession(clientId)
     const nowMs = this.#dependencies.nowMs()
+    for (const [id, running] of this.#actions) this.#countDroppedLetters(id, running)
     return [...this.#actions].map(([id, running]) =>
       actionReport(id, running, { own: this.#countersOf(id), sessionOf, nowMs }),
     )
@@ -217,24 +229,6 @@ export class ActionManager implements RuleSinks {
 
   runningAction(action: string): RunningAction | undefined {
     return this.#actions.get(action)
-  }
-
-  deadLetters(action: string): readonly DeadLetterReport[] {
-    return this.#actions.get(action)?.deadLetters.list().map(deadLetterReport) ?? []
-  }
-
-  /** Deletes all dead letters of an action, or one. Returns the number of deleted ones. */
-  deleteDeadLetters(action: string, letter: number | undefined): number {
-    return this.#actions.get(action)?.deadLetters.delete(letter) ?? 0
-  }
-
-  /** Sends all dead letters of an action, or one, again. Returns their number. */
-  async retryDeadLetters(action: string, letter: number | undefined): Promise<number> {
-    const running = this.#actions.get(action)
-    if (running === undefined) return 0
-    const store = (publication: RulePublication) => this.#storePublication(running.clientId, publication)
-    const retried = { target: running, store, context: this.#storeContext(), evaluate: this.#dependencies.evaluate }
-    return running.deadLetters.retry(letter, (entry) => retryLetter(entry, retried))
   }
 
   resetCounters(action: string): void {
@@ -267,12 +261,34 @@ export class ActionManager implements RuleSinks {
     for (const running of this.#actions.values()) this.#close(running)
   }
 
+  /** A change of an action does not reset its counters. */
+  #replace(running: RunningAction): void {
+    const { id } = running.assignment
+    this.#countDroppedLetters(id, running)
+    for (const { counters } of running.deliveries) addCounters(this.#countersOf(id), counters)
+    this.#close(running)
+  }
+
+  #countDroppedLetters(id: string, { deadClientId, deadLetterAlarm, assignment }: RunningAction): void {
+    const max = assignment.action.resource_opts.max_buffer_messages
+    this.#countersOf(id).droppedDeadLetters += deadLetterAlarm.check(this.#storedIn(deadClientId), max)
+  }
+
   #start(assignment: ActionAssignment): RunningAction {
     const { id, type, action } = assignment
     const render = sinkTypes[type].renderer(action, compileSinkTemplate, (data) => this.#columns.of(data))
-    const clientId = this.#ownClientId(id, 'q')
-    const deadClientId = this.#ownClientId(id, 'd')
-    const deadLetters = new DeadLetters({ ...this.#queueOptions(deadClientId, assignment, true), after: this.#after })
+    const clientId = ownClientId(this.#dependencies, id, 'q')
+    const deadClientId = ownClientId(this.#dependencies, id, 'd')
+    const deadLetters = new DeadLetters({
+      ...this.#queueOptions(deadClientId, assignment, true),
+      maxLetters: action.resource_opts.max_buffer_messages,
+      after: this.#after,
+    })
+    const retry = new DeadLetterRetry(deadLetters, {
+      after: this.#after,
+      stored: () => this.#storedIn(deadClientId),
+      store: (entry) => this.#retryLetter(running, entry),
+    })
     const order = new ActionOrder(action.resource_opts.order, sinkTypes[type].keepsOrderOf(action))
     const running: RunningAction = {
       assignment,
@@ -284,8 +300,13 @@ export class ActionManager implements RuleSinks {
       attributes: new EntryAttributes(order),
       fallbacks: this.#fallbacksOf(assignment),
       full: new FullQueueAlarm(id, this.#dependencies),
+      deadLetterAlarm: new DeadLetterAlarm(id, {
+        ...this.#dependencies,
+        dropped: () => deadLetters.dropped + this.#droppedFrom(deadClientId),
+      }),
       deliveries: [],
       deadLetters,
+      retry,
       isStopped: false,
     }
     this.#notReady.add(id)
@@ -380,18 +401,15 @@ export class ActionManager implements RuleSinks {
     return (await commands.run({ name: 'store-in-action-queue', clientId, publication })).done
   }
 
-  /** Returns a client ID for the queue or the dead letters of an action, whose session belongs to this shard. */
-  #ownClientId(action: string, kind: 'q' | 'd'): string {
-    const { own, shards } = this.#dependencies
-    for (let salt = 0; ; salt++) {
-      const clientId = actionClientId(action, `${kind}${salt}`)
-      if (shardOf(clientId, shards) === own) return clientId
-    }
+  #retryLetter(running: RunningAction, entry: ActionEntry): Promise<string | undefined> {
+    const { shard, evaluate } = this.#dependencies
+    const store = storeInQueue(shard.commands, running.clientId)
+    return retryLetter(entry, { target: running, store, context: this.#storeContext(), evaluate })
   }
 
   #adoptOne(id: string, clientId: string): void {
     const running = this.#actions.get(id)
-    if (running === undefined) return this.#noteOrphan(id, clientId)
+    if (running === undefined) return this.#orphans.note(id, clientId)
     if (clientId === running.clientId || clientId === running.deadClientId) return
     const sink = isOfDeadLetters(clientId)
       ? moverTo((entry) => this.#storeInQueue(running.deadClientId, entry))
@@ -399,36 +417,18 @@ export class ActionManager implements RuleSinks {
     running.deliveries.push(this.#deliver(running, clientId, sink))
   }
 
-  /** Handles a session of an action that is not configured any more. Stored results remain, and raise an alarm. */
-  #noteOrphan(id: string, clientId: string): void {
-    const stored = this.#storedIn(clientId)
-    if (stored === 0) return this.#endSession(clientId)
-    const text = `the action ${id} is not configured, and ${stored} messages are stored for it: configure it again, or delete it with force=true`
-    this.#dependencies.raiseAlarm(alarmOf(id), text)
-  }
-
   #remove(id: string, running: RunningAction): void {
     this.#close(running)
+    running.deadLetterAlarm.end('is not configured any more')
     this.#actions.delete(id)
     this.#notReady.delete(id)
     this.#dependencies.endAlarm(alarmOf(id), `the action ${id} is not configured any more`)
-    for (const clientId of [running.clientId, running.deadClientId]) this.#noteOrphan(id, clientId)
+    for (const clientId of [running.clientId, running.deadClientId]) this.#orphans.note(id, clientId)
   }
 
   /** Deletes the sessions of an action that is not configured, with their contents. */
   async discard(id: string): Promise<void> {
-    if (this.#actions.has(id)) return
-    for (const clientId of await sessionsWithPrefix(this.#dependencies.shard.core.view, actionClientPrefix)) {
-      if (actionOfClientId(clientId) === id) this.#endSession(clientId)
-    }
-    this.#dependencies.endAlarm(alarmOf(id), `the stored messages of the action ${id} were deleted`)
-  }
-
-  #endSession(clientId: string): void {
-    const { commands } = this.#dependencies.shard
-    commands
-      .run({ name: 'kick', clientId, endsSession: true })
-      .catch((error: unknown) => this.#dependencies.fail(error))
+    if (!this.#actions.has(id)) await this.#orphans.discard(id)
   }
 
   #close({ deliveries, deadLetters }: RunningAction): void {
@@ -441,6 +441,7 @@ export class ActionManager implements RuleSinks {
     for (const [id, running] of this.#actions) {
       const { clientId, deliveries } = running
       this.#endFullAlarm(id, running)
+      this.#countDroppedLetters(id, running)
       if (deliveries.length === 1) continue
       const adopted = deliveries.splice(1)
       for (const delivery of adopted) {
@@ -448,7 +449,7 @@ export class ActionManager implements RuleSinks {
         else {
           addCounters(this.#countersOf(id), delivery.counters)
           delivery.stop()
-          this.#endSession(delivery.clientId)
+          this.#orphans.endSession(delivery.clientId)
         }
       }
     }
@@ -465,6 +466,10 @@ export class ActionManager implements RuleSinks {
 
   #storedIn(clientId: string): number {
     return this.#dependencies.shard.core.view.bridgeSession(clientId)?.spooled ?? 0
+  }
+
+  #droppedFrom(clientId: string): number {
+    return this.#dependencies.shard.core.view.bridgeSession(clientId)?.dropped ?? 0
   }
 
   #noteReady(id: string): void {

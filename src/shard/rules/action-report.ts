@@ -53,6 +53,7 @@ export function actionReport(
     inflight,
     oldestAgeMs: oldestAtMs === Infinity ? undefined : Math.max(0, nowMs - oldestAtMs),
     deadLetters: storedIn(deadClientId),
+    droppedDeadLetters: own.droppedDeadLetters,
     lastError: deliveries.find(({ lastError }) => lastError !== '')?.lastError ?? '',
   }
 }

@@ -49,8 +49,8 @@ export class FullQueueAlarm {
     return this.isFull ? `; ${this.#text}` : ''
   }
 
-  /** Called when a result of the rule was dropped, because the queue has `max` messages. */
-  noteDropped(max: number, rule: string): void {
+  /** Called when a result of the rule was dropped. */
+  noteDropped(rule: string, { maxMessages, outage }: FullQueue): void {
     this.#dropped++
     const atMs = this.#dependencies.nowMs()
     if (atMs - this.#droppedLogAtMs >= logIntervalMs) {
@@ -58,20 +58,22 @@ export class FullQueueAlarm {
         action: this.#action,
         rule,
         dropped: this.#dropped,
-        max_buffer_messages: max,
+        max_buffer_messages: maxMessages,
+        reason: causeOf(outage).why,
       })
       this.#droppedLogAtMs = atMs
       this.#dropped = 0
     }
     if (this.isFull) return
-    this.#text = `its queue has ${max} messages, the maximum, and new results are dropped: see resource_opts.max_buffer_messages`
-    this.#dependencies.raiseAlarm(alarmOf(this.#action), `the action ${this.#action} is too slow: ${this.#text}`)
+    const { since, why } = causeOf(outage)
+    this.#text = `new results for action ${this.#action} are dropped: queue full (${maxMessages} messages)${since}: ${why}`
+    this.#dependencies.raiseAlarm(alarmOf(this.#action), this.#text)
   }
 
   /** Called each second while publishers wait for space in the queue. */
   noteWaiting({ count, clientId }: WaitingPublishers, { maxMessages, outage }: FullQueue): void {
     const atMs = this.#dependencies.nowMs()
-    const why = outage?.why ?? 'the service is too slow'
+    const { since, why } = causeOf(outage)
     if (atMs - this.#waitingLogAtMs >= logIntervalMs) {
       this.#dependencies.log.warn('publishers wait for action', {
         action: this.#action,
@@ -83,7 +85,6 @@ export class FullQueueAlarm {
     }
     if (this.#isWaiting) return
     this.#isWaiting = true
-    const since = outage === undefined ? '' : `, service not available since ${new Date(outage.sinceMs).toISOString()}`
     this.#text = `publishers wait for action ${this.#action}: queue full (${maxMessages} messages)${since}: ${why}`
     this.#dependencies.raiseAlarm(alarmOf(this.#action), this.#text)
   }
@@ -93,4 +94,9 @@ export class FullQueueAlarm {
     this.#text = ''
     this.#isWaiting = false
   }
+}
+
+function causeOf(outage: FullQueue['outage']): { readonly since: string; readonly why: string } {
+  if (outage === undefined) return { since: '', why: 'the service is too slow' }
+  return { since: `, service not available since ${new Date(outage.sinceMs).toISOString()}`, why: outage.why }
 }

@@ -38,6 +38,7 @@ import { MessageColumns, type PublisherFacts } from './columns/message-columns.t
 import { ColumnsWithin, filterWithin, hostWithin, namespaceOfTrigger, publicationWithin } from './rule-namespace.ts'
 import { compileRepublish } from './republish.ts'
 import { failureText, outcomeOf } from './results/action-outcome.ts'
+import type { EvaluateAgain } from './results/retry-letter.ts'
 import { MessageResults } from './results/result-limits.ts'
 import type { Original, RuleSinks } from './results/action-input.ts'
 import { type ActionOutcome, RuleStatistics } from './rule-statistics.ts'
@@ -429,14 +430,14 @@ export class RuleRunner implements RuleHook {
     else log.warn('rule stopped', fields)
   }
 
-  /** Evaluates a rule for a stored message. Returns its results, or undefined if it fails. */
-  evaluate(ruleId: string, event: RuleEvent): readonly RuleMap[] | undefined {
+  /** Evaluates a rule for a stored message. Returns its results, or why it has none. */
+  evaluate(ruleId: string, event: RuleEvent): ReturnType<EvaluateAgain> {
     const rule = this.#rules.get(ruleId)
-    if (rule === undefined) return undefined
+    if (rule === undefined) return { failure: `the rule ${ruleId} does not exist, or is disabled` }
     const result = rule.compiled.evaluate(event, rule.host)
     if (result.outcome === 'failed') {
       rule.statistics.noteError(result.error.message)
-      return undefined
+      return { failure: `the rule ${ruleId} fails again: ${result.error.message}` }
     }
     return result.outcome === 'passed' ? result.outputs : []
   }

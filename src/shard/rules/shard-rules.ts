@@ -1,6 +1,7 @@
 // Rules and actions of a shard. They are created before the shard, because its core runs rules, and are active when the
 // action queues are open.
 
+import type { RetryProgress } from '../../sinks/index.ts'
 import type { MatchedRule, Message, RuleActions, RuleHook, RuleTrigger, RuleTriggerKind } from '../../core/index.ts'
 import { performance } from 'node:perf_hooks'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -24,6 +25,12 @@ import type { LiveBatch } from '../messages/live-batch.ts'
 import { LiveWatches, type WatchQuery } from './live-watches.ts'
 import { NodeValues } from './node-values.ts'
 import { SourceManager } from './source-manager.ts'
+import {
+  deleteDeadLetters,
+  listDeadLetters,
+  retryDeadLetters,
+  retryProgress,
+} from './results/dead-letters-of-action.ts'
 import { discardQueuedResults, queuedResults } from './results/queued-results.ts'
 import { ruleHost } from './rule-host.ts'
 import { RuleRunner } from './rule-runner.ts'
@@ -208,14 +215,18 @@ export class ShardRules implements QueriedRules {
   }
 
   deadLetters(action: string): readonly DeadLetterReport[] {
-    return this.#actions.deadLetters(action)
+    return listDeadLetters(this.#actions.runningAction(action))
   }
 
   deleteDeadLetters(action: string, letter: number | undefined): number {
-    return this.#actions.deleteDeadLetters(action, letter)
+    return deleteDeadLetters(this.#actions.runningAction(action), letter)
   }
 
-  retryDeadLetters(action: string, letter: number | undefined): Promise<number> {
-    return this.#actions.retryDeadLetters(action, letter)
+  retryDeadLetters(action: string, letter: number | undefined): Promise<RetryProgress> {
+    return retryDeadLetters(this.#actions.runningAction(action), letter)
+  }
+
+  retryProgress(action: string): RetryProgress {
+    return retryProgress(this.#actions.runningAction(action))
   }
 }

@@ -177,6 +177,46 @@ export function fallbacksSurvive(survives: Survives): void {
   })
 }
 
+export function retriedLettersSurvive(survives: Survives): void {
+  const count = 60
+  survives(
+    'dead letters that are being sent again when the broker is killed are sent, or are dead letters still',
+    async (scope) => {
+      const service = await HttpService.start(scope)
+      service.statusFor = () => 400
+      const numbers = (): number => new Set(service.received.map(({ body }) => body)).size
+      return {
+        settings: [
+          `connectors.http.retried={url="http://127.0.0.1:${service.port}"}`,
+          'actions.http.retried={connector=retried,parameters={body="${payload}"},resource_opts={max_retries=0,retry_interval=20ms}}',
+          rule('retried', 'SELECT payload FROM "retried/#"', '"http:retried"'),
+        ],
+        async before(broker) {
+          const client = await connect(scope, broker, 'publisher of retried letters')
+          for (let number = 0; number < count; number++)
+            await client.publishAsync('retried/x', String(number), { qos: 1 })
+          await eventually(async () => assert.equal((await metricsOf(broker, 'http:retried')).dead_letters, count))
+          service.statusFor = () => 503
+        },
+        async rightBefore(broker) {
+          broker.request('/api/v5/actions/http:retried/dead_letters/retry', { method: 'POST' }).catch(() => {})
+          await eventually(async () => assert.ok((await metricsOf(broker, 'http:retried')).dead_letters < count))
+        },
+        async after(_, broker) {
+          service.statusFor = () => 200
+          service.received.length = 0
+          await broker.request('/api/v5/actions/http:retried/dead_letters/retry', { method: 'POST' })
+          await service.until(() => numbers() === count)
+          await eventually(async () => {
+            const { dead_letters, queuing, inflight } = await metricsOf(broker, 'http:retried')
+            assert.deepEqual([dead_letters, queuing, inflight], [0, 0, 0])
+          })
+        },
+      }
+    },
+  )
+}
+
 /** Client IDs of which each of two shards owns two. */
 const clientIds = [0, 1].flatMap((shard) =>
   Array.from({ length: 20 }, (_, number) => `publisher-${number}`)

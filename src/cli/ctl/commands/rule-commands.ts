@@ -269,8 +269,15 @@ function queueCommands(): CtlCommand[] {
       run: (call) =>
         shown(
           call.client.retry_dead_letters({ params: { id: call.operands[0] }, query: letterOf(call) }),
-          ({ count }) => ({ done: `${count} are sent again` }),
+          (progress) => ({ done: retryText(progress, call.operands[0]) }),
         ),
+    },
+    {
+      name: 'actions retry-progress',
+      description: 'show the progress of sending the dead letters of an action again',
+      arguments: ['<id>'],
+      run: ({ client, operands: [id = ''] }) =>
+        shown(client.get_dead_letters_retry({ params: { id } }), (progress) => ({ done: retryText(progress, id) })),
     },
     {
       name: 'actions delete-dead-letters',
@@ -284,6 +291,21 @@ function queueCommands(): CtlCommand[] {
         ),
     },
   ]
+}
+
+interface RetryProgress {
+  readonly state: 'running' | 'done'
+  readonly count: number
+  readonly stayed: number
+  readonly pending: number
+  readonly reason: string
+}
+
+function retryText({ state, count, stayed, pending, reason }: RetryProgress, action: string | undefined): string {
+  const sent = `${count} are sent again`
+  const kept = stayed === 0 ? '' : `, ${stayed} stay: ${reason}`
+  if (state === 'done') return sent + kept
+  return `${sent}${kept}; ${pending} follow: see godwit ctl actions retry-progress ${action ?? ''}`
 }
 
 function letterOf({ options }: CtlCall): { letter?: string } {

@@ -43,10 +43,28 @@ const metrics = Type.Object({
   queuing: number,
   inflight: number,
   dead_letters: number,
+  'dropped.dead_letters': Type.Integer({
+    minimum: 0,
+    description:
+      'Dead letters that were dropped, because there were `max_buffer_messages` of them. Not a part of `dropped`.',
+  }),
   oldest_age: Type.Union([number, Type.Null()], {
     description: 'Age of the oldest waiting result in milliseconds; null: no result waits.',
   }),
   last_error: Type.String({ description: 'Last error; empty: none.' }),
+})
+const retryProgress = Type.Object({
+  state: Type.Union([Type.Literal('running'), Type.Literal('done')], {
+    description:
+      'running: the job continues. A change of the action or a restart ends it; letters that were not sent again stay.',
+  }),
+  count: Type.Integer({
+    minimum: 0,
+    description: 'Dead letters that are sent again: the action queue has their results.',
+  }),
+  stayed: Type.Integer({ minimum: 0, description: 'Dead letters that could not be sent again.' }),
+  pending: Type.Integer({ minimum: 0, description: 'Dead letters that were not tried yet.' }),
+  reason: Type.String({ description: 'Why a dead letter stayed; empty: none did.' }),
 })
 const common = { version: 'v5', reasons: ['NOT_FOUND'] } as const
 const noContent = { status: 204, reply: nothing, access: 'change', isForNamespaces: true } as const
@@ -315,11 +333,21 @@ export const actionEndpoints = {
     ...common,
     method: 'POST',
     path: '/actions/:id/dead_letters/retry',
-    summary: 'Sends one dead letter of an action again, or all.',
+    summary: 'Sends one dead letter of an action again, or all. Responds after 5 s at most; the job may continue.',
     params,
     query: letterQuery,
-    reply: Type.Object({ count: number }),
+    reply: retryProgress,
     access: 'change',
+    isForNamespaces: true,
+  }),
+  get_dead_letters_retry: endpoint({
+    ...common,
+    method: 'GET',
+    path: '/actions/:id/dead_letters/retry',
+    summary: 'Shows the progress of sending all dead letters of an action again, or the result of the last time.',
+    params,
+    reply: retryProgress,
+    access: 'read',
     isForNamespaces: true,
   }),
 }

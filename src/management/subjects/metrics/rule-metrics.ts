@@ -86,6 +86,7 @@ function samplesOfActions(actions: readonly (readonly [string, ActionMetrics])[]
     godwit_rule_action_inflight: each(({ inflight }) => inflight),
     godwit_rule_action_oldest_seconds: each(({ oldestAgeMs = 0 }) => oldestAgeMs / msPerSecond),
     godwit_rule_action_dead_letters: each(({ deadLetters }) => deadLetters),
+    godwit_rule_action_dead_letters_dropped_total: each(({ droppedDeadLetters }) => droppedDeadLetters),
   }
 }
 

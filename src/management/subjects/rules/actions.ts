@@ -6,6 +6,7 @@ import type { Handlers } from '../../http/handler.ts'
 import {
   type ActionMetrics,
   type NodeDeadLetter,
+  type NodeRetryProgress,
   type NodeQueuedResult,
   type Resource,
   type ResourceKind,
@@ -86,6 +87,7 @@ type StoredResultName =
   | 'get_dead_letters'
   | 'remove_dead_letters'
   | 'retry_dead_letters'
+  | 'get_dead_letters_retry'
 
 /** Handlers for what waits for the service of an action, and for what it refused. */
 function storedResultHandlers(
@@ -102,7 +104,9 @@ function storedResultHandlers(
     remove_dead_letters: ({ params: { id }, query: { letter } }) =>
       ofAction(id, async () => ({ count: await rules.deleteDeadLetters(id, letter) })),
     retry_dead_letters: ({ params: { id }, query: { letter } }) =>
-      ofAction(id, async () => ({ count: await rules.retryDeadLetters(id, letter) })),
+      ofAction(id, async () => writtenProgress(await rules.retryDeadLetters(id, letter))),
+    get_dead_letters_retry: ({ params: { id } }) =>
+      ofAction(id, async () => writtenProgress(await rules.retryProgress(id))),
   }
 }
 
@@ -242,6 +246,7 @@ function writtenMetrics(of: ActionMetrics): ReplyOf<Known['get_action_metrics']>
     queuing: of.queuing,
     inflight: of.inflight,
     dead_letters: of.deadLetters,
+    'dropped.dead_letters': of.droppedDeadLetters,
     oldest_age: of.oldestAgeMs ?? null,
     last_error: of.lastError,
   }
@@ -249,6 +254,18 @@ function writtenMetrics(of: ActionMetrics): ReplyOf<Known['get_action_metrics']>
 
 function writtenLetter({ why, atMs, ...stored }: NodeDeadLetter): ReplyOf<Known['get_dead_letters']>['data'][number] {
   return { ...writtenEntry(stored), reason: why, at: new Date(atMs).toISOString() }
+}
+
+function writtenProgress({
+  isComplete,
+  isRunning,
+  sent,
+  stayed,
+  pending,
+  why,
+}: NodeRetryProgress): ReplyOf<Known['retry_dead_letters']> | ApiError {
+  if (!isComplete) return refuseFor('SERVICE_UNAVAILABLE', 'a shard does not respond: ask for the progress later')
+  return { state: isRunning ? 'running' : 'done', count: sent, stayed, pending, reason: why }
 }
 
 function writtenResult({

@@ -64,6 +64,7 @@ export interface ActionMetrics {
   readonly queuing: number
   readonly inflight: number
   readonly deadLetters: number
+  readonly droppedDeadLetters: number
   readonly oldestAgeMs: number | undefined
   readonly lastError: string
 }
@@ -112,6 +113,18 @@ export interface NodeDeadLetter {
   readonly payload: Uint8Array
   /** Columns of the result as JSON; '': there is none. */
   readonly result: string
+}
+
+/** Progress of sending the dead letters of an action again. */
+export interface NodeRetryProgress {
+  /** False: a shard does not respond, so its numbers are missing. */
+  readonly isComplete: boolean
+  readonly isRunning: boolean
+  readonly sent: number
+  readonly stayed: number
+  readonly pending: number
+  /** Why a letter stays; '': none does. */
+  readonly why: string
 }
 
 /** Reason why a change failed: the request is invalid, or the write failed. */
@@ -206,7 +219,9 @@ export interface RuleOperations {
   deadLetters(action: string): Promise<readonly NodeDeadLetter[]>
   /** `letter` undefined: all. Returns the number. */
   deleteDeadLetters(action: string, letter: string | undefined): Promise<number>
-  retryDeadLetters(action: string, letter: string | undefined): Promise<number>
+  /** Returns the progress after some seconds, or the result. */
+  retryDeadLetters(action: string, letter: string | undefined): Promise<NodeRetryProgress>
+  retryProgress(action: string): Promise<NodeRetryProgress>
 }
 
 type Known = typeof ruleEndpoints

@@ -8,42 +8,49 @@ import { publicationOfResult, type ResultTarget, type StoreContext } from './res
 import { MessageResults } from './result-limits.ts'
 import { eventOfStopped, hasMessage } from './stopped-messages.ts'
 
-/** Evaluates the rule as it is now. Returns its results, or undefined if it fails. */
-export type EvaluateAgain = (rule: string, event: RuleEvent) => readonly RuleMap[] | undefined
+/** Evaluates the rule as it is now. Returns its results, or why it has none. */
+export type EvaluateAgain = (rule: string, event: RuleEvent) => readonly RuleMap[] | Failure
+
+interface Failure {
+  readonly failure: string
+}
 
 export interface RetryContext {
   readonly target: ResultTarget
   readonly context: StoreContext
   readonly evaluate: EvaluateAgain
-  /** Stores an entry in the action queue. Returns false if it could not be stored. */
-  store(publication: RulePublication): Promise<boolean>
+  /** Stores all entries in the action queue, or none. Returns why they could not be stored; undefined: they are. */
+  store(first: RulePublication, further: readonly RulePublication[]): Promise<string | undefined>
 }
 
-/** Stores the entry of a dead letter in the action queue. Returns false if the dead letter stays. */
-export async function retryLetter(entry: ActionEntry, retried: RetryContext): Promise<boolean> {
-  if (!hasMessage(entry)) return retried.store(publicationOf(entry))
+/** Stores the entry of a dead letter in the action queue. Returns why the dead letter stays; undefined: it is stored. */
+export async function retryLetter(entry: ActionEntry, retried: RetryContext): Promise<string | undefined> {
+  if (!hasMessage(entry)) return retried.store(publicationOf(entry), [])
   const publications = publicationsOfMessage(entry, retried)
-  for (const publication of publications ?? []) if (!(await retried.store(publication))) return false
-  return publications !== undefined
+  if ('failure' in publications) return publications.failure
+  const [first, ...further] = publications
+  // The rule as it is now has no result for the message.
+  return first === undefined ? undefined : retried.store(first, further)
 }
 
-/** Undefined: the rule fails again or has too many results, its result cannot be rendered, or the columns of the message were too large to be stored. */
 function publicationsOfMessage(
   entry: ActionEntry,
   { target, context, evaluate }: RetryContext,
-): readonly RulePublication[] | undefined {
+): readonly RulePublication[] | Failure {
   const event = eventOfStopped(entry)
-  if (event === undefined) return undefined
+  if (event === undefined) return { failure: 'the columns of the message were too large to be stored' }
   const rule = ruleOf(entry) ?? ''
   const qos = event.column('qos')
   const original = { qos: qos === 1 || qos === 2 ? qos : 0, retain: false } as const
   try {
     const outputs = evaluate(rule, event)
+    if ('failure' in outputs) return outputs
     // The limits that have stopped the rule apply to the retry as well.
-    if (outputs === undefined || new MessageResults().add(outputs, 1) !== undefined) return undefined
+    const excess = new MessageResults().add(outputs, 1)
+    if (excess !== undefined) return { failure: `the rule ${rule}: ${excess.message}` }
     return outputs.map((output) => publicationOfResult(target, { output, original, event, rule }, context))
   } catch (error) {
-    if (error instanceof RuleError || error instanceof TypeError) return undefined
+    if (error instanceof RuleError || error instanceof TypeError) return { failure: error.message }
     throw error
   }
 }

@@ -1,8 +1,10 @@
 // An action of a shard, with everything that belongs to it.
 
+import { actionClientId, type PeerNumber, shardOf } from '../../../core/index.ts'
 import {
   type ActionDelivery,
   type ActionEntry,
+  type DeadLetterRetry,
   type DeadLetters,
   type DeliverySettings,
   endCallsOnClose,
@@ -14,6 +16,7 @@ import type { ActionAssignment } from '../../messages/rule-plan.ts'
 import { compileSinkTemplate, isOfDeadLetters } from '../action-entries.ts'
 import type { ActionFallbacks } from '../action-fallbacks.ts'
 import type { ActionOrder } from '../action-order.ts'
+import type { DeadLetterAlarm } from './dead-letter-alarm.ts'
 import type { FullQueueAlarm } from '../full-queue-alarm.ts'
 import type { ResultTarget } from './result-store.ts'
 
@@ -22,9 +25,11 @@ export interface RunningAction extends ResultTarget {
   readonly order: ActionOrder
   readonly fallbacks: ActionFallbacks
   readonly full: FullQueueAlarm
+  readonly deadLetterAlarm: DeadLetterAlarm
   /** The first delivery reads the action queue of this shard; further ones read queues that other shards created. */
   readonly deliveries: ActionDelivery[]
   readonly deadLetters: DeadLetters
+  readonly retry: DeadLetterRetry
   isStopped: boolean
 }
 
@@ -57,6 +62,19 @@ export function openSink(
     shard: own,
   })
   return endCallsOnClose(sink)
+}
+
+interface ShardOfAction {
+  readonly own: PeerNumber
+  readonly shards: number
+}
+
+/** Returns a client ID for the queue or the dead letters of an action, whose session belongs to this shard. */
+export function ownClientId({ own, shards }: ShardOfAction, action: string, kind: 'q' | 'd'): string {
+  for (let salt = 0; ; salt++) {
+    const clientId = actionClientId(action, `${kind}${salt}`)
+    if (shardOf(clientId, shards) === own) return clientId
+  }
 }
 
 /** Replaces the sinks of an action after a failure of their client library. */
