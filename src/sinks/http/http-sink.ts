@@ -12,6 +12,7 @@ import {
   type WriteOutcome,
 } from '../sink.ts'
 import { HttpRequests } from './http-requests.ts'
+import { joinPath } from './join-url.ts'
 import { problemOfBase, problemOfHeaders } from './http-settings-check.ts'
 
 export type HttpConnector = NamedValue<ConnectorsConfig['http']>
@@ -117,11 +118,8 @@ class HttpSink implements Sink {
    */
   #encodePath(text: string): string | undefined {
     if (text === this.#lastPath.text) return this.#lastPath.path
-    const base = this.#url.href.replace(/\/$/, '')
-    const separator = text.startsWith('/') || text.startsWith('?') ? '' : '/'
-    const url = URL.parse(base + separator + text)
-    if (url === null || url.host !== this.#url.host || refersToOtherFolder(text)) return undefined
-    const path = url.pathname + url.search
+    const path = joinPath(this.#url, text)
+    if (path === undefined || refersToOtherFolder(text)) return undefined
     this.#lastPath = { text, path }
     return path
   }

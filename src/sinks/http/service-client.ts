@@ -3,6 +3,7 @@
 import type { WriteOutcome } from '../sink.ts'
 import { type hostAndPort, type TlsSettings, tlsOf } from '../service-address.ts'
 import { type HttpResult, maxResponseShown } from './http-exchange.ts'
+import { joinPath } from './join-url.ts'
 import { HttpRequests } from './http-requests.ts'
 
 export interface ServiceSettings {
@@ -42,9 +43,10 @@ export class ServiceClient {
   /** Never rejects. */
   send({ method = 'POST', path, headers, body, maxResponseLength }: ServiceRequest): Promise<HttpResult> {
     const { base, headers: own } = this.#settings
-    const url = new URL(base.href.replace(/\/$/, '') + path)
+    const joined = joinPath(base, path)
+    if (joined === undefined) return Promise.resolve({ failure: `the path ${JSON.stringify(path)} is not valid` })
     return this.#requests.send({
-      path: url.pathname + url.search,
+      path: joined,
       method,
       headers: { ...own, ...headers },
       body,
