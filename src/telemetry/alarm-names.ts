@@ -11,6 +11,7 @@ export const alarmNames = [
   'records-damaged',
   'records-too-new',
   'settings-restored',
+  'secret-replaced',
   'batches-missing',
   'body-missing',
   'sessions-recovered',

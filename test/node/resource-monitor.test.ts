@@ -30,6 +30,13 @@ test('a disk that is nearly full raises one alarm, which ends when there is enou
     alarms.active().map(({ name, occurrences }) => [name, occurrences]),
     [['disk-full', 1]],
   )
+  free = 9e7
+  await watch.lookAtDisk()
+  assert.deepEqual(
+    alarms.active().map(({ message, occurrences }) => [/^\d+/.exec(message)?.[0], occurrences]),
+    [['85', 1]],
+    'the message has the present number',
+  )
   free = 1e6
   await watch.lookAtDisk()
   assert.match(alarms.active()[0].message, /^0 MiB are left/, 'the message is updated when the state gets worse')

@@ -201,7 +201,10 @@ async function startOnLog(
 ): Promise<NodeStart> {
   const { config } = options
   const name = await settleNodeName(dependencies.directory, config.node.name)
-  const accessSecret = await settleAccessSecret(dependencies.directory)
+  if (typeof name !== 'string') return name
+  const access = await settleAccessSecret(dependencies.directory)
+  if ('problem' in access) return access
+  const { secret: accessSecret } = access
   const converted = accessSettingsOf(config, accessSecret)
   if ('problem' in converted) return converted
   const plannedBridges = planBridges(config, accessSecret)
@@ -224,6 +227,7 @@ async function startOnLog(
   ))
     dependencies.log.warn('configuration', { ...warning })
   const alarms = new Alarms(dependencies)
+  if (access.loss !== undefined) alarms.raise('secret-replaced', access.loss)
   await restoreSettings(options, alarms)
   const bridges = plannedBridges.plans
   return startOnStore(options, {

@@ -5,12 +5,8 @@ import { createHmac } from 'node:crypto'
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type GodwitConfig, mask, maskUrlSecrets, type PlainValue } from '../../config/index.ts'
+import { historyFolder, versionFile } from '../data-dir/earlier-run.ts'
 import { stageFile } from './staged-file.ts'
-
-/** In the data directory. */
-export const historyFolder = 'config-history'
-/** The name of the file of a version. */
-export const versionFile = /^\d{8}\.json$/
 
 /** Maximum number of versions. */
 export const maxConfigurations = 20

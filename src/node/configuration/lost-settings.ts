@@ -4,7 +4,8 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { PlainValue } from '../../config/index.ts'
-import { historyFolder, parseVersion, versionFile, type ConfigVersion } from './config-history.ts'
+import { historyFolder, versionFile } from '../data-dir/earlier-run.ts'
+import { parseVersion, type ConfigVersion } from './config-history.ts'
 
 /** Returns the newest version that can be read; undefined: there is none. */
 export function readNewestVersion(directory: string): ConfigVersion | undefined {

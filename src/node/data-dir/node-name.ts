@@ -3,13 +3,22 @@
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { fileErrorText } from '../../telemetry/index.ts'
 
 const nameFile = 'node-name'
 
 /** Returns the configured name, or the stored one, or one derived from the host name. */
-export async function settleNodeName(dataDirectory: string, configured: string | undefined): Promise<string> {
+export async function settleNodeName(
+  dataDirectory: string,
+  configured: string | undefined,
+): Promise<string | { readonly problem: string }> {
   const path = join(dataDirectory, nameFile)
-  const known = await readName(path)
+  let known: string | undefined
+  try {
+    known = await readName(path)
+  } catch (error) {
+    return { problem: `${path}: ${fileErrorText(error)}: make it a readable file, or delete it and set node.name` }
+  }
   const name = configured ?? known ?? `godwit@${hostname()}`
   if (name === known) return name
   // In one step: a name that is written half would be another name.

@@ -72,6 +72,12 @@ export class Alarms {
     this.#notifyListeners('activate', alarmOf(name, active, undefined))
   }
 
+  /** Updates the text of an active alarm, such as a number in it, without raising it again. */
+  update(name: AlarmName, text: string): void {
+    const active = this.#active.get(name)
+    if (active !== undefined) active.message = maskUrlSecrets(text)
+  }
+
   /** The problem has ended for this source. Does nothing if it was not raised. */
   over(name: string, message: string, source = ''): void {
     const active = this.#active.get(name)

@@ -80,9 +80,9 @@ export class ResourceMonitor {
     alarms.over('disk-unreadable', 'it can be looked at again')
     if (this.#diskFreeBytes >= minFreeBytes) return alarms.over('disk-full', 'the disk has enough free space again')
     const isReported = alarms.active().some(({ name }) => name === 'disk-full')
-    if (isReported && this.#diskFreeBytes > this.#reportedFreeBytes / 2) return
-    this.#reportedFreeBytes = this.#diskFreeBytes
     const text = `${Math.floor(this.#diskFreeBytes / bytesPerMib)} MiB are left on the disk under ${dataDirectory}: free some space`
+    if (isReported && this.#diskFreeBytes > this.#reportedFreeBytes / 2) return alarms.update('disk-full', text)
+    this.#reportedFreeBytes = this.#diskFreeBytes
     alarms.raise('disk-full', text)
   }
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { openLevelStore, openStoreOwner, type Store, type StoreOwner, StoreClient } from '../../storage/index.ts'
 import type { AlarmName } from '../../telemetry/index.ts'
 import type { Alarms } from '../observe/alarms.ts'
+import { findLostDatabase } from '../data-dir/earlier-run.ts'
 import { translateDeliveries } from './translate-deliveries.ts'
 
 export interface NodeStore {
@@ -33,7 +34,9 @@ export async function openNodeStore(options: NodeStoreOptions): Promise<NodeStor
   const { dataDirectory, shards, sync, syncIntervalMs, recoveredExpirySeconds, alarms } = options
   const directory = join(dataDirectory, 'store')
   const onAlarm = ({ alarm, text }: { alarm: AlarmName; text: string }): void => alarms.raise(alarm, text)
+  const loss = await findLostDatabase(dataDirectory)
   const owner = await openStoreOwner({ directory, shards, recoveredExpirySeconds, onAlarm })
+  if (loss !== undefined) alarms.raise('batches-missing', loss)
   const storeClient = new StoreClient((request) => connection.handleRequest(request))
   const connection = owner.storeClient((notice) => storeClient.handleNotice(notice))
   const client = await openLevelStore({
