@@ -6,6 +6,7 @@ import {
   asTopicPart,
   findPropertyProblem,
   hasFixedRoot,
+  isUtf8,
   type MessageProperties,
   type QoS,
   type UserProperties,
@@ -31,13 +32,25 @@ export function compileRepublish(args: RepublishArguments): MakePublication {
   const retain = compileTemplate(args.retain)
   const payload = args.payload === '' ? undefined : compileTemplate(args.payload, 'json-if-shaped')
   const properties = compileProperties(args)
-  return (output, original) => ({
-    topic: topicFrom(topic, args.topic, output),
-    payload: payload === undefined ? Buffer.from(valueAsJson(output)) : bytesFrom(payload.render(output)),
-    qos: qosFrom(simpleValue(qos, output), original.qos),
-    retain: flagFrom(simpleValue(retain, output), original.retain),
-    properties: properties(output),
-  })
+  return (output, original) => {
+    const publication = {
+      topic: topicFrom(topic, args.topic, output),
+      payload: payload === undefined ? Buffer.from(valueAsJson(output)) : bytesFrom(payload.render(output)),
+      qos: qosFrom(simpleValue(qos, output), original.qos),
+      retain: flagFrom(simpleValue(retain, output), original.retain),
+      properties: properties(output),
+    }
+    checkFormat(publication)
+    return publication
+  }
+}
+
+/** [MQTT5-3.3.2-4] A receiver may close its connection if a payload that is announced as UTF-8 is something else. */
+function checkFormat({ payload, properties }: Pick<RulePublication, 'payload' | 'properties'>): void {
+  if (properties?.payloadFormatIndicator !== 1 || isUtf8(payload, 0, payload.length)) return
+  throw new RuleError(
+    'republish: the payload is not UTF-8, and Payload-Format-Indicator is 1: set it to 0, or encode the payload, such as with base64_encode',
+  )
 }
 
 /** Columns whose values clients choose when they connect. */
@@ -105,7 +118,7 @@ function setProperty(properties: MessageProperties, name: string, value: RuleVal
   const text = (): string => (typeof value === 'string' ? value : valueAsJson(value))
   switch (name) {
     case 'Payload-Format-Indicator':
-      properties.payloadFormatIndicator = Number(value) === 1 ? 1 : 0
+      properties.payloadFormatIndicator = formatFrom(value)
       return
     case 'Message-Expiry-Interval':
       properties.messageExpiryIntervalSeconds = secondsFrom(value)
@@ -122,6 +135,12 @@ function setProperty(properties: MessageProperties, name: string, value: RuleVal
     default:
       throw new RuleError(`republish: there is no MQTT property ${JSON.stringify(name)}`)
   }
+}
+
+function formatFrom(value: RuleValue): 0 | 1 {
+  const format = Number(value)
+  if (format === 0 || format === 1) return format
+  throw new RuleError(`republish: Payload-Format-Indicator ${valueAsJson(value)} is not 0 or 1`)
 }
 
 const maxSeconds = 0xffff_ffff

@@ -165,3 +165,20 @@ for (const [way, args] of Object.entries(ways)) {
     })
   }
 }
+
+test('[MQTT5-3.3.2-4] a payload that is not UTF-8 is not published with Payload-Format-Indicator 1', () => {
+  const args = { mqttProperties: { 'Payload-Format-Indicator': '${format}' } }
+  const bytes = new Uint8Array([0xff, 0xfe])
+  const output = { topic: 'a', payload: bytes, qos: 1, retain: false }
+  assert.throws(
+    () => publicationOf({ ...output, format: 1 }, args),
+    (error) =>
+      error instanceof RuleError && /the payload is not UTF-8, and Payload-Format-Indicator is 1/.test(error.message),
+  )
+  assert.equal(publicationOf({ ...output, format: 0 }, args).properties?.payloadFormatIndicator, 0)
+  assert.equal(publicationOf({ ...output, payload: 'ä', format: '1' }, args).properties?.payloadFormatIndicator, 1)
+  assert.throws(
+    () => publicationOf({ ...output, format: 'text' }, args),
+    /Payload-Format-Indicator "text" is not 0 or 1/,
+  )
+})
