@@ -189,6 +189,8 @@ export const de: Messages = {
   language: 'Sprache',
   lastError: 'Letzter Fehler',
   lastHour: 'Letzte Stunde',
+  lettersFollow: '{sent} gesendet, {pending} folgen',
+  lettersStay: '{sent} gesendet, {stayed} bleiben: {reason}',
   licenceText: 'Godwit steht unter Apache-2.0. Diese Seite enthält:',
   licences: 'Lizenzen',
   limitHint: 'Eine Zahl, infinity, oder leer für die Vorgabe',

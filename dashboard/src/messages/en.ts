@@ -185,6 +185,8 @@ export const en = {
   language: 'Language',
   lastError: 'Last error',
   lastHour: 'Last hour',
+  lettersFollow: '{sent} sent, {pending} follow',
+  lettersStay: '{sent} sent, {stayed} stay: {reason}',
   licenceText: 'Godwit is licensed under Apache-2.0. This page contains:',
   licences: 'Licences',
   limitHint: 'A number, infinity, or empty for the default',

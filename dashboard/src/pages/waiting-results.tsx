@@ -1,23 +1,13 @@
 // Results that wait for the service of an action: show, move to the dead letters.
 
 import type { JSX } from 'preact'
-import { Dialog } from '../parts/dialogs.tsx'
-import { FailureNotice } from '../parts/page.tsx'
-import { DataTable } from '../parts/table.tsx'
 import { api, may } from '../state/api.ts'
-import { visible } from '../state/format.ts'
 import { t } from '../state/messages.ts'
 import { useQuery } from '../state/query.ts'
 import { showResult } from '../state/results.ts'
+import { StoredResults, type StoredResultsProps } from './stored-results.tsx'
 
-interface WaitingResultsProps {
-  /** `type:name` */
-  readonly action: string
-  readonly onClose: () => void
-  readonly onChanged: () => void
-}
-
-export function WaitingResults({ action, onClose, onChanged }: WaitingResultsProps): JSX.Element {
+export function WaitingResults({ action, onClose, onChanged }: StoredResultsProps): JSX.Element {
   const params = { id: action }
   const found = useQuery(`waiting results ${action}`, (options) => api.get_queued_results({ params }, options))
   const discard = async (entry?: string): Promise<void> => {
@@ -29,31 +19,15 @@ export function WaitingResults({ action, onClose, onChanged }: WaitingResultsPro
   }
   const canChange = may('discard_queued_results')
   return (
-    <Dialog title={`${t('waitingResults')} ${visible(action)}`} isWide={true} onClose={onClose}>
-      <FailureNotice failure={found.failure} onRetry={found.reload} />
-      <DataTable
-        caption={t('waitingResults')}
-        rows={found.reply?.data}
-        rowKey={({ id }) => id}
-        query={found}
-        empty={t('noWaitingResults')}
-        columns={[
-          { key: 'rule', title: t('rule'), value: ({ rule }) => rule },
-          { key: 'reason', title: t('reason'), value: ({ reason }) => reason },
-          { key: 'payload', title: t('payload'), value: ({ payload }) => payload, canCopy: true },
-        ]}
-        actions={canChange ? [{ word: t('moveToDeadLetters'), run: ({ id }) => void discard(id) }] : []}
-      />
-      <div class="dialog-buttons">
-        {canChange && (
-          <button type="button" onClick={() => void discard()}>
-            {t('moveAllToDeadLetters')}
-          </button>
-        )}
-        <button type="button" onClick={onClose}>
-          {t('close')}
-        </button>
-      </div>
-    </Dialog>
+    <StoredResults
+      action={action}
+      title={t('waitingResults')}
+      empty={t('noWaitingResults')}
+      found={found}
+      firstColumns={[]}
+      rowActions={canChange ? [{ word: t('moveToDeadLetters'), run: ({ id }) => void discard(id) }] : []}
+      actionOnAll={canChange ? { word: t('moveAllToDeadLetters'), run: () => void discard() } : undefined}
+      onClose={onClose}
+    />
   )
 }
