@@ -7,12 +7,12 @@ import { fc } from '../properties.ts'
 
 const masked: readonly (readonly [text: string, shown: string])[] = [
   ['http://user:pw@host/path', 'http://******@host/path'],
-  ['https://token@host:8443?a=b', 'https://******@host:8443?a=b'],
+  ['https://token@host:8443?a=b', 'https://******@host:8443?a=******'],
   ['http://user:p%40w@[::1]:80/', 'http://******@[::1]:80/'],
   ['http://user:p@w@host/', 'http://******@host/'],
   ['mqtt-tcp://u:p"w\\x@host:1883', 'mqtt-tcp://******@host:1883'],
   ['"user:pw@host:1883"', '"******@host:1883"'],
-  ['http://host/write?db=plant&u=root&p=x', 'http://host/write?db=plant&u=root&p=******'],
+  ['http://host/write?db=plant&u=root&p=x', 'http://host/write?db=plant&u=******&p=******'],
   ['http://host/?token=a&api_key=b#c', 'http://host/?token=******&api_key=******#c'],
   ['http://host/?TOKEN=a&Access-Token=b&%74oken=c', 'http://host/?TOKEN=******&Access-Token=******&%74oken=******'],
   [
@@ -23,8 +23,11 @@ const masked: readonly (readonly [text: string, shown: string])[] = [
   ['http://host/?x=0a1b2c3d4e5f6a7b8c9d0e', 'http://host/?x=******'],
   [
     'https://api.telegram.org/bot110201543:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw/sendMessage?chat_id=5',
-    'https://api.telegram.org/bot110201543:******?chat_id=5',
+    'https://api.telegram.org/bot110201543:******?chat_id=******',
   ],
+  ['http://host/x?subscriber=a-1&topic=a/b&on=true', 'http://host/x?subscriber=******&topic=a/b&on=true'],
+  ['see http://host/x?a;b=c and /y?e=1', 'see http://host/x?a;b=****** and /y?e=******'],
+  ['http://host/x?topic=0a1b2c3d4e5f6a7b8c9d0e', 'http://host/x?topic=******'],
   ['/bot1:abcdefghijklmno', '/bot1:******'],
   ['https://hooks.slack.com/services/T00/B00/XXXXXXXXXXXX', 'https://hooks.slack.com/services/T00/B00/******'],
   ['https://discord.com/api/webhooks/12/a-bcdefghijk_l', 'https://discord.com/api/webhooks/12/******'],
@@ -55,6 +58,8 @@ test('other texts are unchanged', () => {
     '******',
     'https://host/bottles/webhooks/12/',
     'https://host/services/readings/1',
+    'is it? INSERT INTO t SELECT a;b=c&d=e',
+    'postgres://host/db?sslmode=require&connect_timeout=5',
   ]) {
     assert.equal(maskUrlSecrets(text), text)
     assert.equal(hasMaskedUrl(text), false)
@@ -79,10 +84,10 @@ test('no secret of any URL is shown, and each comes back', () => {
     fc.property(
       word,
       word,
-      fc.constantFrom('token', 'api_key', 'X-Amz-Signature', 'password', 'p'),
+      fc.constantFrom('token', 'api_key', 'X-Amz-Signature', 'password', 'p', 'x', 'subscriber', 'device-number'),
       (user, secret, name) => {
         const marker = `MARK${secret.replaceAll('%', '')}`
-        const url = `https://${user}:${marker}@host/path?a=1&${name}=${marker}`
+        const url = `https://${user}:${marker}@host/path?topic=1&${name}=${marker}`
         const shown = maskUrlSecrets(url)
         assert.ok(!shown.includes('MARK'), shown)
         assert.equal(restoreUrlSecrets(shown, url), url)

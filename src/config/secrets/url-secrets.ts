@@ -1,6 +1,6 @@
-// Secrets within URLs: user names and passwords (http://user:pw@host), values of the query such as ?token=, and tokens in the paths of well-known
-// services. Texts that are shown have a mask
-// in their place. A masked text that is sent back keeps the stored secrets.
+// Secrets within URLs: user names and passwords (http://user:pw@host), values of the query, and tokens in the paths of well-known services.
+// Every value of a query is a secret unless its name is known to be of something else. Texts that are shown have a mask in the place of a
+// secret. A masked text that is sent back keeps the stored secrets.
 
 import { mask } from './mask.ts'
 
@@ -30,6 +30,10 @@ const pathMarks = ['/bot', '/services/', '/webhook', '/IncomingWebhook/']
 /** Names of values that are secrets, such as X-Amz-Signature, sig, api_key, access_token and the p of InfluxDB. */
 const secretName =
   /pass|pwd|secret|token|key|sig|auth|cred|session|jwt|bearer|hash|hmac|salt|private|cookie|code|otp|^(?:p|pw|k|t|s|sas|se|st|sp|sv|sr|pin|id_?t)$/iu
+/** Names of values that are no secrets. A value that looks like a secret is masked all the same. */
+const harmlessName =
+  /^(?:_?(?:match_)?topic|client_?id|qos|retain|namespace|node|page|limit|offset|sort|order|format|precision|db|database|bucket|org|collection|index|pipeline|refresh|version|v|api[-_]version|lang|charset|encoding|timezone|tz|ssl|tls|ssl_?mode|.*timeout(?:_?ms)?|retry_?writes|replica_?set|w|from|to|since|until|x-amz-(?:date|expires|algorithm|signedheaders))$/iu
+const harmlessValue = /^(?:true|false)$/iu
 /** A placeholder, which is replaced by a value of a message. */
 const placeholder = /^\$\{[^}]*\}$/u
 /** A value that looks like a secret whatever its name is: long, with letters and digits. */
@@ -70,15 +74,42 @@ export function restoreUrlSecrets(sent: string, stored: string): string {
 
 function urlSecrets(text: string): readonly UrlSecret[] {
   const users = [...text.matchAll(userInfo)].map((match) => ({ name: '@', text: match[0], start: match.index }))
+  const isInQuery = queryFinder(text)
   const values = [...text.matchAll(queryValue)].flatMap((match) => {
     const name = decodeName(match.groups?.['name'] ?? '')
     if (placeholder.test(match[0])) return []
-    const isSecret = secretName.test(name) || secretValue.test(match[0]) || match[0] === mask
-    return isSecret ? [{ name: `=${name}`, text: match[0], start: match.index }] : []
+    return isSecretValue(name, match[0]) || (isInQuery(match.index) && !isHarmless(name, match[0]))
+      ? [{ name: `=${name}`, text: match[0], start: match.index }]
+      : []
   })
   const tokens = [...text.matchAll(pathToken)].map((match) => ({ name: '/', text: match[0], start: match.index }))
   // A user information may contain /, ? or & only percent-encoded, so the kinds do not overlap.
   return [...users, ...tokens, ...values].toSorted((one, other) => one.start - other.start)
+}
+
+function isSecretValue(name: string, value: string): boolean {
+  return secretName.test(name) || secretValue.test(value) || value === mask
+}
+
+function isHarmless(name: string, value: string): boolean {
+  return harmlessName.test(name) || harmlessValue.test(value)
+}
+
+/**
+ * Returns a function that tells whether a position is in a query. Positions must ascend, so that each character is read once. In a text that
+ * is no query, such as `a;b=c` in SQL, only names and values of secrets count.
+ */
+function queryFinder(text: string): (position: number) => boolean {
+  let at = 0
+  let isInside = false
+  return (position) => {
+    for (; at < position; at++) {
+      const character = text[at]
+      if (character === '?') isInside = true
+      else if (isInside && /[\s"']/u.test(character)) isInside = false
+    }
+    return isInside
+  }
 }
 
 function decodeName(name: string): string {
