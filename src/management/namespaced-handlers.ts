@@ -42,15 +42,19 @@ export class NamespacedHandlers {
   }
 }
 
-/** undefined: the whole broker. */
+/** undefined: the whole broker. A caller of a namespace that names another one is refused, whatever it requests. */
 export function namespaceOfRequest(
   { isForNamespaces = false }: Endpoint,
   caller: Caller,
   query: Readonly<Record<string, string>>,
 ): string | undefined | ApiError {
+  const wanted = query[namespaceKey]
+  if (caller.namespace !== undefined && wanted !== undefined && wanted !== caller.namespace) {
+    const text = `this account is limited to the namespace ${caller.namespace}, and ${namespaceKey} in the query names another: leave it out`
+    return refuse('wrongCredentials', text, 403).withReason('UNAUTHORIZED_ROLE')
+  }
   if (!isForNamespaces) return undefined
   if (caller.namespace !== undefined) return caller.namespace
-  const wanted = query[namespaceKey]
   if (wanted === undefined) return undefined
   if (isNamespaceName(wanted)) return wanted
   return refuse('invalidParameter', `${namespaceKey} in the query is the name of no namespace: letters, digits, - _ .`)

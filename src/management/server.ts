@@ -444,7 +444,7 @@ interface Audited extends Pick<AuditedRequest, 'name' | 'endpoint' | 'caller'> {
 async function audited({ request, audit, ...what }: Audited, work: () => Promise<unknown>): Promise<unknown> {
   const { url, body } = request
   const requestedNamespace = namespaceOfRequest(what.endpoint, what.caller, request.query as Record<string, string>)
-  const namespace = requestedNamespace instanceof ApiError ? undefined : requestedNamespace
+  const namespace = requestedNamespace instanceof ApiError ? what.caller.namespace : requestedNamespace
   const auditedRequest: AuditedRequest = { ...what, url, body, namespace, atMs: Date.now() }
   const note = async (result: unknown): Promise<void> => {
     if (isAudited(auditedRequest, result)) await audit.note(auditEntryOf(auditedRequest, result))

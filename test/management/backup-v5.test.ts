@@ -216,12 +216,13 @@ check(
     assert.deepEqual(await namesFor('/api/v5/data/files'), ['all.tar.gz'])
     assert.deepEqual(await namesFor('/api/v5/data/files?namespace=plant'), ['plant.tar.gz'])
     assert.deepEqual(await namesFor('/api/v5/data/files', as), ['plant.tar.gz'])
-    assert.deepEqual(await namesFor('/api/v5/data/files?namespace=other', as), ['plant.tar.gz'])
+    assert.equal((await broker.request('/api/v5/data/files?namespace=other', { as })).status, 403)
     assert.equal((await broker.request('/api/v5/data/files/all.tar.gz', { as })).status, 404)
     // An administrator without the right to manage accounts has only archives that are known to contain none.
     const made = await broker.request('/api/v5/data/export', { as, method: 'POST' })
-    const own = `/api/v5/data/files/${made.json.filename}?namespace=other`
+    const own = `/api/v5/data/files/${made.json.filename}`
     assert.equal((await broker.request(own, { as })).status, 200)
+    assert.equal((await broker.request(`${own}?namespace=other`, { as })).status, 403)
     const odd = await broker.request('/api/v5/data/files?namespace=..')
     assert.deepEqual(outcomeOf(odd), [400, 108, 'BAD_REQUEST'])
   },

@@ -121,8 +121,7 @@ describe('the administrator of a namespace', () => {
     ])
     assert.deepEqual(await column(broker, '/api/v4/clients?namespace=nowhere', 'clientid', administrator), [])
     assert.equal(await ctlDone(broker, ['clients', 'list', '--namespace', 'shop', '--json']).then(userOf), 'shop/same')
-    // For an administrator of one namespace the parameter is ignored.
-    assert.deepEqual(await column(broker, '/api/v4/clients/same?namespace=shop', 'username'), ['plant/same'])
+    assert.deepEqual(await column(broker, '/api/v4/clients/same?namespace=plant', 'username'), ['plant/same'])
   })
 
   test('publishes, subscribes and disconnects only clients of the namespace', async (t) => {
@@ -137,11 +136,14 @@ describe('the administrator of a namespace', () => {
       '/api/v4/mqtt/publish',
       post({ topic: 'lamp', payload: 'on', qos: 1, receipt: true }),
     )
+    for (const topic of ['$SYS/x', '$event/client_connected', '$delayed/1/$SYS/x', '$share/g/x']) {
+      const reserved = await broker.request('/api/v4/mqtt/publish', post({ topic, payload: 'x' }))
+      assert.deepEqual([reserved.status, reserved.json.code], [400, 115], `${topic}: ${reserved.text}`)
+    }
     assert.equal(published.json.data.receipt.matched, 1, published.text)
     assert.equal(await first, 'lamp on')
-    const escape = next(plant)
-    await broker.request('/api/v4/mqtt/publish', post({ topic: '$ns/shop/lamp', payload: 'x', qos: 1 }))
-    assert.equal(await escape, '$ns/shop/lamp x')
+    const escape = await broker.request('/api/v4/mqtt/publish', post({ topic: '$ns/shop/lamp', payload: 'x', qos: 1 }))
+    assert.deepEqual([escape.status, escape.json.code], [400, 115], escape.text)
     const offline = { topic: 'a', clientid: 'nobody', qos: 1 }
     assert.deepEqual((await broker.request('/api/v4/mqtt/subscribe', post(offline))).json.code, 112)
     const subscribed = await broker.request('/api/v4/mqtt/subscribe', post({ topic: 'b', clientid: 'p1', qos: 1 }))
@@ -272,16 +274,26 @@ describe('an administrator of one namespace', () => {
     await broker.request('/api/v5/namespaces', post({ namespace: 'shop' }, administrator))
     for (const as of [plantAdministrator, viewer, administrator])
       assert.equal((await broker.request('/api/v5/namespaces/plant', { as })).json.namespace, 'plant')
-    for (const path of ['/api/v5/namespaces/shop', '/api/v5/namespaces/shop?namespace=shop'])
-      assert.equal((await broker.request(path, { as: plantAdministrator })).status, 404, path)
+    const shop = '/api/v5/namespaces/shop'
+    assert.equal((await broker.request(shop, { as: plantAdministrator })).status, 404)
+    assert.equal((await broker.request(`${shop}?namespace=shop`, { as: plantAdministrator })).status, 403)
     assert.equal((await broker.request('/api/v5/namespaces/shop')).status, 200)
     assert.equal((await broker.request('/api/v5/namespaces/shop?namespace=plant')).status, 404)
   })
 
-  test('cannot select another namespace: the parameter is ignored; for other administrators an invalid one is an error', async () => {
+  test('cannot select another namespace, at any endpoint; for other administrators an invalid one is an error', async () => {
     const broker = await brokerWithUsers()
-    const ignored = await broker.request('/api/v4/clients?namespace=a%2Fb', { as: plantAdministrator })
-    assert.equal(ignored.status, 200)
+    for (const [name, endpoint] of known) {
+      if (endpoint.access === 'open' || endpoint.atRoot === 'only') continue
+      for (const query of ['namespace=shop', 'namespace=a%2Fb', 'namespace=plant&namespace=shop', 'n%61mespace=shop']) {
+        const { method } = endpoint
+        const options = { method, as: plantAdministrator, ...(method === 'GET' ? {} : { body: {} }) }
+        const refused = await broker.request(`${pathOf(endpoint)}?${query}`, options)
+        assert.equal(refused.status, 403, `${name} ${query}: ${refused.text}`)
+        if (endpoint.isForNamespaces === true) assert.match(refused.text, /limited to the namespace plant/)
+      }
+    }
+    assert.equal((await broker.request('/api/v4/clients?namespace=plant', { as: plantAdministrator })).status, 200)
     const wrong = await broker.request('/api/v4/clients?namespace=a%2Fb')
     assert.deepEqual([wrong.status, wrong.json.code], [400, 108])
     assert.equal((await broker.request('/api/v4/listeners?namespace=plant')).status, 200)
@@ -368,7 +380,7 @@ describe('an administrator of a namespace who uses archives', () => {
     assert.equal(made.status, 200, made.text)
     const files = [made.json.filename]
     assert.deepEqual(await column(broker, '/api/v5/data/files', 'filename'), files)
-    assert.deepEqual(await column(broker, '/api/v5/data/files?namespace=shop', 'filename'), files)
+    assert.equal((await broker.request('/api/v5/data/files?namespace=shop', { as: plantAdministrator })).status, 403)
     assert.deepEqual(await column(broker, '/api/v5/data/files?namespace=plant', 'filename', administrator), files)
     assert.deepEqual(await column(broker, '/api/v5/data/files', 'filename', administrator), [])
     const { counts, members } = (await broker.request('/api/v5/data/verify', post({ filename: files[0] }))).json.data
