@@ -446,6 +446,58 @@ describe('a ban', () => {
   })
 })
 
+describe('a ban, when something is published after its client has left', () => {
+  for (const ban of [{ clientId: 'banned' }, { username: 'user-banned' }] as const) {
+    const name = Object.keys(ban).join('')
+    for (const isSuperuser of [false, true]) {
+      const text = `of the ${name} stops a ${isSuperuser ? "superuser's " : ''}`
+      test(`${text}delayed message, with a counter and an event`, () => {
+        const { world, rulebook } = worldWith([], { host: identities({ isSuperuser }) })
+        const subscriber = world.subscriber('a')
+        for (const clientId of ['banned', 'other']) {
+          const client = world.connect(clientId)
+          client.publish('$delayed/5/a', clientId, { qos: 1 })
+          client.disconnect()
+        }
+        rulebook.change(world, { action: 'stay', ...ban })
+        world.passSeconds(10)
+        assert.deepEqual(subscriber.payloads, ['other'])
+        assert.equal(world.view.counts.dropped['not-allowed'], 1)
+      })
+
+      test(`${text}delayed message after a restart`, () => {
+        const { world, rulebook } = worldWith([], { host: identities({ isSuperuser }) })
+        for (const clientId of ['banned', 'other'])
+          world.connect(clientId).publish('$delayed/5/a', clientId, { qos: 1 })
+        world.restart()
+        const subscriber = world.subscriber('a')
+        rulebook.change(world, { action: 'stay', ...ban })
+        world.passSeconds(10)
+        assert.deepEqual(subscriber.payloads, ['other'])
+      })
+
+      test(`${text}will whose session a crash has ended`, () => {
+        const { world, rulebook } = worldWith([], { host: identities({ isSuperuser }) })
+        for (const clientId of ['banned', 'other']) {
+          const will = { topic: 'a', payload: clientId, qos: 1 } as const
+          world.connect(clientId, { will, cleanStart: false, sessionExpirySeconds: 1 })
+        }
+        rulebook.rules = [{ action: 'stay', ...ban }]
+        rulebook.epoch++
+        const stored = { cleanStart: false, sessionExpirySeconds: 100 }
+        const reader = world.connect('reader', stored)
+        reader.subscribe('a', { qos: 1 })
+        world.crash()
+        world.start()
+        world.passSeconds(10)
+        reader.connect()
+        world.settle()
+        assert.deepEqual(reader.payloads, ['other'])
+      })
+    }
+  }
+})
+
 describe('the expiry of the permissions of a client', () => {
   test('disconnects it: 5.0 clients with 0xA0, and the will is published', () => {
     const world = new World({ host: identities({ expiresAtMs: 100_000 }) })

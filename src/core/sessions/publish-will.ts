@@ -8,8 +8,9 @@
 // next start.
 
 import { parseTopicName, reasonCodes, type Topic, type TopicTable } from '../../protocol/index.ts'
+import { type Identity, plainIdentity } from '../messages/identity.ts'
 import { isBridgeClient } from '../messages/bridge-client-id.ts'
-import { isEventTopic } from '../messages/reserved-roots.ts'
+import { isEventTopic, isReservedInNamespace, isReservedInside } from '../messages/reserved-roots.ts'
 import { isSourceTopic } from '../messages/source-topics.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { DrainParts, Parts, RedeliverParts, WillParts } from '../state/parts.ts'
@@ -241,6 +242,7 @@ function resolveDelayed(
   { topic, publisher, publisherUsername, publisherMountpoint: mountpoint, isByOwnRight }: Message,
 ): ResolvedTopic | undefined {
   const clientTopic = topicBelow(state.topics, mountpoint, topic)
+  if (mountpoint !== '' && isReservedInside(clientTopic.name)) return undefined
   if (isByOwnRight || publisher === '' || isBridgeClient(publisher))
     return { clientTopic, target: topic, delay: undefined }
   const client = { clientId: splitNamespacedName(publisher).name, username: publisherUsername }
@@ -282,10 +284,10 @@ function isStillAllowed(
 ): boolean {
   const { permissions } = state.access
   const { name } = target
-  if (isBrokerTopic(name) || isSourceTopic(name) || isEventTopic(name)) return false
+  if (isBrokerTopic(name) || isSourceTopic(name) || isEventTopic(name) || isReservedInNamespace(name)) return false
   if (session?.identity.isSuperuser !== true && isReservedTopic(state, name, message.publisher)) return false
-  // A ban, and the end of an account, apply to what is published in the name of the client as well.
-  if (session !== undefined && !permissions.canStay(session.identity)) return false
+  // A ban applies to what is published in the name of the client as well.
+  if (!permissions.canStay(session?.identity ?? publisherIdentity(message))) return false
   if (permissions.allowsEverything || session?.identity.isSuperuser === true) return true
   if (session === undefined || session.restored?.identityIsFromDisk === true) {
     if (message.isByOwnRight) return true
@@ -293,6 +295,11 @@ function isStillAllowed(
   }
   const permission = permissions.canPublish(session.identity, clientTopic, message)
   return permission === 'allow' || permission === 'unknown'
+}
+
+/** Returns what is known of the client of a record: not its address. */
+function publisherIdentity({ publisher, publisherUsername }: Message): Identity {
+  return plainIdentity(publisher, publisherUsername, '')
 }
 
 /** [MQTT5-3.1.3.2.4] The expiry interval of a will starts when it is published. */
