@@ -39,7 +39,7 @@ describe('publish', () => {
 
   test('below $SYS retains the message in memory only, until the broker stops', () => {
     const world = new World()
-    const own = publication({ topic: '$SYS/brokers', qos: 0, retain: true })
+    const own = publication({ topic: '$SYS/brokers', qos: 0, retain: true, isOfBroker: true })
     assert.deepEqual(world.command(own), { done: true, matched: 0 })
     assert.deepEqual(world.subscriber('$SYS/#').payloads, ['x'])
     assert.deepEqual(
@@ -56,6 +56,33 @@ describe('publish', () => {
     assert.deepEqual(world.subscriber(filter).payloads, ['x'])
     world.command(publication({ retain: true, payload: Buffer.alloc(0) }))
     assert.deepEqual(world.subscriber(filter).payloads, [])
+  })
+
+  test('to topics of the broker is refused, also delayed and in a namespace, unless the broker publishes', () => {
+    const world = new World()
+    const roots = [
+      '$SYS',
+      '$SYS/x',
+      '$event/x',
+      '$events/x',
+      '$bridge/x',
+      '$bridges/mqtt:a/x',
+      '$share/g/x',
+      '$queue/x',
+    ]
+    const topics = roots.flatMap((name) => [
+      name,
+      `$delayed/1/${name}`,
+      `$ns/plant/${name}`,
+      `$delayed/1/$ns/plant/${name}`,
+    ])
+    for (const topic of topics) {
+      const refused = { done: false, why: 'invalid-topic' }
+      assert.deepEqual(world.command(publication({ topic })), refused, topic)
+      assert.deepEqual(world.command(publication({ topic: 'a', furtherTopics: [topic] })), refused, topic)
+    }
+    world.passSeconds(5)
+    assert.equal(world.view.retainedMessages, 0)
   })
 
   test('to an invalid topic name is refused', () => {

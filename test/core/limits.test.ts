@@ -263,7 +263,8 @@ describe('the limits of retained messages', () => {
     const core = new BrokerCore(settings, { identity: 'x', topics, retainedOnPeers: () => elsewhere })
     const keep = (topic: string): void => {
       const content = { payload: Buffer.from('x'), qos: 0, retain: true, properties: undefined, clientId: '' } as const
-      core.handle({ kind: 'command', requestId: 0, command: { name: 'publish', topic, ...content } }, 1)
+      const isOfBroker = topic.startsWith('$SYS/')
+      core.handle({ kind: 'command', requestId: 0, command: { name: 'publish', topic, ...content, isOfBroker } }, 1)
     }
     for (const topic of ['$SYS/a', '$SYS/b', '$SYS/c', 'a', 'b', 'c']) keep(topic)
     assert.deepEqual([core.view.retainedMessages, core.view.retainedOfClients], [5, 2])

@@ -253,3 +253,83 @@ describe('the topics of a namespace', () => {
     })
   }
 })
+
+function worldInside({ mountpoint = '' }: { mountpoint?: string }): World {
+  const permissions = new AccessRules(
+    { ...defaultAccessSettings.rules, hasNamespaces: true },
+    { nowMs: () => 0, mayStay: () => true },
+  )
+  return new World({ shards: 1, host: { namespaces, permissions, listener: { mountpoint } } })
+}
+
+describe('inside a namespace or a mount point', () => {
+  /** The listener and user name of clients inside, and the topics inside as the broker stores them. */
+  const insides: Record<string, { mountpoint?: string; username?: string; prefix: string }> = {
+    namespace: { username: 'plant/x', prefix: '$ns/plant/' },
+    'mount point': { mountpoint: 'site/', prefix: 'site/' },
+    'mount point in a namespace': { mountpoint: 'site/', username: 'plant/x', prefix: '$ns/plant/site/' },
+  }
+
+  for (const [name, inside] of Object.entries(insides)) {
+    const credentials = inside.username === undefined ? {} : { username: inside.username }
+    for (const [way, publish] of Object.entries(waysIn)) {
+      test(`the topics of the broker are reserved for ${way}: ${name}`, () => {
+        for (const topic of [...reserved, '$ns/plant/x', '$SYS'].flatMap((text) => [text, `$delayed/1/${text}`])) {
+          const world = worldInside(inside)
+          const reader = world.client('reader', { version: 5, ...credentials })
+          reader.connect()
+          reader.subscribe(['#', '+/#', '$event/#', '$events/#', '$bridge/#', '$bridges/#'])
+          assert.equal(publish(world, topic, credentials), true, topic)
+          world.passSeconds(5)
+          assert.deepEqual(topicsOf(reader), [], topic)
+          const later = world.client('later', { version: 5, ...credentials })
+          later.connect()
+          later.subscribe(['#', '$event/#', '$events/#', '$bridge/#', '$bridges/#'])
+          assert.deepEqual(topicsOf(later), [], `${topic} is not retained`)
+        }
+      })
+    }
+
+    test(`[MQTT-4.7.2-1] a wildcard in the first level does not match a topic that begins with $: ${name}`, () => {
+      const world = worldInside(inside)
+      const readers = [['#'], ['+/#'], ['+/a'], ['#', '$own/a'], ['$own/+']].map((filters, index) => {
+        const reader = world.client(`reader-${index}`, { version: 5, ...credentials })
+        reader.connect()
+        reader.subscribe(filters)
+        return reader
+      })
+      const author = open(world, credentials)
+      author.publish('$own/a', 'x', { qos: 1, retain: true })
+      author.publish('own/a', 'x', { qos: 1 })
+      assert.deepEqual(readers.map(topicsOf), [['own/a'], ['own/a'], ['own/a'], ['$own/a', 'own/a'], ['$own/a']])
+      const later = world.client('later', { version: 5, ...credentials })
+      later.connect()
+      later.subscribe(['#', '+/#'])
+      assert.deepEqual(topicsOf(later), [])
+      later.subscribe('$own/#')
+      assert.deepEqual(topicsOf(later), ['$own/a'])
+    })
+  }
+
+  test('a shared subscription of a namespace to # gets no topic that begins with $', () => {
+    const world = worldInside({})
+    const reader = world.client('reader', { username: 'plant/x' })
+    reader.connect()
+    reader.subscribe('$share/g/#')
+    const author = open(world, { username: 'plant/x' })
+    author.publish('$own/a', 'x')
+    author.publish('own/a', 'x')
+    assert.deepEqual(topicsOf(reader), ['own/a'])
+  })
+
+  test('nothing from outside reaches the reserved topics of a namespace: the API, and a superuser', () => {
+    const world = new World({ host: { ...identities({ isSuperuser: true }), namespaces } })
+    const superuser = open(world)
+    const reader = world.client('all', { version: 5 })
+    reader.connect()
+    reader.subscribe(['$ns/plant/$event/#', '$ns/plant/$SYS/#'])
+    for (const topic of ['$ns/plant/$event/client_connected', '$ns/plant/$SYS/brokers'])
+      assert.equal(superuser.publish(topic, 'x', { qos: 1 }).reasonCode, reasonCodes.notAuthorized)
+    assert.deepEqual(topicsOf(reader), [])
+  })
+})

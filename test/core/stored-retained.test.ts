@@ -285,6 +285,7 @@ test('messages of the broker about itself have no record and stay in memory', ()
       retain: true,
       properties: undefined,
       clientId: '',
+      isOfBroker: true,
     },
   })
   world.settle()

@@ -13,7 +13,7 @@ import { isBrokerTopic } from '../retained/retained-messages.ts'
 import { routeMessage, routeToPeers } from '../publish/route-message.ts'
 import { runMatchedRules } from '../publish/run-rules.ts'
 import type { Command, RequestId } from '../model/inputs.ts'
-import { isEventTopic } from '../messages/reserved-roots.ts'
+import { isEventTopic, isReservedInNamespace } from '../messages/reserved-roots.ts'
 import { isSourceTopic } from '../messages/source-topics.ts'
 import { Message, never } from '../messages/message.ts'
 import type { CommandFailure, DeliveryCounts } from '../model/outputs.ts'
@@ -63,7 +63,7 @@ function messageFor(
   const isDelayed = named.isDelayed && state.settings.delaysMessages
   const delay = isDelayed ? readDelay(named.name, state.nowMs) : undefined
   const topic = isDelayed ? delay && topicFor(state, delay.topic) : named
-  if (topic === undefined || (command.isOfRule === true && isBrokerTopic(topic.name))) return 'invalid-topic'
+  if (topic === undefined || (command.isOfBroker !== true && isBrokerTopic(topic.name))) return 'invalid-topic'
   if (topic.bytes.length + command.payload.length > state.settings.maxPacketBytes) return 'too-large'
   const expiry = command.properties?.messageExpiryIntervalSeconds
   const message = new Message(topic, {
@@ -90,7 +90,7 @@ function messageFor(
 function topicFor(state: Parts<'settings' | 'topics'>, text: string): Topic | undefined {
   const name = parseTopicName(text)
   if (name === undefined || isSourceTopic(name) || isEventTopic(name)) return undefined
-  if (beginsLikeFilter(name)) return undefined
+  if (beginsLikeFilter(name) || isReservedInNamespace(name)) return undefined
   if (!isBrokerTopic(name) && countLevels(name) > state.settings.maxTopicLevels) return undefined
   return state.topics.named(name)
 }

@@ -5,6 +5,8 @@ import { countLevels, parseTopicName } from '../../protocol/index.ts'
 import type { StoredMessage } from '../../records/index.ts'
 import type { Parts, RetainedParts } from '../state/parts.ts'
 import { addOpenBatch } from '../outgoing/deferred-acks.ts'
+import { isEventTopic, isReservedInNamespace } from '../messages/reserved-roots.ts'
+import { isSourceTopic } from '../messages/source-topics.ts'
 import { isBrokerTopic, setRetained } from '../retained/retained-messages.ts'
 import type { Command, RequestId } from '../model/inputs.ts'
 import { fromStored, type Message, never } from '../messages/message.ts'
@@ -51,7 +53,7 @@ export function importRetained(
 function importOne(state: RetainedParts & Parts<'topics'>, stored: StoredMessage): ImportOutcome {
   const name = parseTopicName(stored.topic)
   const { retainAvailable, maxTopicLevels } = state.settings
-  if (name === undefined || isBrokerTopic(name) || !retainAvailable || countLevels(name) > maxTopicLevels)
+  if (name === undefined || isForBrokerOnly(name) || !retainAvailable || countLevels(name) > maxTopicLevels)
     return 'refused'
   const message = fromStored(stored, state.topics.named(name))
   if (message.expiresAtMs <= state.nowMs || message.payloadBytes === 0) return 'expired'
@@ -59,6 +61,11 @@ function importOne(state: RetainedParts & Parts<'topics'>, stored: StoredMessage
   if (before !== undefined && isSame(before, message)) return 'unchanged'
   if (setRetained(state, message) !== undefined) return 'refused'
   return before === undefined ? 'inserted' : 'updated'
+}
+
+/** Nothing but the broker publishes to these topics, so a file cannot contain a message of them. */
+function isForBrokerOnly(topic: string): boolean {
+  return isBrokerTopic(topic) || isEventTopic(topic) || isSourceTopic(topic) || isReservedInNamespace(topic)
 }
 
 /**

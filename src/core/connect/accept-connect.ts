@@ -18,7 +18,7 @@ import type { Connection } from '../model/connection.ts'
 import { authorizePublish } from '../publish/authorize-publish.ts'
 import { isBrokerTopic } from '../retained/retained-messages.ts'
 import { isReservedTopic } from '../publish/reserved-topics.ts'
-import { isEventTopic } from '../messages/reserved-roots.ts'
+import { isEventTopic, isReservedInNamespace } from '../messages/reserved-roots.ts'
 import { delayProblem } from '../publish/delay-message.ts'
 import { resolvePublication, storedWillTopic } from '../publish/resolve-publication.ts'
 import type { AuthenticationResult } from '../model/inputs.ts'
@@ -210,7 +210,12 @@ function resolveWill(
   if (resolved === 'invalid-delay') return { reason, text: `the will has an ${delayProblem}` }
   const name = resolved === 'reserved' ? undefined : resolved.target.name
   const isBrokers = name === undefined || isBrokerTopic(name) || isSourceTopic(name) || isEventTopic(name)
-  if (resolved === 'reserved' || isBrokers || (!isSuperuser && isReservedTopic(state, name, clientId)))
+  if (
+    resolved === 'reserved' ||
+    isBrokers ||
+    isReservedInNamespace(name) ||
+    (!isSuperuser && isReservedTopic(state, name, clientId))
+  )
     return { reason: reasonCodes.notAuthorized, text: 'its will is not allowed: the topic is reserved' }
   return resolved.clientTopic
 }

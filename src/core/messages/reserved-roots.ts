@@ -1,8 +1,9 @@
 // First levels of topics that are the broker's own, and what a change of a topic must not lead to.
 
 import { delayedTopicPrefix, filterPrefixes, hasFixedRoot } from '../../protocol/index.ts'
-import { namespacesRoot } from '../namespaces/namespaced-names.ts'
+import { namespacesRoot, topicInNamespace } from '../namespaces/namespaced-names.ts'
 import { bridgeMarksRoot } from './bridge-client-id.ts'
+import { sourcesRoot } from './source-topics.ts'
 
 /**
  * Topics of messages that only the broker publishes: events (`event_message`, and names of events in rules), and the state of bridges. A
@@ -16,6 +17,23 @@ const rootsNotAsResult = [...eventRoots, ...filterPrefixes, namespacesRoot, dela
 /** Returns whether the topic is one of `$event/`, `$events/` and `$bridge/`, which only the broker uses. */
 export function isEventTopic(topic: string): boolean {
   return eventRoots.some((root) => topic.startsWith(root))
+}
+
+/** Topics below these, and `$SYS`, are refused inside a namespace or mount point too: nothing but the broker may use them. */
+const rootsNotInside = [...eventRoots, ...filterPrefixes, sourcesRoot, namespacesRoot, '$SYS/']
+
+/**
+ * Returns whether no client may publish to the topic below a mount point, or in a namespace. For its clients, the broker is one of their own, in
+ * which the topics of the broker are reserved.
+ */
+export function isReservedInside(topic: string): boolean {
+  return topic.startsWith('$') && (topic === '$SYS' || rootsNotInside.some((root) => topic.startsWith(root)))
+}
+
+/** Returns whether the topic is in a namespace, and reserved there: see `isReservedInside`. */
+export function isReservedInNamespace(topic: string): boolean {
+  const inside = topicInNamespace(topic)
+  return inside !== undefined && isReservedInside(inside)
 }
 
 /**

@@ -3,7 +3,8 @@
 
 import { bridgeClientId } from './bridge-client-id.ts'
 
-const root = '$bridges/'
+/** Prefix of the topics of all sources. */
+export const sourcesRoot = '$bridges/'
 const sourceNamePrefix = '$source/'
 const dollar = 36
 
@@ -22,18 +23,18 @@ export function sourceOfBridge(name: string): string | undefined {
 
 /** Returns the prefix of topics of a source's messages. */
 export function sourceTopicPrefix(source: string): string {
-  return `${root}${source}/`
+  return `${sourcesRoot}${source}/`
 }
 
 /** Returns the source and the original topic of the message. */
 export function splitSourceTopic(topic: string): { readonly source: string; readonly topic: string } | undefined {
   if (!isSourceTopic(topic)) return undefined
-  const end = topic.indexOf('/', root.length)
-  return end === -1 ? undefined : { source: topic.slice(root.length, end), topic: topic.slice(end + 1) }
+  const end = topic.indexOf('/', sourcesRoot.length)
+  return end === -1 ? undefined : { source: topic.slice(sourcesRoot.length, end), topic: topic.slice(end + 1) }
 }
 
 export function isSourceTopic(topic: string): boolean {
-  return topic.charCodeAt(0) === dollar && topic.startsWith(root)
+  return topic.charCodeAt(0) === dollar && topic.startsWith(sourcesRoot)
 }
 
 export function isSourceClient(clientId: string): boolean {

@@ -144,8 +144,8 @@ export type Command =
       readonly furtherTopics?: readonly string[] | undefined
       /** The result contains delivery counts. */
       readonly wantsDeliveries?: boolean | undefined
-      /** An action of a rule publishes the message. Actions cannot publish to topics of the broker. */
-      readonly isOfRule?: boolean | undefined
+      /** The broker publishes the message: nothing else can publish to topics below `$SYS/`. */
+      readonly isOfBroker?: boolean | undefined
     }
   /** Stores the message in the session of that client, whatever it subscribes to. `further`: all are stored in one batch, or none is. */
   | {

@@ -48,6 +48,15 @@ export function namespaceOfTopic(topic: string): string | undefined {
   return end === -1 ? undefined : topic.slice(namespacesRoot.length, end)
 }
 
+/** Returns the topic as the clients of its namespace see it; undefined if it has no namespace. */
+export function topicInNamespace(topic: string): string | undefined {
+  const namespace = namespaceOfTopic(topic)
+  return namespace === undefined ? undefined : topic.slice(namespacesRoot.length + namespace.length + 1)
+}
+
+/** Number of levels of the prefix of a namespace's topics. */
+export const namespaceLevels = 2
+
 /** Returns whether a name belongs to this namespace. */
 export function isOfNamespace(whole: string, namespace: string): boolean {
   return whole.length > namespace.length && whole.startsWith(namespace) && whole[namespace.length] === separator

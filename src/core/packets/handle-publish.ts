@@ -28,6 +28,7 @@ import {
   storageFails,
   topicIsReserved,
 } from '../publish/refuse-publish.ts'
+import { isReservedInside } from '../messages/reserved-roots.ts'
 import { isReservedTopic } from '../publish/reserved-topics.ts'
 import { isRewrittenWhenDue, rewritePublication } from '../publish/resolve-publication.ts'
 import { messageFromPublish, recordPublisherRights, withoutFrame, type Message } from '../messages/message.ts'
@@ -99,7 +100,7 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
   // The publisher's rights are recorded only for delayed and retained messages, which are checked again later.
   if (packet.retain || isDelayed) recordPublisherRights(message, session.identity, connection.mountpoint)
   if (packet.qos === 0) {
-    const refusal = refusalOf(state, message, isDenied)
+    const refusal = refusalOf(state, connection, message, isDenied)
     if (refusal === undefined) accept(state, message, session, 0)
     else countRefusal(state, connection, packet, refusal)
     return
@@ -414,11 +415,14 @@ function permitOf(
 /** Returns why the message is not delivered, or undefined. Counts a message that is not authorized as dropped. */
 function refusalOf(
   state: PermitParts & Parts<'counts' | 'namespaces'>,
+  { mountpoint }: Connection,
   message: Message,
   isDenied: boolean,
 ): Refused | undefined {
   const { name } = message.topic
-  const isReserved = name.charCodeAt(0) === 36 && isReservedTopic(state, name, message.publisher)
+  const isReserved =
+    (name.charCodeAt(0) === 36 && isReservedTopic(state, name, message.publisher)) ||
+    (mountpoint !== '' && isReservedInside(name.slice(mountpoint.length)))
   if (isDenied || isReserved) {
     state.counts.countDrop(undefined, message, 'not-allowed')
     return isReserved ? topicIsReserved : isNotAllowed
@@ -438,7 +442,7 @@ function acceptAtLeastOnce(
   isDenied: boolean,
   accept: Accept,
 ): void {
-  const refusal = refusalOf(state, message, isDenied) ?? retainRefusalOf(state.settings, message)
+  const refusal = refusalOf(state, connection, message, isDenied) ?? retainRefusalOf(state.settings, message)
   if (refusal !== undefined && canRefuseWithReason(connection, refusal))
     return refusePublish(state, connection, packet, refusal)
   const changesBefore = state.batches.openBatch.changes.length
@@ -467,11 +471,11 @@ function acceptExactlyOnce(
     if (!packet.dup) recordDropped(state, message, 'packet-identifier-in-use')
     // A delayed message was not sent to peers, so no request is sent to them.
     const isRefused =
-      accept !== routeMessage || refusalOf(state, message, isDenied)?.reason === reasonCodes.notAuthorized
+      accept !== routeMessage || refusalOf(state, connection, message, isDenied)?.reason === reasonCodes.notAuthorized
     acknowledgeDuplicate(state, connection, session, { message, packetId, isRefused })
     return
   }
-  const refusal = refusalOf(state, message, isDenied) ?? retainRefusalOf(state.settings, message)
+  const refusal = refusalOf(state, connection, message, isDenied) ?? retainRefusalOf(state.settings, message)
   if (refusal !== undefined && canRefuseWithReason(connection, refusal))
     return refusePublish(state, connection, packet, refusal)
   incoming.add(packetId, state.nowMs)

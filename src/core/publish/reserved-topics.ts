@@ -2,7 +2,7 @@
 
 import { beginsLikeFilter } from '../../protocol/index.ts'
 import { isBridgeClient } from '../messages/bridge-client-id.ts'
-import { isEventTopic } from '../messages/reserved-roots.ts'
+import { isEventTopic, isReservedInNamespace } from '../messages/reserved-roots.ts'
 import type { Parts } from '../state/parts.ts'
 import { namespacesRoot } from '../namespaces/namespaced-names.ts'
 import { isSourceClient, isSourceTopic } from '../messages/source-topics.ts'
@@ -10,10 +10,11 @@ import { isBrokerTopic } from '../retained/retained-messages.ts'
 
 /**
  * Returns whether the topic is reserved: topics below `$SYS/` and `$event/` belong to the broker, and retained messages of disabled
- * namespaces belong to those namespaces. No subscription matches topics like `$share/` and `$queue/`.
+ * namespaces belong to those namespaces. The same topics are reserved inside each namespace. No subscription matches topics like `$share/` and `$queue/`.
  */
 export function isReservedTopic(state: Parts<'namespaces' | 'sessions'>, topic: string, publisher: string): boolean {
   if (isBrokerTopic(topic) || isEventTopic(topic) || beginsLikeFilter(topic)) return true
+  if (isReservedInNamespace(topic)) return true
   if (isSourceTopic(topic)) return !isSourceClient(publisher)
   // With namespaces, the permissions have decided.
   if (state.namespaces.settings !== undefined || !topic.startsWith(namespacesRoot) || isBridgeClient(publisher))

@@ -10,6 +10,7 @@
 import { parseTopicName, type Topic } from '../../protocol/index.ts'
 import type { Identity } from '../messages/identity.ts'
 import { rewriteTopic } from '../model/topic-rewrites.ts'
+import { isReservedInside } from '../messages/reserved-roots.ts'
 import { mountedTopic } from '../namespaces/mountpoint.ts'
 import type { Parts } from '../state/parts.ts'
 import { type Delay, readDelay } from './delay-message.ts'
@@ -49,7 +50,7 @@ export function resolvePublication(
   if (isDelayed && delay === undefined) return 'invalid-delay'
   const clientTopic = delay === undefined ? topic : state.topics.named(delay.topic)
   const renamed = client.isBridge ? clientTopic : rewritePublication(state, clientTopic, client)
-  if (renamed === undefined) return 'reserved'
+  if (renamed === undefined || (client.mountpoint !== '' && isReservedInside(renamed.name))) return 'reserved'
   const target = client.mountpoint === '' ? renamed : mountedTopic(state.topics, client.mountpoint, renamed)
   return target === undefined ? 'too-long' : { clientTopic, target, delay }
 }

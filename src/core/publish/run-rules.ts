@@ -5,7 +5,7 @@ import { countLevels, beginsLikeFilter, parseTopicName, reasonCodes, type Topic 
 import type { RuleActionFailure, RuleActions, RulePublication } from '../model/rule-hook.ts'
 import { copyPublisherRights, Message, never, withTopic } from '../messages/message.ts'
 import type { Refused } from '../model/packet-refusal.ts'
-import { isEventTopic } from '../messages/reserved-roots.ts'
+import { isEventTopic, isReservedInNamespace } from '../messages/reserved-roots.ts'
 import { isSourceTopic } from '../messages/source-topics.ts'
 import { enqueueForSession } from '../queues/enqueue-for-session.ts'
 import { maxStoredOf } from '../queues/persistent-queue.ts'
@@ -93,7 +93,8 @@ function routeResult(state: BrokerState, message: Message, route: Route): void {
 function isForBrokerOnly(topic: string, isEvent: boolean): boolean {
   if (topic.charCodeAt(0) !== 36) return false
   const canPublish = isEvent ? topic.startsWith('$event/') : !isEventTopic(topic)
-  return isBrokerTopic(topic) || isSourceTopic(topic) || !canPublish || beginsLikeFilter(topic)
+  const isReserved = isBrokerTopic(topic) || isReservedInNamespace(topic)
+  return isReserved || isSourceTopic(topic) || !canPublish || beginsLikeFilter(topic)
 }
 
 /**

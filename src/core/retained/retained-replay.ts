@@ -8,7 +8,7 @@ import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { RetainedState } from '../state/retained-state.ts'
 import type { EnqueueParts, Parts } from '../state/parts.ts'
 import { topicBelow } from '../namespaces/mountpoint.ts'
-import { canReceive } from '../state/sessions/can-receive.ts'
+import { canReceive, isHiddenBelowMountpoint } from '../state/sessions/can-receive.ts'
 import { type RetainedReplay, RetainedReplayQueue } from '../state/sessions/retained-replay-queue.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { StoredRetained, type RetainedMessage } from '../messages/retained-message.ts'
@@ -203,7 +203,12 @@ function isForSession(
   if (message.publisher === session.clientId && isOfBridge(session)) return false
   // Deleted or replaced since the slice was found: a new message is delivered separately.
   if ('cursor' in scan.source && state.retained.tree.get(message.topicName) !== message) return false
+  if (session.mountpoint !== '' && isHidden(session, scan, message)) return false
   return !wasDeliveredLive(state.peerTable, session, { scan, message }) && canDeliverRetained(state, session, message)
+}
+
+function isHidden(session: Session, scan: RetainedReplay, message: RetainedMessage): boolean {
+  return isHiddenBelowMountpoint(session, message.topic, bareFilter(scan.filter).search(/[+#]/))
 }
 
 function isOfBridge({ clientId, connection }: Session): boolean {

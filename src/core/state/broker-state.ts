@@ -21,7 +21,7 @@ import type { Peer } from './peers/peer.ts'
 import { PendingRequests } from './pending-requests.ts'
 import { RetainedState } from './retained-state.ts'
 import { RuleState } from './rule-state.ts'
-import { canReceive } from './sessions/can-receive.ts'
+import { canReceive, isHiddenBelowMountpoint } from './sessions/can-receive.ts'
 import { SessionTable } from './sessions/session-table.ts'
 import type { Session } from './sessions/session.ts'
 import { SharedState } from './shared-state.ts'
@@ -126,7 +126,10 @@ export class BrokerState {
     this.memory = options.memory ?? new MemoryAccount()
     this.sessions = new SessionTable(this.memory)
     this.router = new TopicRouter(
-      (session, topic) => canReceive(this, session, topic),
+      {
+        admits: (session, topic) => canReceive(this, session, topic),
+        hides: isHiddenBelowMountpoint,
+      },
       ({ number }) => number < own,
     )
     this.subscriptions = new SubscriptionState(this.memory)

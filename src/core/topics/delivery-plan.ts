@@ -138,16 +138,24 @@ export class DeliveryPlan<S extends object, P extends object = object> {
   }
 }
 
+/** Which subscribers receive messages of one topic. */
+export interface Admission<S> {
+  /** Returns whether the subscriber may receive the topic. */
+  readonly admits: (subscriber: S) => boolean
+  /** Returns whether the subscription, with its first wildcard at `wildcardStart` > 0, does not match the topic as its client sees it. */
+  readonly hides: (subscriber: S, wildcardStart: number) => boolean
+}
+
 const noSubscribers: readonly never[] = []
 const noPeerMatches = { peerMatches: noSubscribers, crossShardGroups: noSubscribers } as const
 
 /**
  * Makes a plan from the subscribers of all matching filters, without those that `admits` excludes, and from the
- * interest of peers.
+ * interest of peers. `hides` excludes subscriptions that are filters of a client's own topics: see `Admission`.
  */
 export function makePlan<S extends object, P extends object>(
   subscriberLists: readonly FilterSubscribers<S>[],
-  admits: (subscriber: S) => boolean,
+  { admits, hides }: Admission<S>,
   peerSubscribers: readonly FilterSubscribers<P, Interest>[] = noSubscribers,
   rules?: readonly MatchedRule[],
 ): DeliveryPlan<S, P> {
@@ -159,7 +167,9 @@ export function makePlan<S extends object, P extends object>(
   for (const filterSubscribers of subscriberLists) {
     if (known === undefined && localMatches.length > 0)
       known = new Map(localMatches.map((one) => [one.subscriber, one]))
+    const { wildcardStart } = filterSubscribers
     filterSubscribers.forEach((subscriber, options) => {
+      if (wildcardStart > 0 && hides(subscriber, wildcardStart)) return
       const match = known?.get(subscriber)
       if (match !== undefined) {
         match.include(options)

@@ -13,6 +13,7 @@
 // walks are loops, so deep filters need no stack.
 
 import { hasWildcard, splitSharedFilter, type TopicFilter, type TopicName } from '../../protocol/index.ts'
+import { namespaceLevels, topicInNamespace } from '../namespaces/namespaced-names.ts'
 import { SharedGroup } from './shared-group.ts'
 import type { SubscriptionOptions } from './subscription-options.ts'
 import { LargeMap } from './large-map.ts'
@@ -24,6 +25,11 @@ export class FilterSubscribers<S extends object, O = SubscriptionOptions> {
   /** Replaces `#only` after a second subscriber was added. */
   #many: Map<S, O> | undefined = undefined
   #groups: Map<string, SharedGroup<S, O>> | undefined = undefined
+
+  /** Where the first wildcard of the filter is in its text; -1: it has none. */
+  get wildcardStart(): number {
+    return -1
+  }
 
   get isEmpty(): boolean {
     return this.#only === undefined && this.#many === undefined && this.#groups === undefined
@@ -117,6 +123,20 @@ export class FilterSubscribers<S extends object, O = SubscriptionOptions> {
     if (group?.size === 0) this.#groups?.delete(groupName)
     if (this.#groups?.size === 0) this.#groups = undefined
     return wasThere
+  }
+}
+
+/** A class of its own, because most filters have no wildcard, and there may be millions. */
+class WildcardSubscribers<S extends object, O> extends FilterSubscribers<S, O> {
+  readonly #wildcardStart: number
+
+  constructor(filter: TopicFilter) {
+    super()
+    this.#wildcardStart = filter.search(/[+#]/)
+  }
+
+  override get wildcardStart(): number {
+    return this.#wildcardStart
   }
 }
 
@@ -236,11 +256,11 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
     const exact = this.#exact.get(topic)
     if (exact !== undefined) yield [topic, exact]
     const levels = topic.split('/')
+    const isWildcardAt = wildcardDepths(topic)
     const open = [{ node: this.#root, path: [] as readonly string[] }]
     for (let next = open.pop(); next !== undefined; next = open.pop()) {
       const { node, path } = next
-      // [MQTT-4.7.2-1]
-      const isWildcardAllowed = path.length > 0 || !topic.startsWith('$')
+      const isWildcardAllowed = isWildcardAt(path.length)
       if (node.below !== undefined && isWildcardAllowed) yield [[...path, '#'].join('/'), node.below]
       if (path.length === levels.length) {
         if (node.here !== undefined) yield [path.join('/'), node.here]
@@ -297,10 +317,10 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
     }
     let node = this.#root
     for (const level of filter.split('/')) {
-      if (level === '#') return (node.below ??= new FilterSubscribers())
+      if (level === '#') return (node.below ??= new WildcardSubscribers(filter))
       node = node.child(level) ?? node.addChild(level)
     }
-    return (node.here ??= new FilterSubscribers())
+    return (node.here ??= new WildcardSubscribers(filter))
   }
 
   #removeExact(filter: TopicFilter, removeFrom: (filterSubscribers: FilterSubscribers<S, O>) => boolean): boolean {
@@ -333,6 +353,16 @@ export class SubscriptionTrie<S extends object, O = SubscriptionOptions> {
   }
 }
 
+/**
+ * [MQTT-4.7.2-1] A filter that begins with a wildcard does not match a topic that begins with $. The same applies to the topics of a
+ * namespace, as its clients see them. Returns whether a wildcard may match the level at a depth.
+ */
+function wildcardDepths(topic: TopicName): (depth: number) => boolean {
+  if (!topic.startsWith('$')) return () => true
+  const hiddenDepth = topicInNamespace(topic)?.startsWith('$') === true ? namespaceLevels : 0
+  return (depth) => depth > 0 && depth !== hiddenDepth
+}
+
 function addMatches<S extends object, O>(
   root: TrieNode<S, O>,
   topic: TopicName,
@@ -341,13 +371,13 @@ function addMatches<S extends object, O>(
   const levels = topic.split('/')
   const nodes: TrieNode<S, O>[] = [root]
   const depths: number[] = [0]
+  const isWildcardAt = wildcardDepths(topic)
   for (;;) {
     const node = nodes.pop()
     const depth = depths.pop()
     if (node === undefined || depth === undefined) return
 
-    // [MQTT-4.7.2-1] A filter that begins with a wildcard does not match a topic that begins with $.
-    const isWildcardAllowed = depth > 0 || !topic.startsWith('$')
+    const isWildcardAllowed = isWildcardAt(depth)
     if (node.below !== undefined && isWildcardAllowed) found.push(node.below)
     const level = levels[depth]
     if (level === undefined) {

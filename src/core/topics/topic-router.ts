@@ -19,7 +19,7 @@ import {
   type TopicRoute,
 } from '../../protocol/index.ts'
 import { PlanWatch, PlanInvalidation } from './plan-invalidation.ts'
-import { DeliveryPlan, makePlan } from './delivery-plan.ts'
+import { type Admission, DeliveryPlan, makePlan } from './delivery-plan.ts'
 import type { Interest } from '../model/peer-messages.ts'
 import type { MatchedRule } from '../model/rule-hook.ts'
 import type { SharedGroup } from './shared-group.ts'
@@ -45,6 +45,12 @@ class CachedRoute<S extends object, P extends object> extends PlanWatch implemen
   }
 }
 
+/** Which subscribers receive messages: see `Admission`. */
+export interface SubscriberRights<S> {
+  readonly admits: (subscriber: S, topic: Topic) => boolean
+  readonly hides: (subscriber: S, topic: Topic, wildcardStart: number) => boolean
+}
+
 /** The subscriptions of a broker, and the match plan of each topic. `P` represents another shard. */
 export class TopicRouter<S extends object, P extends object = object> {
   readonly #trie: SubscriptionTrie<S> = new SubscriptionTrie()
@@ -53,7 +59,7 @@ export class TopicRouter<S extends object, P extends object = object> {
   /** Rules by their topic filters; undefined: there are none. */
   #rules: SubscriptionTrie<MatchedRule, true> | undefined = undefined
   readonly #invalidation: PlanInvalidation = new PlanInvalidation()
-  readonly #admits: (subscriber: S, topic: Topic) => boolean
+  readonly #rights: SubscriberRights<S>
   readonly #countsBefore: (peer: P) => boolean
   readonly #emptyPlan: DeliveryPlan<S, P> = new DeliveryPlan<S, P>([], [])
   #costlySteps = 0
@@ -61,14 +67,14 @@ export class TopicRouter<S extends object, P extends object = object> {
   #countedOnPeers = 0
 
   /**
-   * `admits` excludes subscribers that may not receive a topic; called when a plan is made. `countsBefore`: returns
+   * `rights` excludes subscribers that may not receive a topic; called when a plan is made. `countsBefore`: returns
    * true for peers that count a filter first: a filter that such a peer has too is not counted here.
    */
   constructor(
-    admits: (subscriber: S, topic: Topic) => boolean = () => true,
+    rights: SubscriberRights<S> = { admits: () => true, hides: () => false },
     countsBefore: (peer: P) => boolean = () => false,
   ) {
-    this.#admits = admits
+    this.#rights = rights
     this.#countsBefore = countsBefore
   }
 
@@ -94,7 +100,7 @@ export class TopicRouter<S extends object, P extends object = object> {
     return found.size === 0 ? undefined : [...found]
   }
 
-  /** Makes every plan stale, because `admits` has changed. */
+  /** Makes every plan stale, because `rights` have changed. */
   forgetPlans(): void {
     this.#invalidation.beginEra()
   }
@@ -194,8 +200,12 @@ export class TopicRouter<S extends object, P extends object = object> {
     const onPeers = this.#onPeers.isEmpty ? noPeers : this.#onPeers.subscribersFor(topic.name)
     const rules = this.#rules === undefined ? undefined : this.#rulesFor(topic.name)
     const isEmpty = subscriberLists.length === 0 && onPeers.length === 0 && rules === undefined
-    const admits = (subscriber: S): boolean => this.#admits(subscriber, topic)
-    route.plan = isEmpty ? this.#emptyPlan : makePlan(subscriberLists, admits, onPeers, rules)
+    const { admits, hides } = this.#rights
+    const admission: Admission<S> = {
+      admits: (subscriber) => admits(subscriber, topic),
+      hides: (subscriber, wildcardStart) => hides(subscriber, topic, wildcardStart),
+    }
+    route.plan = isEmpty ? this.#emptyPlan : makePlan(subscriberLists, admission, onPeers, rules)
     this.#invalidation.renew(route)
     return route.plan
   }

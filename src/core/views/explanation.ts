@@ -16,9 +16,9 @@ import type { StorageState } from '../state/storage-state.ts'
 import type { CoreSettings } from '../model/settings.ts'
 import type { Parts } from '../state/parts.ts'
 import { effectiveQoS } from '../queues/enqueue-for-session.ts'
-import { isEventTopic } from '../messages/reserved-roots.ts'
+import { isEventTopic, isReservedInNamespace } from '../messages/reserved-roots.ts'
 import { isBrokerTopic } from '../retained/retained-messages.ts'
-import { canReceive } from '../state/sessions/can-receive.ts'
+import { canReceive, isHiddenBelowMountpoint } from '../state/sessions/can-receive.ts'
 import type { Session } from '../state/sessions/session.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
 import { outcomeOf } from './delivery-estimate.ts'
@@ -137,7 +137,9 @@ function* walk(
   topic: TopicName,
 ): IterableIterator<readonly [session: Session, filter: string, options: SubscriptionOptions]> {
   for (const [filter, filterSubscribers] of router.matching(topic)) {
-    for (const [session, options] of filterSubscribers.entries()) yield [session, filter, options]
+    for (const [session, options] of filterSubscribers.entries())
+      if (!isHiddenBelowMountpoint(session, { name: topic }, filterSubscribers.wildcardStart))
+        yield [session, filter, options]
     const groups: { name: string; members(): Iterable<{ subscriber: Session; options: SubscriptionOptions }> }[] = []
     filterSubscribers.forEachGroup((group) => groups.push(group))
     for (const group of groups)
@@ -167,6 +169,7 @@ function outcomeFor(
 export function obstacleToPublish(storage: StorageState, topic: string): string | undefined {
   if (isBrokerTopic(topic)) return "$SYS and the topics below it are the broker's own"
   if (isEventTopic(topic)) return "topics below $event/, $events/ and $bridge/ are the broker's own"
+  if (isReservedInNamespace(topic)) return 'topics of the broker are reserved in each namespace'
   if (beginsLikeFilter(topic)) return 'no subscription matches a topic that begins like this'
   return storage.isHealthy ? undefined : 'the disk fails: messages that must be stored are refused'
 }

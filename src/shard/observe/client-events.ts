@@ -26,7 +26,7 @@ export interface ClientEventsOptions {
 /** Returns the core's input for a message of the broker about itself. */
 export function publicationOf({ topic, payload, retain }: BrokerMessage): Input {
   const content = { topic, payload: Buffer.from(payload), qos: 0, retain, properties: undefined, clientId: '' } as const
-  return { kind: 'command', requestId: 0, command: { name: 'publish', ...content } }
+  return { kind: 'command', requestId: 0, command: { name: 'publish', ...content, isOfBroker: true } }
 }
 
 export class ClientEvents {

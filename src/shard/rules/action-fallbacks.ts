@@ -158,7 +158,7 @@ export class ActionFallbacks {
 
   #publish(made: RulePublication): Request {
     const publication = this.#namespace === undefined ? made : publicationWithin(this.#namespace, made)
-    return { name: 'publish', ...publication, clientId: '', isOfRule: true }
+    return { name: 'publish', ...publication, clientId: '' }
   }
 }
 

@@ -18,3 +18,17 @@ export function canReceive(
   if (session.restored?.identityIsFromDisk === true) return true
   return permissions.canReceive(session.identity, topicBelow(broker.topics, session.mountpoint, topic))
 }
+
+const dollar = 36
+
+/**
+ * [MQTT-4.7.2-1] [MQTT5-4.7.2-1] Returns whether the topic begins with `$` for a client with a mount point whose filter begins with a
+ * wildcard there. `wildcardStart` is where the first wildcard of the filter is, with the mount point.
+ */
+export function isHiddenBelowMountpoint(
+  { mountpoint }: Session,
+  { name }: Pick<Topic, 'name'>,
+  wildcardStart: number,
+): boolean {
+  return wildcardStart > 0 && wildcardStart === mountpoint.length && name.charCodeAt(wildcardStart) === dollar
+}

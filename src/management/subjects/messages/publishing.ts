@@ -138,7 +138,8 @@ export function refuseFailure({ why }: OperationFailure): ApiError {
     case 'invalid-topic':
       return refuse(
         'invalidTopic',
-        'invalid topic: it is empty, has wildcards where none are allowed, or exceeds mqtt.max_topic_length or mqtt.max_topic_levels',
+        'invalid topic: it is empty, has wildcards where none are allowed, exceeds mqtt.max_topic_length or mqtt.max_topic_levels, or ' +
+          'is reserved: only the broker publishes below $SYS/, $event/, $events/, $bridge/ and $bridges/',
       )
     case 'too-large':
       return refuse('invalidParameter', 'the message is too large: the maximum is mqtt.max_packet_size')
