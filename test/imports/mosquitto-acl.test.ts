@@ -38,7 +38,18 @@ const cases: readonly {
   { of: 'user a\ntopic read @x', rules: ['{allow, {user, "a"}, subscribe, [{eq, "@x"}]}.'] },
   { of: 'user $all\ntopic read x', rules: [], skipped: /\$all stands for all clients/ },
   { of: 'user $all\ntopic deny x', rules: ['{deny, {user, "$all"}, pubsub, ["x"]}.'], stricter: /all are denied/ },
-  { of: 'pattern readwrite dev/%c/x%u', rules: ['{allow, all, pubsub, ["dev/${clientid}/x${username}"]}.'] },
+  {
+    of: 'pattern readwrite dev/%c/x%u',
+    rules: ['{allow, all, pubsub, ["dev/${clientid}/x${username}"]}.'],
+    stricter: /line 1: clients whose user name is missing.*\n.*line 1: clients whose client ID is missing/,
+  },
+  {
+    of: 'pattern deny dev/%u/locked\n\npattern read dev/%u/#',
+    rules: ['{deny, all, pubsub, ["dev/${username}/locked"]}.', '{allow, all, subscribe, ["dev/${username}/#"]}.'],
+    stricter:
+      /^ACL file, lines 1, 3: clients whose user name is missing, contains \/, \+ or #, or begins with \$ are denied all topics/,
+  },
+  { of: 'pattern deny dev/locked', rules: ['{deny, all, pubsub, ["dev/locked"]}.'] },
   { of: 'pattern ${clientid}', rules: [], skipped: /line 1/ },
   { of: 'pattern deny ${clientid}', rules: ['{deny, all, pubsub, ["#"]}.'], stricter: /all topics are denied/ },
   { of: 'pattern read a/#/b', rules: [], skipped: /line 1/ },

@@ -26,6 +26,21 @@ const everyUser = '$all'
 /** The words between `topic` and its filter. */
 type Access = keyof typeof actions
 
+const namesOfClients = [
+  ['${username}', 'whose user name'],
+  ['${clientid}', 'whose client ID'],
+] as const
+
+/** Maximum lines that one sentence of the report names. */
+const maxLinesNamed = 10
+
+/** `places`: 'ACL file, line 3'. */
+function formatLines(places: readonly string[]): string {
+  const numbers = places.slice(0, maxLinesNamed).map((place) => place.slice(place.lastIndexOf(' ') + 1))
+  const others = places.length > maxLinesNamed ? ` and ${places.length - maxLinesNamed} others` : ''
+  return `${places.length === 1 ? 'line' : 'lines'} ${numbers.join(', ')}${others}`
+}
+
 const isAccess = (word: string): word is Access => Object.hasOwn(actions, word)
 
 /** Returns the text of an ACL file. The first matching rule decides. `usesUsernameAsClientId`: %c stands for the user name. */
@@ -45,6 +60,8 @@ class AclConversion {
   readonly #stricter: string[] = []
   #user: string | undefined
   #hasPatternDenial = false
+  /** Lines of patterns by the name of the client that they contain. */
+  readonly #placesWithName = new Map<string, string[]>()
 
   constructor(usesUsernameAsClientId: boolean) {
     this.#usesUsernameAsClientId = usesUsernameAsClientId
@@ -63,6 +80,10 @@ class AclConversion {
   result(): Converted<string> {
     const denials = this.#rules.filter(({ permit }) => permit === 'deny')
     const grants = this.#rules.filter(({ permit }) => permit === 'allow')
+    for (const [name, places] of this.#placesWithName)
+      this.#stricter.push(
+        `ACL file, ${formatLines(places)}: clients ${name} is missing, contains /, + or #, or begins with $ are denied all topics from this rule on: a rule of Godwit inserts no such name`,
+      )
     if (this.#hasPatternDenial && grants.some(({ user }) => user !== undefined))
       this.#stricter.push('ACL file: denials of patterns come before what topics of a user allow')
     const value = `${[...denials.map(termOf), ...grants.map(termOf), '{deny, all}.'].join('\n')}\n`
@@ -81,6 +102,7 @@ class AclConversion {
       )
     const permit = access === undefined || access === 'deny' ? 'deny' : 'allow'
     const topic = word === 'pattern' ? this.#patternTerm(filter) : topicTerm(filter)
+    if (word === 'pattern' && topic !== undefined) this.#notePlaceholders(topic, place)
     if (permit === 'allow') {
       if (topic === undefined)
         this.#skipped.push(`${place}: Godwit has no rule with the topic ${JSON.stringify(filter)}`)
@@ -110,6 +132,15 @@ class AclConversion {
     } else if (word === 'topic' && this.#user === everyUser)
       this.#skipped.push(`${place}: in rules of Godwit, the user ${everyUser} stands for all clients`)
     else this.#rules.push({ ...rule, permit: 'allow', user: word === 'pattern' ? undefined : this.#user })
+  }
+
+  #notePlaceholders(topic: string, place: string): void {
+    for (const [placeholder, name] of namesOfClients) {
+      if (!topic.includes(placeholder)) continue
+      const places = this.#placesWithName.get(name)
+      if (places === undefined) this.#placesWithName.set(name, [place])
+      else places.push(place)
+    }
   }
 
   #patternTerm(filter: string): string | undefined {
