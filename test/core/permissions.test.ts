@@ -509,7 +509,7 @@ describe('the expiry of the permissions of a client', () => {
     const willSubscriber = world.subscriber('w')
     world.passSeconds(59)
     assert.equal(client.isConnected, true)
-    world.passSeconds(2)
+    world.passSeconds(1)
     assert.equal(client.disconnected?.reasonCode, reasonCodes.maximumConnectTime)
     assert.equal(old.hasOpenConnection, false)
     assert.deepEqual(willSubscriber.payloads, ['gone'])

@@ -75,7 +75,7 @@ export class TokenAuthenticator implements Authenticator {
   }
 
   #admit(claims: Claims, attempt: Attempt): AuthenticatorResult {
-    const { from, usernameClaim, aclClaim, endsWithToken, leewayMs } = this.#settings
+    const { from, usernameClaim, aclClaim, endsWithToken } = this.#settings
     const names = { clientid: attempt.clientId, username: from === 'username' ? undefined : attempt.username }
     for (const [claim, pattern] of this.#settings.claims) {
       if (!matchesClaim(ownClaim(claims, claim), fillPlaceholders(pattern, names)))
@@ -88,7 +88,7 @@ export class TokenAuthenticator implements Authenticator {
     const grants = acl === undefined ? undefined : this.#readGrants(acl)
     if (acl !== undefined && grants === undefined) return refuse(`the claim ${aclClaim} is not of a form that is known`)
     // The library has verified that `exp` is a number.
-    const expiresAtMs = endsWithToken ? (claims.exp ?? 0) * 1_000 + leewayMs : undefined
+    const expiresAtMs = endsWithToken ? (claims.exp ?? 0) * 1_000 : undefined
     return { result: 'accepted', username: named as string | undefined, isSuperuser: false, expiresAtMs, grants }
   }
 }

@@ -17,8 +17,11 @@ export type TokenCheck =
 export interface TokenTimes {
   /** The time for `exp` and `nbf`. */
   readonly nowMs: number
+  /** Clocks differ: a token is valid this time before `nbf`. */
   readonly leewayMs: number
 }
+
+const tokenExpired = 'the token has expired'
 
 /** The form of a token: three parts, of which the first is the header. */
 const tokenForm = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*$/
@@ -52,6 +55,8 @@ export async function checkToken(
       currentDate: new Date(nowMs),
       requiredClaims: ['exp'],
     })
+    // The library applies the tolerance to `exp` too: an issuer's clock cannot extend the life of a token.
+    if ((payload.exp ?? 0) * 1_000 <= nowMs) return { problem: tokenExpired, hasEnded: true }
     const problem = findTimeProblem(payload)
     return problem === undefined ? { claims: payload } : { problem, hasEnded: false }
   } catch (error) {
@@ -75,7 +80,7 @@ function findTimeProblem(claims: Claims): string | undefined {
 }
 
 function wordsFor(error: errors.JOSEError): string {
-  if (error instanceof errors.JWTExpired) return 'the token has expired'
+  if (error instanceof errors.JWTExpired) return tokenExpired
   if (error instanceof errors.JWTClaimValidationFailed)
     return error.claim === 'nbf'
       ? 'the token is not yet valid (claim nbf)'

@@ -89,7 +89,7 @@ export const httpServer = section('The HTTP server of the management API, which 
     leeway: setting(duration({ minMs: 0, maxMs: 600_000 }), 5_000, {
       ...atOnce,
       description:
-        'Time for which a token is still accepted after its expiry (exp), and already before its start (nbf), because clocks differ.',
+        'Time for which a token is already accepted before its start (nbf), because clocks differ. Its expiry (exp) is exact.',
     }),
   }),
 })

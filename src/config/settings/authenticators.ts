@@ -126,7 +126,7 @@ const jwt = section(
     }),
     leeway: setting(duration({ minMs: 0, maxMs: 600_000 }), 5_000, {
       description:
-        'Time for which a token is still accepted after its expiry (exp), and already before its start (nbf), because clocks differ.',
+        'Time for which a token is already accepted before its start (nbf), because clocks differ. Its expiry (exp) is exact.',
       ...onNextConnect,
     }),
     verify_claims: setting(textMap, new Map(), {
