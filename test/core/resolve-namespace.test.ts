@@ -293,6 +293,18 @@ describe('the namespace of a client', () => {
     assert.equal(resolveNamespace(settings, signs), undefined)
   })
 
+  test('is set by the identity of a pre-shared key as by a user name, if the user name has none', () => {
+    const keyed = { ...signs, arrival: { ...arrival, certificate: undefined, pskIdentity: 'plant/pump' } }
+    assert.equal(resolveNamespace(settings, keyed), 'plant')
+    assert.equal(resolveNamespace(settings, { ...keyed, username: 'pump' }), 'plant')
+    assert.equal(resolveNamespace(settings, { ...keyed, username: 'shop/pump' }), 'shop')
+    assert.equal(resolveNamespace(settings, { ...keyed, listener: { namespace: 'hall' } }), 'hall')
+    assert.equal(resolveNamespace({ ...settings, usernamePattern: undefined }, keyed), undefined)
+    assert.equal(resolveNamespace({ ...settings, sources: ['listener', 'certificate'] }, keyed), undefined)
+    const odd = { ...signs, arrival: { ...keyed.arrival, pskIdentity: '../x' } }
+    assert.equal(resolveNamespace(settings, odd), undefined)
+  })
+
   test('is never a name that cannot be one topic level', () => {
     for (const username of ['+/x', '#/x', '$SYS/x', '/x', '../x', 'a\u0001b/x', 'x'.repeat(129) + '/x', 'ä/x'])
       assert.equal(resolveNamespace(settings, { ...signs, username }), undefined, username)

@@ -6,7 +6,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { connect } from 'node:tls'
-import { connectAsync, type ErrorWithReasonCode } from 'mqtt'
+import { connectAsync, type ErrorWithReasonCode, type IClientOptions, type MqttClient } from 'mqtt'
 import { shared, temporaryFolder } from '../e2e/godwit-process.ts'
 import {
   type BrokerWithApi,
@@ -374,6 +374,38 @@ test('a key of a namespace is accepted only if the listener or the identity sele
     const path = `/auth_psk/${encodeURIComponent(identity)}`
     promised('delete_auth_psk', await broker.request(path, { method: 'DELETE' }))
   }
+})
+
+test('a key of a namespace puts its client into the namespace, without a user name', async () => {
+  const more = [
+    'namespaces.enable=true',
+    'namespaces.username="${namespace}/*"',
+    'auth.psk.enable=true',
+    'auth.allow_anonymous=false',
+  ]
+  const broker = await brokerWithKeys(more)
+  const port = await portOfListener(broker, 'ssl')
+  const body = { identity: 'plant/meter', key }
+  promised('create_auth_psk', await broker.request('/api/v4/auth_psk?namespace=plant', { method: 'POST', body }))
+  const overTls = {
+    maxVersion: 'TLSv1.2',
+    ciphers: 'PSK+HIGH:ECDHE-PSK-CHACHA20-POLY1305',
+    pskCallback: () => ({ psk: Buffer.from(key, 'hex'), identity: 'plant/meter' }),
+    checkServerIdentity: () => undefined,
+  }
+  const connectWithKey = (options: IClientOptions): Promise<MqttClient> =>
+    connectAsync(`mqtts://127.0.0.1:${port}`, { reconnectPeriod: 0, clientId: 'meter', ...overTls, ...options })
+  for (const options of [{}, { username: 'plant/other' }, { username: 'no namespace' }]) {
+    const client = await connectWithKey(options)
+    const { json } = await broker.request('/api/v4/clients/meter?namespace=plant')
+    assert.deepEqual(
+      json.data.map(({ namespace, username }: Record<string, string>) => [namespace, username]),
+      [['plant', 'plant/meter']],
+    )
+    await client.endAsync(true)
+  }
+  await assert.rejects(connectWithKey({ username: 'shop/meter' }), 'the key is of another namespace than the user name')
+  promised('delete_auth_psk', await broker.request('/auth_psk/plant%2Fmeter?namespace=plant', { method: 'DELETE' }))
 })
 
 test('a stored key is accepted at once, and replaces the key of the same identity in the file', async () => {

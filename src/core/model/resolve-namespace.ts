@@ -53,9 +53,9 @@ function namespaceFromSource(
     case 'listener':
       return listener.namespace
     case 'username':
-      return usernamePattern === undefined || username === undefined
+      return usernamePattern === undefined
         ? undefined
-        : partOfUsername(username, usernamePattern)
+        : (partOfName(username, usernamePattern) ?? partOfName(arrival?.pskIdentity, usernamePattern))
     case 'certificate':
       return certificateField === undefined || arrival?.certificate === undefined
         ? undefined
@@ -63,6 +63,11 @@ function namespaceFromSource(
     default:
       return source satisfies never
   }
+}
+
+/** `name`: a user name, or the identity of a pre-shared key, which is used like one. */
+function partOfName(name: string | undefined, pattern: NamespacePattern): string | undefined {
+  return name === undefined ? undefined : partOfUsername(name, pattern)
 }
 
 function partOfUsername(username: string, pattern: NamespacePattern): string | undefined {
