@@ -181,12 +181,24 @@ describe('POST /mqtt/publish', () => {
     }
     await t.test('with `receipt` counts matched, sent, queued and dropped messages on one shard', async (inner) => {
       const elsewhere = await checkReceipts(inner, again)
-      assert.deepEqual(elsewhere, { matched: 0, sent: 0, queued: 0 })
+      assert.deepEqual(elsewhere, { matched: 0, sent: 0, queued: 0, dropped: 0 })
     })
   })
 
   test('with `receipt` counts matched, sent, queued and dropped messages on three shards', async (t) => {
     await checkReceipts(t, await configuredBroker())
+  })
+
+  test('with `receipt` counts full sessions that lose their oldest message, whichever shard they are on', async (t) => {
+    const broker = await configuredBroker(['mqtt.max_stored_messages=2'])
+    for (let number = 0; number < 6; number++)
+      await makeDisconnectedSession(t, broker, { clientId: `full-${number}`, filters: ['full'] })
+    for (const dropped of [0, 0, 6, 6]) {
+      const response = await post(broker, 'publish', { topic: 'full', payload: 'x', qos: 1, receipt: true })
+      assertReply('mqtt_publish', response)
+      const { elsewhere: _, ...receipt } = response.json.data.receipt
+      assert.deepEqual(receipt, { matched: 6, sent: 0, queued: 6, dropped, missed: 0 })
+    }
   })
 
   test('with `receipt` counts one member of each shared subscription, whichever shard it is on', async (t) => {

@@ -81,6 +81,7 @@ const receipt = Type.Object({
       matched: count('Estimated part of `matched`.'),
       sent: count('Estimated part of `sent`.'),
       queued: count('Estimated part of `queued`.'),
+      dropped: count('Estimated part of `dropped`.'),
     },
     { description: 'Estimates for sessions of other shards of the node, which the counts above include.' },
   ),

@@ -1,6 +1,8 @@
 // Estimates the deliveries of a message to sessions of this shard, if it were published now. Read only.
 
 import { parseTopicName, type QoS } from '../../protocol/index.ts'
+import type { CoreSettings } from '../model/settings.ts'
+import { maxStoredOf, overflowOf } from '../queues/persistent-queue.ts'
 import type { Parts } from '../state/parts.ts'
 import { effectiveQoS, hasQueueSpace } from '../queues/enqueue-for-session.ts'
 import type { Session } from '../state/sessions/session.ts'
@@ -12,6 +14,8 @@ export interface DeliveryEstimate {
   readonly sent: number
   /** Subscribers for which the message would be queued. */
   readonly queued: number
+  /** Subscribers whose full queue would lose its oldest message. */
+  readonly dropped: number
 }
 
 export function estimateDelivery(
@@ -19,7 +23,7 @@ export function estimateDelivery(
   topics: readonly string[],
   qos: QoS,
 ): DeliveryEstimate {
-  const estimate = { matched: 0, sent: 0, queued: 0 }
+  const estimate = { matched: 0, sent: 0, queued: 0, dropped: 0 }
   for (const text of topics) {
     const name = parseTopicName(text)
     if (name === undefined) continue
@@ -27,9 +31,15 @@ export function estimateDelivery(
       estimate.matched++
       const outcome = outcomeOf(state, match.subscriber, effectiveQoS(state.settings, qos, match.qos))
       if (outcome !== 'missed') estimate[outcome]++
+      if (outcome === 'queued' && losesOldest(state.settings, match.subscriber)) estimate.dropped++
     }
   }
   return estimate
+}
+
+function losesOldest(settings: CoreSettings, session: Session): boolean {
+  const count = session.stored?.count ?? 0
+  return count >= maxStoredOf(settings, session) && overflowOf(settings, session) === 'drop-oldest'
 }
 
 /** `missed`: at QoS 0, or for a clean session, nothing is queued for a disconnected client. */

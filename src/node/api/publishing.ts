@@ -35,7 +35,7 @@ async function publish(
 ): Promise<{ readonly receipt: PublishReceipt | undefined } | OperationFailure> {
   const { topics, payload, qos, retain, clientId, wantsReceipt } = publication
   const own = shardFor(supervisor, clientId)
-  const plain = wantsReceipt ? await estimateOnShards(supervisor, own, publication) : undefined
+  const estimates = wantsReceipt ? await estimateOnShards(supervisor, publication) : undefined
   const result = await withTimeout(
     supervisor.query(own, {
       kind: 'publish',
@@ -50,12 +50,14 @@ async function publish(
     }),
   )
   if (result === undefined || !result.done) return { why: result?.why ?? 'no-response' }
-  if (plain === undefined || result.deliveries === undefined) return noReceipt
+  if (estimates === undefined || result.deliveries === undefined) return noReceipt
+  const plain = sumOf(estimates.filter((_, shard) => shard !== own))
   const { matched, sent, queued, dropped, sentToShared, queuedForShared } = result.deliveries
   const elsewhere = {
     matched: plain.matched + sentToShared + queuedForShared,
     sent: plain.sent + sentToShared,
     queued: plain.queued + queuedForShared,
+    dropped: plain.dropped,
   }
   const missedHere = Math.max(0, matched - sent - queued - dropped)
   return {
@@ -63,28 +65,35 @@ async function publish(
       matched: matched + elsewhere.matched,
       sent: sent + elsewhere.sent,
       queued: queued + elsewhere.queued,
-      dropped,
+      // The oldest message of a full queue may have to be read before it is dropped, so it is not counted yet.
+      dropped: Math.max(dropped, estimates[own]?.dropped ?? 0) + elsewhere.dropped,
       missed: missedHere + elsewhere.matched - elsewhere.sent - elsewhere.queued,
       elsewhere,
     },
   }
 }
 
-/** Returns what sessions of the other shards will do with it. */
-async function estimateOnShards(
+type Estimate = PublishReceipt['elsewhere']
+
+/** Returns what sessions of each shard will do with it; undefined for a shard that does not respond. */
+function estimateOnShards(
   supervisor: ShardSupervisor,
-  own: number,
   { topics, qos }: Publication,
-): Promise<PublishReceipt['elsewhere']> {
-  const sum = { matched: 0, sent: 0, queued: 0 }
-  const others = Array.from({ length: supervisor.size }, (_, shard) => shard).filter((shard) => shard !== own)
-  const responses = await Promise.all(
-    others.map((shard) => withTimeout(supervisor.query(shard, { kind: 'estimate-delivery', topics, qos }))),
+): Promise<readonly (Estimate | undefined)[]> {
+  return Promise.all(
+    Array.from({ length: supervisor.size }, (_, shard) =>
+      withTimeout(supervisor.query(shard, { kind: 'estimate-delivery', topics, qos })),
+    ),
   )
-  for (const response of responses) {
-    sum.matched += response?.matched ?? 0
-    sum.sent += response?.sent ?? 0
-    sum.queued += response?.queued ?? 0
+}
+
+function sumOf(estimates: readonly (Estimate | undefined)[]): Estimate {
+  const sum = { matched: 0, sent: 0, queued: 0, dropped: 0 }
+  for (const estimate of estimates) {
+    sum.matched += estimate?.matched ?? 0
+    sum.sent += estimate?.sent ?? 0
+    sum.queued += estimate?.queued ?? 0
+    sum.dropped += estimate?.dropped ?? 0
   }
   return sum
 }

@@ -54,7 +54,7 @@ export interface PublishReceipt {
   readonly queued: number
   readonly dropped: number
   readonly missed: number
-  readonly elsewhere: { readonly matched: number; readonly sent: number; readonly queued: number }
+  readonly elsewhere: Pick<PublishReceipt, 'matched' | 'sent' | 'queued' | 'dropped'>
 }
 
 type PublishMessage = Static<typeof publishMessage>
