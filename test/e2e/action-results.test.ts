@@ -301,3 +301,28 @@ test('with overflow = drop, the alarm of a full queue has the reason for which t
     ),
   )
 })
+
+test('a publisher that an action holds up is named by the log and the alarm, and its timeline says for what it waits', async (t) => {
+  const service = await HttpService.start(t)
+  service.statusFor = () => 503
+  const rules = { held: 'SELECT payload AS n FROM "held/#"' }
+  const broker = await configuredBroker(settings('held', service, rules, { resource_opts: { max_buffer_messages: 2 } }))
+  const client = await connect(t, broker, 'held publisher')
+  const all = ['0', '1', '2', '3'].map((text) => client.publishAsync('held/x', text, { qos: 1 }))
+  await all[0]
+  const waits = /action http:held: queue full \(2 messages\), service not available since \S+: .*503/
+  const timeline = async () => {
+    const { json } = await broker.request('/api/v4/clients/held%20publisher/timeline')
+    return JSON.stringify(json.data)
+  }
+  await eventually(async () => {
+    assert.match(await alarmOf(broker, 'action:http:held'), new RegExp(`publishers wait for ${waits.source}`))
+    assert.match(await timeline(), /waits-for-action/)
+    assert.match(await timeline(), waits)
+  })
+  await broker.process.until(/publishers wait for action.*http:held.*held publisher/)
+  service.statusFor = () => 200
+  await Promise.all(all)
+  await service.until((received) => new Set(received.map(({ body }) => body)).size === 4)
+  await eventually(async () => assert.equal(await alarmOf(broker, 'action:http:held'), ''))
+})

@@ -24,6 +24,7 @@ export const eventNames = [
   'keep-alive-gap',
   'message-dropped',
   'packet-refused',
+  'waits-for-action',
   'disconnected',
   'session-ended',
 ] as const

@@ -95,6 +95,11 @@ export class BrokerView {
     return connection && { count: forActions.size, clientId: clientIdOf(connection) ?? '' }
   }
 
+  /** Returns client IDs of the clients that `waitingForActions` counts, at most `max`. */
+  clientsWaitingForActions(max: number): readonly string[] {
+    return [...this.#state.waiting.forActions].slice(0, max).flatMap((connection) => clientIdOf(connection) ?? [])
+  }
+
   /** Returns whether messages reach the subscribers on all shards, so that listeners may open. */
   get isReadyForClients(): boolean {
     return this.#state.peerTable?.isReady !== false

@@ -306,6 +306,7 @@ export interface TimelineEntry {
     | 'keep-alive-gap'
     | 'message-dropped'
     | 'packet-refused'
+    | 'waits-for-action'
     | 'disconnected'
     | 'session-ended'
   /** The reason as text; for dropped messages its name. */

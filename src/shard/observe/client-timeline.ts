@@ -86,6 +86,11 @@ export class ClientTimeline {
     this.#add(clientId, entry)
   }
 
+  /** Called each second while the publisher waits: `count` of the entry is the number of seconds. `text`: for what it waits. */
+  noteWaiting(clientId: string, text: string, nowMs: number): void {
+    this.#add(clientId, entry('waits-for-action', { atMs: nowMs, text }))
+  }
+
   /** Returns the entries of a client in order; empty if there are none. */
   of(clientId: string): readonly TimelineEntry[] {
     return this.#clients.get(clientId) ?? this.#unauthenticated.get(clientId) ?? []
@@ -114,6 +119,7 @@ const repeatedEvents: ReadonlySet<TimelineEntry['event']> = new Set([
   'message-dropped',
   'packet-refused',
   'refused',
+  'waits-for-action',
   'keep-alive-gap',
 ])
 

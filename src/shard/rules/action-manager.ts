@@ -58,6 +58,8 @@ import { storeInQueue } from './results/dead-letters-of-action.ts'
 import { type EvaluateAgain, retryLetter } from './results/retry-letter.ts'
 import {
   deliverySettings,
+  fullQueueOf,
+  isBlocking,
   moverTo,
   openSink,
   ownClientId,
@@ -85,6 +87,8 @@ export interface ActionManagerDependencies {
   fail(error: unknown): void
   noteDelivered(rule: string, isDone: boolean, why: string): void
   noteFallbackFailure(rule: string, why: string): void
+  /** Adds an entry to the timelines of publishers that wait. */
+  noteWaiting(clientIds: readonly string[], text: string): void
   readonly evaluate: EvaluateAgain
   /** Runs `work`. The rule does not run for the messages and events of `work`. */
   withoutRule(rule: string, work: () => void): void
@@ -92,6 +96,8 @@ export interface ActionManagerDependencies {
 
 const checkIntervalMs = 5_000
 const readyTimeoutMs = 10_000
+/** Maximum number of waiting publishers that get an entry in their timeline. */
+const maxNamed = 1_000
 
 export class ActionManager implements RuleSinks {
   readonly #dependencies: ActionManagerDependencies
@@ -176,19 +182,14 @@ export class ActionManager implements RuleSinks {
       failure = storeResult(running, entry, this.#storeContext())
     } catch (error) {
       counters.failed++
-      this.#logDeadLetter(id, entry.rule, messageOf(error))
+      this.#dependencies.log.warn('dead letter stored', { action: id, rule: entry.rule, reason: messageOf(error) })
       throw error
     }
     if (failure === 'action-queue-full') {
       counters.droppedQueueFull++
-      const maxMessages = running.assignment.action.resource_opts.max_buffer_messages
-      running.full.noteDropped(entry.rule, { maxMessages, outage: running.deliveries[0]?.outage })
+      running.full.noteDropped(entry.rule, fullQueueOf(running))
     } else if (failure !== undefined) counters.droppedOther++
     return failure
-  }
-
-  #logDeadLetter(action: string, rule: string, reason: string): void {
-    this.#dependencies.log.warn('dead letter stored', { action, rule, reason })
   }
 
   #storeContext(): StoreContext {
@@ -208,13 +209,13 @@ export class ActionManager implements RuleSinks {
   /** Called once per second. */
   noteSecond(): void {
     for (const { meter, matched } of this.#counters.values()) meter.noteSecond(matched)
-    const waiting = this.#dependencies.shard.core.view.waitingForActions
+    const { view } = this.#dependencies.shard.core
+    const waiting = view.waitingForActions
     if (waiting === undefined) return
-    for (const { assignment, clientId, deliveries, full } of this.#actions.values()) {
-      const { max_buffer_messages: maxMessages, overflow } = assignment.action.resource_opts
-      if (overflow === 'block' && this.#storedIn(clientId) >= maxMessages)
-        full.noteWaiting(waiting, { maxMessages, outage: deliveries[0]?.outage })
-    }
+    const all = [...this.#actions.values()]
+    const blocking = all.filter((running) => isBlocking(running, this.#storedIn(running.clientId)))
+    const texts = blocking.map((running) => running.full.noteWaiting(waiting, fullQueueOf(running)))
+    if (texts.length > 0) this.#dependencies.noteWaiting(view.clientsWaitingForActions(maxNamed), texts.join('; '))
   }
 
   reports(): readonly ActionReport[] {
@@ -269,9 +270,9 @@ export class ActionManager implements RuleSinks {
     this.#close(running)
   }
 
-  #countDroppedLetters(id: string, { deadClientId, deadLetterAlarm, assignment }: RunningAction): void {
-    const max = assignment.action.resource_opts.max_buffer_messages
-    this.#countersOf(id).droppedDeadLetters += deadLetterAlarm.check(this.#storedIn(deadClientId), max)
+  #countDroppedLetters(id: string, running: RunningAction): void {
+    const stored = this.#storedIn(running.deadClientId)
+    this.#countersOf(id).droppedDeadLetters += running.deadLetterAlarm.check(stored, fullQueueOf(running).maxMessages)
   }
 
   #start(assignment: ActionAssignment): RunningAction {
@@ -388,7 +389,8 @@ export class ActionManager implements RuleSinks {
     why: string,
   ): Promise<boolean> {
     const isStored = await this.#storeInQueue(deadClientId, deadLetterOf(entry, why, this.#dependencies.nowMs()))
-    if (isStored) this.#logDeadLetter(assignment.id, ruleOf(entry) ?? '', why)
+    const fields = { action: assignment.id, rule: ruleOf(entry) ?? '', reason: why }
+    if (isStored) this.#dependencies.log.warn('dead letter stored', fields)
     return isStored
   }
 
@@ -455,8 +457,9 @@ export class ActionManager implements RuleSinks {
     }
   }
 
-  #endFullAlarm(id: string, { assignment, clientId, deliveries, full }: RunningAction): void {
-    if (!full.isFull || this.#storedIn(clientId) >= assignment.action.resource_opts.max_buffer_messages) return
+  #endFullAlarm(id: string, running: RunningAction): void {
+    const { clientId, deliveries, full } = running
+    if (!full.isFull || this.#storedIn(clientId) >= fullQueueOf(running).maxMessages) return
     full.reset()
     const [{ state, stateReason, hasFailed }] = deliveries
     if (state !== 'stopped' && hasFailed)

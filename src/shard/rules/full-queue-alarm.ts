@@ -70,8 +70,8 @@ export class FullQueueAlarm {
     this.#dependencies.raiseAlarm(alarmOf(this.#action), this.#text)
   }
 
-  /** Called each second while publishers wait for space in the queue. */
-  noteWaiting({ count, clientId }: WaitingPublishers, { maxMessages, outage }: FullQueue): void {
+  /** Called each second while publishers wait for space in the queue. Returns for what they wait. */
+  noteWaiting({ count, clientId }: WaitingPublishers, { maxMessages, outage }: FullQueue): string {
     const atMs = this.#dependencies.nowMs()
     const { since, why } = causeOf(outage)
     if (atMs - this.#waitingLogAtMs >= logIntervalMs) {
@@ -83,10 +83,12 @@ export class FullQueueAlarm {
       })
       this.#waitingLogAtMs = atMs
     }
-    if (this.#isWaiting) return
+    const text = `action ${this.#action}: queue full (${maxMessages} messages)${since}: ${why}`
+    if (this.#isWaiting) return text
     this.#isWaiting = true
-    this.#text = `publishers wait for action ${this.#action}: queue full (${maxMessages} messages)${since}: ${why}`
+    this.#text = `publishers wait for ${text}`
     this.#dependencies.raiseAlarm(alarmOf(this.#action), this.#text)
+    return text
   }
 
   /** Called when the queue has space, or when the alarm was ended for another reason. */

@@ -38,7 +38,7 @@ import { TopicMetrics } from './topic-metrics.ts'
 
 export interface ShardRulesDependencies extends Omit<
   ActionManagerDependencies,
-  'shard' | 'nodeName' | 'noteDelivered' | 'noteFallbackFailure' | 'withoutRule' | 'evaluate'
+  'shard' | 'nodeName' | 'noteDelivered' | 'noteWaiting' | 'noteFallbackFailure' | 'withoutRule' | 'evaluate'
 > {
   readonly log: Log
   /** Sends changed values to the main thread, which passes them to all shards. */
@@ -99,6 +99,9 @@ export class ShardRules implements QueriedRules {
       nodeName,
       shard,
       noteDelivered: (rule, isDone, why) => this.#runner.noteDelivered(rule, isDone, why),
+      noteWaiting: (clientIds, text) => {
+        for (const clientId of clientIds) shard.eventLog.timelines.noteWaiting(clientId, text, dependencies.nowMs())
+      },
       noteFallbackFailure: (rule, why) => this.#runner.noteFallbackFailure(rule, why),
       withoutRule: (rule, work) => this.#runner.runWithout(rule, work),
       evaluate: (rule, event) => this.#runner.evaluate(rule, event),

@@ -17,7 +17,7 @@ import { compileSinkTemplate, isOfDeadLetters } from '../action-entries.ts'
 import type { ActionFallbacks } from '../action-fallbacks.ts'
 import type { ActionOrder } from '../action-order.ts'
 import type { DeadLetterAlarm } from './dead-letter-alarm.ts'
-import type { FullQueueAlarm } from '../full-queue-alarm.ts'
+import type { FullQueue, FullQueueAlarm } from '../full-queue-alarm.ts'
 import type { ResultTarget } from './result-store.ts'
 
 export interface RunningAction extends ResultTarget {
@@ -62,6 +62,17 @@ export function openSink(
     shard: own,
   })
   return endCallsOnClose(sink)
+}
+
+/** Returns whether publishers wait for the action, whose queue has `stored` messages. */
+export function isBlocking({ assignment: { action } }: RunningAction, stored: number): boolean {
+  const { max_buffer_messages: maxMessages, overflow } = action.resource_opts
+  return overflow === 'block' && stored >= maxMessages
+}
+
+/** Returns what an alarm about the full queue of the action says. */
+export function fullQueueOf({ assignment, deliveries }: RunningAction): FullQueue {
+  return { maxMessages: assignment.action.resource_opts.max_buffer_messages, outage: deliveries[0]?.outage }
 }
 
 interface ShardOfAction {
