@@ -1,21 +1,19 @@
 // `godwit bench`: generates load for any broker, and reports rates and percentiles every second. The figures in README are from
 // `npm run bench`, whose load generator needs less time per message.
 
-import { packetTypes, reasonText } from '../../src/protocol/index.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { LatencyHistogram } from './latency-histogram.ts'
-import { ProbeClient, type ProbeTarget, trustOption } from './probe-client.ts'
+import { connectPacket, type LinkOptions, MqttClient, receiveLimits } from '../../src/mqtt-client/index.ts'
 import {
-  ackFrame,
-  connectFrame,
-  disconnectFrame,
-  type Frame,
-  type ProbeVersion,
-  publishFrame,
-  publishIn,
-  subscribeFrame,
-} from './wire.ts'
+  type PublishPacket,
+  reasonCodes,
+  type TopicFilter,
+  type TopicName,
+  TopicTable,
+} from '../../src/protocol/index.ts'
 import { connectionErrorText } from '../../src/telemetry/index.ts'
+import { LatencyHistogram } from './latency-histogram.ts'
+import { ProbeSocket, type ProbeTarget, trustOption } from './probe-socket.ts'
+import type { ProbeVersion } from './wire.ts'
 
 export type BenchScenario = 'publish' | 'subscribe' | 'connect'
 
@@ -61,6 +59,9 @@ const responseTimeoutMs = 10_000
 /** Number of publishers in the scenario `subscribe`, in total. */
 const subscribeScenarioPublishers = 1
 const timestampBytes = 8
+const keepAliveSeconds = 60
+const maxPacketBytes = 16 * 1_048_576
+const maxCachedTopics = 1_024
 
 export async function runBench(
   options: BenchOptions,
@@ -79,11 +80,10 @@ export async function runBench(
 }
 
 interface BenchClient {
-  readonly client: ProbeClient
-  readonly topic: string
-  /** Time of sending of each unacknowledged publication, by packet identifier. */
-  readonly sentAtMs: Map<number, number>
-  nextPacketId: number
+  readonly client: MqttClient
+  readonly topic: TopicName
+  /** Closes the connection, which is no failure. */
+  disconnect(): void
 }
 
 class BenchRun {
@@ -96,16 +96,21 @@ class BenchRun {
   #failed = 0
   #failure: string | undefined
   #isClosed = false
+  readonly #link: LinkOptions
 
   constructor(options: BenchOptions) {
     this.#options = options
+    const topics = new TopicTable(maxCachedTopics)
+    const decoder = { role: 'client', version: options.version, topics, ...receiveLimits(maxPacketBytes) } as const
+    this.#link = { decoder, later: (work) => process.nextTick(work), ownsChunks: true }
   }
 
   async prepare(): Promise<void> {
     const { scenario, clients } = this.#options
     if (scenario === 'connect') {
       // One connection says at once whether the broker can be reached and lets the clients in.
-      disconnect((await this.#connect('first')).client)
+      const first = await this.#connect('first')
+      first.disconnect()
       return
     }
     for (let index = 0; index < clients; index += 1) this.#clients.push(await this.#connect(String(index)))
@@ -144,7 +149,7 @@ class BenchRun {
 
   close(): void {
     this.#isClosed = true
-    for (const { client } of [...this.#clients, ...this.#publishers]) disconnect(client)
+    for (const client of [...this.#clients, ...this.#publishers]) client.disconnect()
   }
 
   #note(latencyMs: number): void {
@@ -160,49 +165,70 @@ class BenchRun {
 
   async #connect(name: string): Promise<BenchClient> {
     const { target, version } = this.#options
-    const client = await ProbeClient.open(target)
     const { username, password } = target
-    client.send(connectFrame({ version, clientId: `${this.#name}-${name}`, username, password, keepAliveSeconds: 60 }))
-    const connack = await nextFrame(client, packetTypes.connack)
-    const code = connack.body[1] ?? 0
-    if (code !== 0) throw new Error(`the broker refused the client: ${reasonText(code, version)}`)
-    const opened = { client, topic: `${this.#name}/${name}`, sentAtMs: new Map<number, number>(), nextPacketId: 1 }
-    client.onFrame = (frame) => this.#take(opened, frame)
-    client.onClose = (error) =>
-      this.#fail(error === undefined ? 'the broker closed a connection' : connectionErrorText(error, trustOption))
-    return opened
+    const opened = Promise.withResolvers<void>()
+    const options = {
+      connect: connectPacket({
+        version,
+        clientId: `${this.#name}-${name}`,
+        cleanStart: true,
+        keepAliveSeconds,
+        username,
+        password: password === undefined ? undefined : Buffer.from(password),
+      }),
+      link: this.#link,
+      brokerName: 'the broker',
+      maxInFlight: window,
+      connectTimeoutMs: responseTimeoutMs,
+      nowMs: () => performance.now(),
+      after: startTimer,
+    }
+    let isInUse = false
+    const client = new MqttClient(await ProbeSocket.open(target), options, {
+      handleOpen: () => {
+        isInUse = true
+        opened.resolve()
+      },
+      handleEnd: (end) => {
+        opened.reject(end)
+        if (isInUse) this.#fail(end.message)
+      },
+      handleMessage: (message) => this.#takeMessage(message),
+    })
+    await opened.promise
+    const disconnect = (): void => {
+      isInUse = false
+      client.close()
+    }
+    // The name has no wildcard.
+    return { client, topic: `${this.#name}/${name}` as TopicName, disconnect }
   }
 
   async #subscribe({ client }: BenchClient): Promise<void> {
-    const { version, qos } = this.#options
-    const { onFrame } = client
-    client.send(subscribeFrame(version, [[`${this.#name}/#`, qos]]))
-    const suback = await nextFrame(client, packetTypes.suback)
-    if ((suback.body.at(-1) ?? 0x80) >= 0x80) throw new Error('the broker refused the subscription')
-    client.onFrame = onFrame
+    const { qos } = this.#options
+    const timer = startTimer(responseTimeoutMs, () =>
+      client.close(`the broker did not respond within ${responseTimeoutMs} ms`),
+    )
+    const subscription = {
+      filter: `${this.#name}/#` as TopicFilter,
+      qos,
+      noLocal: false,
+      retainAsPublished: false,
+      retainHandling: 0,
+    } as const
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    client.subscribe({ subscriptions: [subscription], properties: undefined }, (response) => {
+      timer.cancel()
+      if (response instanceof Error) reject(response)
+      else if (response.reasonCodes.some((code) => code >= reasonCodes.unspecifiedError))
+        reject(new Error('the broker refused the subscription'))
+      else resolve()
+    })
+    await promise
   }
 
-  #take(from: BenchClient, frame: Frame): void {
-    const { client, sentAtMs } = from
-    const { type } = frame
-    if (type === packetTypes.publish) return this.#takeMessage(client, frame)
-    const packetId = frame.body.length >= 2 ? frame.body.readUInt16BE(0) : 0
-    if (type === packetTypes.pubrec) return client.send(ackFrame(packetTypes.pubrel, packetId))
-    if (type === packetTypes.pubrel) return client.send(ackFrame(packetTypes.pubcomp, packetId))
-    if (type === packetTypes.disconnect)
-      return this.#fail(`DISCONNECT with reason 0x${(frame.body[0] ?? 0).toString(16)}`)
-    if (type !== packetTypes.puback && type !== packetTypes.pubcomp) return
-    const sentMs = sentAtMs.get(packetId)
-    sentAtMs.delete(packetId)
-    if (this.#options.scenario === 'publish' && sentMs !== undefined) this.#note(performance.now() - sentMs)
-  }
-
-  #takeMessage(client: ProbeClient, frame: Frame): void {
-    const message = publishIn(this.#options.version, frame)
-    if (message === undefined) return this.#fail('the broker sent a malformed PUBLISH')
-    if (message.payload.length >= timestampBytes) this.#note(performance.now() - message.payload.readDoubleBE(0))
-    if (message.qos === 1) client.send(ackFrame(packetTypes.puback, message.packetId))
-    if (message.qos === 2) client.send(ackFrame(packetTypes.pubrec, message.packetId))
+  #takeMessage({ chunk, payloadStart, frameEnd }: PublishPacket): void {
+    if (frameEnd - payloadStart >= timestampBytes) this.#note(performance.now() - chunk.readDoubleBE(payloadStart))
   }
 
   /** Each publisher has at most `window` unacknowledged messages. A rate applies to all publishers together. */
@@ -223,22 +249,21 @@ class BenchRun {
     }
   }
 
-  #canPublish({ client, sentAtMs }: BenchClient): boolean {
-    return sentAtMs.size < window && client.unsentBytes < maxUnsentBytes
+  #canPublish({ client }: BenchClient): boolean {
+    return client.pending < window && client.unsentBytes < maxUnsentBytes
   }
 
-  #publish(publisher: BenchClient): void {
-    const { version, qos, payloadBytes, scenario } = this.#options
-    const { client, topic, sentAtMs } = publisher
-    const packetId = publisher.nextPacketId
-    publisher.nextPacketId = packetId === 65_535 ? 1 : packetId + 1
+  #publish({ client, topic }: BenchClient): void {
+    const { qos, payloadBytes, scenario } = this.#options
     const payload = Buffer.alloc(Math.max(timestampBytes, payloadBytes))
     const nowMs = performance.now()
     payload.writeDoubleBE(nowMs)
-    if (qos > 0) sentAtMs.set(packetId, nowMs)
-    // At QoS 0 a publication counts when it is sent: there is no acknowledgement, and so no latency to measure.
-    else if (scenario === 'publish') this.#note(0)
-    client.send(publishFrame({ version, topic, payload, qos, packetId }))
+    client.publish({ topic, qos, retain: false, payload }, (result) => {
+      if (result instanceof Error) return
+      if (result.result === 'rejected') this.#fail(result.why)
+      // At QoS 0 a publication counts when it is sent: there is no acknowledgement, and so no latency to measure.
+      else if (scenario === 'publish') this.#note(qos === 0 ? 0 : performance.now() - nowMs)
+    })
   }
 
   /** Opens connections until `endMs`. At most `clients` are open at one time: the oldest is closed for a new one. */
@@ -267,7 +292,7 @@ class BenchRun {
       this.#clients.push(opened)
       if (this.#clients.length <= clients) return
       const oldest = this.#clients.shift()
-      if (oldest !== undefined) disconnect(oldest.client)
+      oldest?.disconnect()
     } catch (error) {
       this.#fail(connectionErrorText(error as Error, trustOption))
     }
@@ -277,29 +302,9 @@ class BenchRun {
 const maxPendingConnections = 64
 const maxFailedConnections = 100
 
-/** Sends DISCONNECT, and no longer counts the end of the connection as a failure. */
-function disconnect(client: ProbeClient): void {
-  client.onClose = () => {}
-  client.end(disconnectFrame())
-}
-
 const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
 
-/** Resolves with the next frame of this type. Rejects if the connection ends or no such frame arrives in time. */
-function nextFrame(client: ProbeClient, type: number): Promise<Frame> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(
-      () => reject(new Error(`the broker did not respond within ${responseTimeoutMs / 1_000} s`)),
-      responseTimeoutMs,
-    )
-    client.onFrame = (frame) => {
-      if (frame.type !== type) return
-      clearTimeout(timer)
-      resolve(frame)
-    }
-    client.onClose = (error) => {
-      clearTimeout(timer)
-      reject(error ?? new Error('the broker closed the connection'))
-    }
-  })
+function startTimer(delayMs: number, work: () => void): { cancel(): void } {
+  const timer = setTimeout(work, delayMs)
+  return { cancel: () => clearTimeout(timer) }
 }

@@ -2,5 +2,5 @@
 
 export { type BenchInterval, type BenchOptions, type BenchResult, type BenchScenario, runBench } from './bench.ts'
 export { type ConformanceResult, runConformance } from './conformance/run-conformance.ts'
-export { parseTarget, type ProbeTarget, trustOption } from './probe-client.ts'
+export { parseTarget, type ProbeTarget, trustOption } from './probe-socket.ts'
 export type { ProbeVersion } from './wire.ts'

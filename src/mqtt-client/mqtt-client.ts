@@ -134,6 +134,11 @@ export class MqttClient implements LinkCallbacks {
     return this.#queue.length + this.#inFlight.size + this.#requests.size
   }
 
+  /** Bytes that the stream has not accepted yet. */
+  get unsentBytes(): number {
+    return this.#link.unsentBytes
+  }
+
   /** QoS and retain are lowered to what the broker supports, but never from 1 or 2 to 0. */
   publish(message: OutgoingMessage, settle: Settle<PublishResult>): void {
     if (this.#state instanceof ConnectionEnded) return settle(this.#state)

@@ -90,7 +90,11 @@ test('an unreachable broker is reported with the reason and the remedy', async (
   const cases = [
     [`mqtts://localhost:${tlsPort}`, [], /not signed by a trusted authority: name its authority in --ca FILE$/],
     [`mqtts://127.0.0.1:${broker.port}`, [], /does not speak TLS on this port|the connection was reset/],
-    [`mqtt://127.0.0.1:${broker.port}`, ['--username', 'nobody'], /refused the client: bad user name or password/],
+    [
+      `mqtt://127.0.0.1:${broker.port}`,
+      ['--username', 'nobody'],
+      /(refused the client|refuses the connection): bad user name or password/,
+    ],
     [`mqtt://127.0.0.1:${broker.port}`, ['--ca', '/nowhere.pem'], /^godwit: \/nowhere\.pem: there is no such file$/],
     [`mqtt://127.0.0.1:${unused}`, [], /no server listens there/],
   ] as const

@@ -1,12 +1,13 @@
 // A client of a conformance check. It waits for expected packets, and throws a `Violation` if another or no packet arrives.
 
 import { packetTypes } from '../../../src/protocol/index.ts'
-import { ProbeClient, type ProbeTarget } from '../probe-client.ts'
+import { ProbeSocket, type ProbeTarget } from '../probe-socket.ts'
 import {
   connectFrame,
   type ConnectFields,
   disconnectFrame,
   type Frame,
+  FrameReader,
   pingreqFrame,
   type ProbeVersion,
   publishIn,
@@ -32,33 +33,36 @@ export class CheckedClient {
   readonly version: ProbeVersion
   /** User name and password of each CONNECT. */
   readonly #login: Pick<ProbeTarget, 'username' | 'password'>
-  readonly #client: ProbeClient
+  readonly #socket: ProbeSocket
   readonly #responseTimeoutMs: number
   readonly #frames: Frame[] = []
   #isClosed = false
   #wake: () => void = () => {}
 
-  private constructor(client: ProbeClient, { version, responseTimeoutMs, target }: CheckedOptions) {
+  private constructor(socket: ProbeSocket, { version, responseTimeoutMs, target }: CheckedOptions) {
     this.version = version
     this.#login = { username: target.username, password: target.password }
-    this.#client = client
+    this.#socket = socket
     this.#responseTimeoutMs = responseTimeoutMs
-    client.onFrame = (frame) => {
-      this.#frames.push(frame)
+    const reader = new FrameReader()
+    socket.onData = (chunk) => {
+      const frames = reader.read(chunk)
+      if (frames === undefined) return socket.destroy()
+      this.#frames.push(...frames)
       this.#wake()
     }
-    client.onClose = () => {
+    socket.onClose = () => {
       this.#isClosed = true
       this.#wake()
     }
   }
 
   static async open(options: CheckedOptions): Promise<CheckedClient> {
-    return new CheckedClient(await ProbeClient.open(options.target), options)
+    return new CheckedClient(await ProbeSocket.open(options.target), options)
   }
 
   send(...packets: readonly Uint8Array[]): void {
-    this.#client.send(...packets)
+    this.#socket.write(Buffer.concat(packets))
   }
 
   /** Sends CONNECT and returns the body of CONNACK. */
@@ -107,12 +111,13 @@ export class CheckedClient {
   }
 
   disconnect(): void {
-    this.#client.end(disconnectFrame())
+    this.#socket.write(disconnectFrame())
+    this.#socket.end()
   }
 
   /** Closes the connection without DISCONNECT. */
   destroy(): void {
-    this.#client.destroy()
+    this.#socket.destroy()
   }
 
   /** Returns the next packet; undefined: none arrived in time, or the connection ended. */

@@ -2,7 +2,7 @@
 
 import { reasonText } from '../../../src/protocol/index.ts'
 import { connectionErrorText } from '../../../src/telemetry/index.ts'
-import { type ProbeTarget, trustOption } from '../probe-client.ts'
+import { type ProbeTarget, trustOption } from '../probe-socket.ts'
 import type { ProbeVersion } from '../wire.ts'
 import { CheckedClient, type CheckedOptions, Violation } from './checked-client.ts'
 import { type CheckContext, persistent, retain, retainedTopic, statements } from './statements.ts'

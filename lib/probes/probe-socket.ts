@@ -2,7 +2,8 @@
 
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { type Frame, FrameReader } from './wire.ts'
+import type { ClientStream } from '../../src/mqtt-client/index.ts'
+import { connectionErrorText } from '../../src/telemetry/index.ts'
 
 export interface ProbeTarget {
   readonly host: string
@@ -33,24 +34,23 @@ export function parseTarget(
 /** Command-line option for the file with the trusted CA certificate, as in error texts. */
 export const trustOption = '--ca FILE'
 
-export class ProbeClient {
-  /** Called with each received frame, in order. */
-  onFrame: (frame: Frame) => void = () => {}
-  /** Called once at the end of the connection. `error`: why it failed; undefined: either side closed it. */
-  onClose: (error: Error | undefined) => void = () => {}
+/** A socket as the byte stream of a client. */
+export class ProbeSocket implements ClientStream {
+  onData: (chunk: Buffer) => void = () => {}
+  /** Called once at the end of the connection. `error` is a sentence about why it failed; undefined: either side closed it. */
+  onClose: (error?: Error) => void = () => {}
   readonly #socket: Socket
-  readonly #reader = new FrameReader()
   #error: Error | undefined
 
   private constructor(socket: Socket) {
     this.#socket = socket
-    socket.on('data', (chunk) => this.#readFrames(chunk))
-    socket.on('error', (error) => (this.#error = error))
+    socket.on('data', (chunk) => this.onData(chunk))
+    socket.on('error', (error) => (this.#error = new Error(connectionErrorText(error, trustOption))))
     socket.on('close', () => this.onClose(this.#error))
   }
 
   /** Resolves when the connection is open. Rejects with the error of the operating system. */
-  static open({ host, port, usesTls, ca }: ProbeTarget): Promise<ProbeClient> {
+  static open({ host, port, usesTls, ca }: ProbeTarget): Promise<ProbeSocket> {
     return new Promise((resolve, reject) => {
       const options = { host, port, noDelay: true }
       const socket: Socket = usesTls
@@ -59,38 +59,31 @@ export class ProbeClient {
       socket.once('error', reject)
       socket.once(usesTls ? 'secureConnect' : 'connect', () => {
         socket.off('error', reject)
-        resolve(new ProbeClient(socket))
+        resolve(new ProbeSocket(socket))
       })
     })
   }
 
-  get unsentBytes(): number {
-    return this.#socket.writableLength
+  write(bytes: Uint8Array, done: () => void = () => {}): void {
+    if (this.#socket.writable) this.#socket.write(bytes, done)
+    else setImmediate(done)
   }
 
-  send(...packets: readonly Uint8Array[]): void {
-    if (this.#socket.writable)
-      this.#socket.write(packets.length === 1 ? (packets[0] ?? nothing) : Buffer.concat(packets))
+  pause(): void {
+    this.#socket.pause()
   }
 
-  /** Sends a last packet, then closes the connection. `destroy` could lose the packet. */
-  end(packet: Uint8Array): void {
-    if (this.#socket.writable) this.#socket.end(packet)
+  resume(): void {
+    this.#socket.resume()
+  }
+
+  /** Closes after all written bytes are sent. `destroy` could lose them. */
+  end(): void {
+    this.#socket.end()
   }
 
   /** Closes at once without DISCONNECT, like a lost connection. */
   destroy(): void {
     this.#socket.destroy()
   }
-
-  #readFrames(chunk: Buffer): void {
-    const frames = this.#reader.read(chunk)
-    if (frames === undefined) {
-      this.#socket.destroy(new Error('the broker sent bytes that are not an MQTT packet'))
-      return
-    }
-    for (const frame of frames) this.onFrame(frame)
-  }
 }
-
-const nothing = Buffer.alloc(0)
