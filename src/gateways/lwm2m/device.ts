@@ -48,6 +48,7 @@ export interface DeviceDependencies {
   /** Called when `dueAtMs` of the device has changed. */
   schedule(device: Device): void
   noteEnded(device: Device): void
+  openMqtt(device: Device, isRestored: boolean): MqttConnection
 }
 
 export class Device implements MqttConnectionCallbacks, GatewayClient {
@@ -79,7 +80,6 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
   #nextPacketId = 0
   /** True if stored state remains after the end of this object, because the registration continues after a restart. */
   #leavesStoredState = false
-
   /** `data` of the last response to each command, by path and type. */
   readonly #responses = new Map<string, Readonly<Record<string, unknown>>>()
 
@@ -107,7 +107,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     this.#nextPingMs = this.#receivedAtMs + this.#pingIntervalMs
     // The device has not sent a packet since the broker started, so it may sleep.
     if (this.#isRestored && registration.isQueueMode) this.#receivedAtMs = -Infinity
-    this.#mqtt = gateway.dependencies.openMqtt(place.peer, this, this)
+    this.#mqtt = gateway.openMqtt(this, this.#isRestored)
     this.#connect()
   }
 

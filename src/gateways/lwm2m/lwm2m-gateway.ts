@@ -26,6 +26,8 @@ import {
   type GatewayDependencies,
   type GatewayRequest,
   type GatewayResponse,
+  type MqttConnection,
+  type MqttConnectionCallbacks,
 } from '../gateway.ts'
 import {
   canBeSameDevice,
@@ -38,6 +40,7 @@ import {
 import { AddressProofs } from '../address-proofs.ts'
 import { formats } from './content.ts'
 import { Device, type DeviceDependencies } from './device.ts'
+import { RestoredConnections } from '../restored-connections.ts'
 import type { StoredDevice, Registration } from './registration.ts'
 import { DeviceRequests } from '../coap/device-requests.ts'
 import { type ObjectList, parseObjectList } from './link-format.ts'
@@ -73,6 +76,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
   readonly requests: DeviceRequests
   readonly topics = new TopicTable(maxCachedTopics)
   readonly proofs: AddressProofs
+  readonly #restored: RestoredConnections
   readonly #exchanges: Exchanges
   readonly #blocks = new BlockTransfers(maxBodyBytes, maxBlockBytes)
   /** By location. */
@@ -89,6 +93,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
     this.settings = settings
     this.dependencies = dependencies
     this.proofs = new AddressProofs(() => dependencies.nowMs())
+    this.#restored = new RestoredConnections(dependencies, () => this.#plan())
     this.#exchanges = new Exchanges(dependencies, this.proofs)
     this.requests = new DeviceRequests(this.#exchanges, dependencies)
   }
@@ -138,6 +143,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
     const nowMs = this.dependencies.nowMs()
     this.#exchanges.tick()
     this.requests.tick()
+    this.#restored.tick()
     for (let due = this.#deadlines.takeDue(nowMs); due !== undefined; due = this.#deadlines.takeDue(nowMs)) {
       due.subject.tick()
       if (!due.subject.isEnded) this.schedule(due.subject)
@@ -182,6 +188,11 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
     return Promise.resolve(problem === undefined ? { kind: 'accepted' } : { kind: 'refused', problem })
   }
 
+  openMqtt(device: Device, isRestored: boolean): MqttConnection {
+    const open = (callbacks: MqttConnectionCallbacks) => this.dependencies.openMqtt(device.peer, callbacks, device)
+    return isRestored ? this.#restored.open(open, device) : open(device)
+  }
+
   noteEnded(device: Device): void {
     this.dependencies.addresses.releaseClient(device.firstAddress)
     this.#deadlines.cancel('device', device)
@@ -193,7 +204,9 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
   }
 
   #plan(): void {
-    this.dependencies.wakeAt(Math.min(this.#exchanges.dueAtMs, this.requests.dueAtMs, this.#deadlines.nextMs()))
+    this.dependencies.wakeAt(
+      Math.min(this.#exchanges.dueAtMs, this.requests.dueAtMs, this.#restored.dueAtMs, this.#deadlines.nextMs()),
+    )
   }
 
   // Responses of devices

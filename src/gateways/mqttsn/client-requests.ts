@@ -11,6 +11,7 @@ import {
   beginsLikeFilter,
 } from '../../protocol/index.ts'
 import { maxUnsentBytes, type MqttConnection, publishFieldsOf } from '../gateway.ts'
+import { isCongestion } from '../restored-connections.ts'
 import {
   returnCodes,
   shortTopicId,
@@ -226,11 +227,6 @@ export class ClientRequests {
     if (filter === undefined || messageId === 0) return this.#send(this.#codec.ack('unsuback', messageId))
     this.#client.mqtt?.send({ type: 'unsubscribe', packetId: messageId, filters: [filter], properties: undefined })
   }
-}
-
-function isCongestion(reasonCode: number): boolean {
-  const { serverUnavailable, serverBusy, quotaExceeded, connectionRateExceeded } = reasonCodes
-  return [serverUnavailable, serverBusy, quotaExceeded, connectionRateExceeded].includes(reasonCode as never)
 }
 
 export function outcomeOf(reasonCode: number): SnOutcome {

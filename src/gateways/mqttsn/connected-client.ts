@@ -1,8 +1,9 @@
 // The dependencies of an MQTT-SN client on its gateway: one object for each client, with its current address.
 
 import type { TopicTable } from '../../protocol/index.ts'
-import type { GatewayCounters, GatewayDependencies, MqttConnection } from '../gateway.ts'
+import type { GatewayCounters, GatewayDependencies, MqttConnection, MqttConnectionCallbacks } from '../gateway.ts'
 import type { PeerAddress } from '../peer-address.ts'
+import type { RestoredConnections } from '../restored-connections.ts'
 import type { GatewayClient } from '../../core/index.ts'
 import type { AddressProofs } from '../address-proofs.ts'
 import type { StoredMessages } from './stored-messages.ts'
@@ -32,6 +33,7 @@ export interface ConnectedClientDependencies {
   releaseUnasked(pings: number, peer: Peer): void
   sendReserved(bytes: Buffer, peer: Peer): void
   readonly proofs: AddressProofs
+  readonly restored: RestoredConnections
   /** The `dueAtMs` of the client has changed. */
   planFor(client: SnClient): void
   storeSleep(connected: ConnectedClient, sleep: Parameters<SnClientDependencies['storeSleep']>[0]): void
@@ -136,8 +138,10 @@ export class ConnectedClient implements SnClientDependencies, GatewayClient {
     return this.#gateway.dependencies.randomBelow(limit)
   }
 
-  openMqtt(client: SnClient): MqttConnection {
-    return this.#gateway.dependencies.openMqtt(this.peer, client, this)
+  openMqtt(client: SnClient, isRestored: boolean): MqttConnection {
+    const { dependencies, restored } = this.#gateway
+    const open = (callbacks: MqttConnectionCallbacks) => dependencies.openMqtt(this.peer, callbacks, this)
+    return isRestored ? restored.open(open, client) : open(client)
   }
 
   schedule(): void {

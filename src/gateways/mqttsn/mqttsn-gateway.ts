@@ -7,6 +7,7 @@ import { randomUUID } from 'node:crypto'
 import { Deadlines } from '../../core/index.ts'
 import { parseTopicName, TopicTable } from '../../protocol/index.ts'
 import type { DatagramGateway, GatewayDependencies } from '../gateway.ts'
+import { RestoredConnections } from '../restored-connections.ts'
 import { storedPeer, restoredPeer, canBeSameDevice, type PeerAddress, peerKey } from '../peer-address.ts'
 import { AddressProofs } from '../address-proofs.ts'
 import { connectionlessClientId, ConnectionlessPublishers } from './connectionless-publishers.ts'
@@ -57,6 +58,7 @@ export class MqttSnGateway implements DatagramGateway {
   readonly #deadlines = new Deadlines<'client', SnClient>()
 
   /** The dependencies of all clients. */
+  readonly #restored: RestoredConnections
   readonly #clientDependencies: ConnectedClientDependencies
 
   constructor(settings: MqttSnSettings, dependencies: GatewayDependencies) {
@@ -64,6 +66,7 @@ export class MqttSnGateway implements DatagramGateway {
     this.#dependencies = dependencies
     this.#proofs = new AddressProofs(() => dependencies.nowMs())
     this.#connectionless = new ConnectionlessPublishers(settings, dependencies)
+    this.#restored = new RestoredConnections(dependencies, () => this.#plan())
     this.#clientDependencies = {
       settings,
       dependencies,
@@ -74,6 +77,7 @@ export class MqttSnGateway implements DatagramGateway {
       reserveUnasked: (pings, peer) => this.#proofs.take(peer, pings * wrappedFor(peer, pingreq).length),
       releaseUnasked: (pings, peer) => this.#proofs.giveBack(peer, pings * wrappedFor(peer, pingreq).length),
       sendReserved: (bytes, peer) => this.#transmit(wrappedFor(peer, bytes), peer),
+      restored: this.#restored,
       planFor: (client) => this.#planFor(client),
       storeSleep: (connected, sleep) => this.#storeSleep(connected, sleep),
       noteConnected: (connected) => this.#noteConnected(connected),
@@ -171,7 +175,12 @@ export class MqttSnGateway implements DatagramGateway {
       due.subject.tick()
       this.#planFor(due.subject)
     }
-    this.#dependencies.wakeAt(this.#deadlines.nextMs())
+    this.#restored.tick()
+    this.#plan()
+  }
+
+  #plan(): void {
+    this.#dependencies.wakeAt(Math.min(this.#deadlines.nextMs(), this.#restored.dueAtMs))
   }
 
   close(): void {
@@ -338,7 +347,7 @@ export class MqttSnGateway implements DatagramGateway {
   #planFor(client: SnClient): void {
     if (client.dueAtMs === Infinity) return this.#deadlines.cancel('client', client)
     this.#deadlines.set('client', client, client.dueAtMs)
-    this.#dependencies.wakeAt(this.#deadlines.nextMs())
+    this.#plan()
   }
 }
 

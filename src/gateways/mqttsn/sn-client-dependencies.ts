@@ -35,7 +35,8 @@ export interface SnClientDependencies {
   noteProven(): void
   /** Returns an unpredictable integer from 0 up to `limit`. */
   randomBelow(limit: number): number
-  openMqtt(client: MqttConnectionCallbacks): MqttConnection
+  /** `isRestored`: if the broker refuses the connection for the time being, it is opened again later. */
+  openMqtt(client: MqttConnectionCallbacks, isRestored: boolean): MqttConnection
   /** Called when `dueAtMs` of the client has changed. */
   schedule(): void
   /** Stores the sleep across restarts; undefined: it does not sleep. */

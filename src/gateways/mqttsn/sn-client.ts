@@ -231,6 +231,7 @@ export class SnClient implements MqttConnectionCallbacks, DeliveryClient, Reques
   #restart(request: ConnectRequest): void {
     this.#mqtt?.end(goodbye)
     this.#mqtt = undefined
+    this.#replacing = undefined
     this.#deleteStored()
     this.#connect = request
     this.#will = undefined
@@ -274,7 +275,7 @@ export class SnClient implements MqttConnectionCallbacks, DeliveryClient, Reques
 
   #openMqtt(): void {
     if (this.#replacing === undefined) this.#state = 'connecting'
-    const mqtt = this.#dependencies.openMqtt(this)
+    const mqtt = this.#dependencies.openMqtt(this, this.#replacing === 'restored')
     this.#mqtt = mqtt
     this.#clock.keepAliveSeconds = this.#connect.durationSeconds
     const { override } = this.#dependencies.settings
