@@ -12,6 +12,7 @@ import { type Scope, temporaryFolder } from '../e2e/godwit-process.ts'
 import { HttpService } from '../e2e/http-service.ts'
 import { reservePort } from '../e2e/reserve-port.ts'
 import { type BrokerWithApi, startBrokerWithApi } from '../management/api.ts'
+import { TimeLimit } from '../e2e/time-limit.ts'
 import { casesOf, isLong } from '../test-length.ts'
 import { Authority } from '../transports/certificates.ts'
 import { dependencies, lateMs, type Proxies } from './matrix/dependencies.ts'
@@ -26,9 +27,9 @@ const noticedMs = 45_000
 const recoveredMs = 60_000
 
 async function until(isReached: () => Promise<boolean> | boolean, limitMs: number): Promise<boolean> {
-  const endMs = Date.now() + limitMs
+  const limit = new TimeLimit(limitMs)
   while (!(await isReached())) {
-    if (Date.now() > endMs) return false
+    if (limit.isOver) return false
     await pause(200)
   }
   return true

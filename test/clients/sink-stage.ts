@@ -2,6 +2,7 @@
 
 import mqtt from 'mqtt'
 import type { Scope } from '../e2e/godwit-process.ts'
+import { TimeLimit } from '../e2e/time-limit.ts'
 import { type BrokerWithApi, shareConfigurableBroker, startBrokerWithApi } from '../management/api.ts'
 
 export async function startWith(
@@ -41,10 +42,10 @@ const maxPauseMs = 300
 
 /** Repeats a check, because actions emit no event when their queue is empty. */
 export async function until(broker: BrokerWithApi, action: string, look: () => Promise<boolean>): Promise<void> {
-  const endMs = Date.now() + timeoutMs
+  const limit = new TimeLimit(timeoutMs)
   let pauseMs = minPauseMs
   while (!(await look())) {
-    if (Date.now() > endMs) {
+    if (limit.isOver) {
       const { text } = await broker.request(`/api/v5/actions/${action}/metrics`)
       throw new Error(`not reached within ${timeoutMs} ms: ${text}`)
     }

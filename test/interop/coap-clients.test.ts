@@ -9,6 +9,7 @@ import { test } from 'node:test'
 import mqtt from 'mqtt'
 import { runProgram, shared, startBroker, temporaryFolder, type WatchedProcess } from '../e2e/godwit-process.ts'
 import { reservePort } from '../e2e/reserve-port.ts'
+import { TimeLimit } from '../e2e/time-limit.ts'
 import { java, type Program, python } from './programs.ts'
 import { UdpRelay } from './udp-relay.ts'
 
@@ -46,9 +47,9 @@ const gateway = shared(async (scope) => {
 })
 
 async function waitFor(what: string, isDone: () => boolean, program: WatchedProcess): Promise<void> {
-  const endsAtMs = Date.now() + maxWaitMs
+  const limit = new TimeLimit(maxWaitMs)
   while (!isDone()) {
-    if (Date.now() > endsAtMs) throw new Error(`${what}:\n${program.soFar.slice(-1_000)}`)
+    if (limit.isOver) throw new Error(`${what}:\n${program.soFar.slice(-1_000)}`)
     await delay(50)
   }
 }

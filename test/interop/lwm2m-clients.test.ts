@@ -7,6 +7,7 @@ import { test, type TestContext } from 'node:test'
 import mqtt, { type MqttClient } from 'mqtt'
 import { type Broker, runProgram, startBroker, temporaryFolder, type WatchedProcess } from '../e2e/godwit-process.ts'
 import { reservePort } from '../e2e/reserve-port.ts'
+import { TimeLimit } from '../e2e/time-limit.ts'
 import { java } from './programs.ts'
 import { UdpRelay } from './udp-relay.ts'
 
@@ -36,10 +37,9 @@ async function waitFor(
   device: WatchedProcess,
   { messages }: Application,
 ): Promise<void> {
-  const endsAtMs = Date.now() + maxWaitMs
+  const limit = new TimeLimit(maxWaitMs)
   while (!isDone()) {
-    if (Date.now() > endsAtMs)
-      throw new Error(`${what}:\n${device.soFar.slice(-500)}\n${messages.slice(-5).join('\n')}`)
+    if (limit.isOver) throw new Error(`${what}:\n${device.soFar.slice(-500)}\n${messages.slice(-5).join('\n')}`)
     await delay(50)
   }
 }

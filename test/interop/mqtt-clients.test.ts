@@ -7,6 +7,7 @@ import { test, type TestContext } from 'node:test'
 import mqtt, { type MqttClient } from 'mqtt'
 import { Relay } from '../clients/relay.ts'
 import { type Broker, runProgram, shared, startBroker, type WatchedProcess } from '../e2e/godwit-process.ts'
+import { TimeLimit } from '../e2e/time-limit.ts'
 import { java, pahoGo, type Program, python, reference, rumqttc } from './programs.ts'
 
 interface Software {
@@ -74,9 +75,9 @@ async function observe(t: TestContext, { port }: Broker, filters: readonly strin
 }
 
 async function waitFor(what: string, isDone: () => boolean, found: () => unknown): Promise<void> {
-  const endsAtMs = Date.now() + maxWaitMs
+  const limit = new TimeLimit(maxWaitMs)
   while (!isDone()) {
-    if (Date.now() > endsAtMs) assert.fail(`${what}: ${JSON.stringify(found())}`)
+    if (limit.isOver) assert.fail(`${what}: ${JSON.stringify(found())}`)
     await delay(50)
   }
 }

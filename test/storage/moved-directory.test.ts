@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { type Store, StorageFailure } from '../../src/storage/index.ts'
+import { TimeLimit } from '../e2e/time-limit.ts'
 import { LevelStage } from './level-stage.ts'
 import { put, readAll } from './read-all.ts'
 import { session } from './sample-records.ts'
@@ -72,12 +73,12 @@ const changes: Readonly<Record<string, Change>> = {
 }
 
 async function assertCommits(store: Store): Promise<void> {
-  const endMs = performance.now() + 20_000
+  const limit = new TimeLimit(20_000)
   for (;;) {
     try {
       return await store.commit(put(session('second')))
     } catch (error) {
-      assert.ok(error instanceof StorageFailure && performance.now() < endMs, String(error))
+      assert.ok(error instanceof StorageFailure && !limit.isOver, String(error))
       await store.reopen().catch((again: unknown) => assert.ok(again instanceof StorageFailure, String(again)))
     }
   }

@@ -2,6 +2,7 @@
 // compared with what is known, and everything that was acknowledged must arrive.
 
 import type mqtt from 'mqtt'
+import { TimeLimit } from '../../e2e/time-limit.ts'
 import type { BrokerWithApi } from '../../management/api.ts'
 import { type Dependency, requestTimeoutMs } from './dependencies.ts'
 import type { Begin, Fault } from './fault-proxy.ts'
@@ -195,9 +196,9 @@ export class MatrixRun {
   }
 
   async #until(isReached: () => Promise<boolean>, limitMs: number): Promise<boolean> {
-    const endMs = Date.now() + limitMs
+    const limit = new TimeLimit(limitMs)
     while (!(await isReached())) {
-      if (Date.now() > endMs) return false
+      if (limit.isOver) return false
       await pause(pollMs)
     }
     return true
