@@ -1,7 +1,7 @@
 // Creates a configuration from its layers: defaults, the file, later changes, `--set`.
 
 import type { AclRule } from './acl/acl-rule.ts'
-import { readAclFile } from './acl/read-acl-file.ts'
+import { type AclFile, readAclFile } from './acl/read-acl-file.ts'
 import { checkAuth } from './auth-config.ts'
 import { checkGateways } from './check/check-gateways.ts'
 import { checkOidc } from './check/check-oidc.ts'
@@ -90,6 +90,12 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   return { config, warnings, written: values }
 }
 
+/** Such as a file that was cut by a full disk. Without its denials, `auth.no_match` could allow what they denied. */
+function emptyAclFile(file: string): AclFile {
+  const hint = 'restore it; if there are to be no rules, write a comment, such as "% no rules", or take the setting out'
+  return { errors: [configErrorAt({ file, line: 1, column: 1 }, 'auth.acl.file', 'the file is empty', hint)] }
+}
+
 interface NamedAclFile {
   readonly rules: readonly AclRule[]
   readonly errors: readonly ConfigError[]
@@ -104,7 +110,7 @@ function readNamedAclFile(
   if (path === undefined) return { rules: [], errors: [] }
   const found = readNamedFile({ path, key: 'auth.acl.file' }, places, readFile)
   if ('error' in found) return { rules: [], errors: [found.error] }
-  const read = readAclFile(found.text, path)
+  const read = found.text.trim() === '' ? emptyAclFile(path) : readAclFile(found.text, path)
   return 'errors' in read ? { rules: [], errors: read.errors } : { rules: read.rules, errors: [] }
 }
 

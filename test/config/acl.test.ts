@@ -285,9 +285,18 @@ describe('auth.acl.file', () => {
     )
     assert.match(JSON.stringify(load('auth.acl.file = acl.conf', { 'acl.conf': '\n{allow all}.' })), /^\["acl\.conf:2:/)
   })
+
+  test('[bad-input 27] that was emptied is an error of the configuration, because its denials would be lost', () => {
+    for (const text of ['', '\n \n', '\uFEFF'])
+      assert.match(
+        JSON.stringify(load('auth { acl.file = acl.conf, no_match = allow }', { 'acl.conf': text })),
+        /acl\.conf:1:1.*auth\.acl\.file: the file is empty; restore it; if there are to be no rules, write a comment/,
+      )
+    assert.deepEqual(config('auth.acl.file = acl.conf', { 'acl.conf': '% no rules' }).auth.acl.rules, [])
+  })
 })
 
-const noMatchOf = (text: string): string => config(text, { f: '' }).auth.acl.noMatch
+const noMatchOf = (text: string): string => config(text, { f: '% no rules' }).auth.acl.noMatch
 
 describe('the users of the configuration', () => {
   for (const line of [

@@ -33,7 +33,7 @@ export const acl = section('Access rules: which clients may publish and subscrib
   file: setting(optional(path('configuration-folder'), 'none'), undefined, {
     description:
       'File of further rules, which are checked after auth.acl.rules: an acl.conf of EMQX, or HOCON with a list named rules. ' +
-      'If the file is missing or invalid, the broker does not start. A relative path starts at the folder of the configuration file.',
+      'If the file is missing, empty or invalid, the broker does not start; a file with a comment only has no rules. A relative path starts at the folder of the configuration file.',
     appliesOn: 'at-once',
   }),
 })

@@ -51,6 +51,10 @@ auth.password { include "users.conf" }
 
 ${reloadText}
 
+The data directory has two files that concern the configuration. \`changed-settings.conf\` has what the API and \`godwit ctl config set\` have
+changed. If it is lost, it is restored from \`config-history/\`, and the alarm \`settings-restored\` says so. \`disk-reserve\` is space for a start on a
+full disk: at most 24 MiB and an eighth of the free space. [Operating](OPERATING.md#start-on-a-full-disk) describes both; no setting changes them.
+
 Limits of a configuration: LIMITS.
 `
 
