@@ -1,10 +1,11 @@
 // Error texts of services, and timeouts of their responses.
 
 import { serviceErrorText } from '../telemetry/index.ts'
+import { explainLibraryText } from './library-error-text.ts'
 
-/** Returns the text of a thrown value: for administrators, so codes of the system are sentences. */
+/** Returns the text of a thrown value: for administrators, so codes of the system and texts of libraries are sentences. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? serviceErrorText(error, 'ssl.cacertfile') : String(error)
+  return explainLibraryText(error instanceof Error ? serviceErrorText(error, 'ssl.cacertfile') : String(error))
 }
 
 /** Resolves like `work`. Rejects if the service does not respond in time. */
