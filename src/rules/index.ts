@@ -10,7 +10,7 @@ export { compileRule, type CompiledRule, type CompileOptions, type RuleResult } 
 export type { RuleWarning } from './compile/compilation.ts'
 export { RuleCompileError } from './sql/compile-error.ts'
 export { limitError, RuleError, type RuleErrorKind } from './budget/rule-error.ts'
-export { maxMessageResultBytes, maxMessageResults } from './budget/limits.ts'
+export { maxCreatedBytes, maxMessageResultBytes, maxMessageResults, maxSingleResultBytes } from './budget/limits.ts'
 export { measureValue } from './values/measure-value.ts'
 export { fieldsOf, RuleEvent, type EventFields } from './events/rule-event.ts'
 export {

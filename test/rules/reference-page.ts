@@ -73,6 +73,8 @@ const limitDescriptions: Readonly<Record<keyof typeof ruleLimits, string>> = {
   maxSchemaDepth: 'nested types or schemas in the source of a schema',
   maxMessageResults: 'results of one message: those of all rules, for each action',
   maxMessageResultBytes: 'characters of the JSON of all results of one message, if a rule has several for it',
+  maxSingleResultBytes:
+    'characters of the JSON of single results of rules for one message, without what is below 64 KiB and four times the payload',
 }
 
 function limitTable(): string {

@@ -185,7 +185,8 @@ function sqlOperations(
           ...rest,
           sources: [...sources],
           condition: [...condition],
-          outputs: outputs.map((output) => JSON.parse(valueAsJson(output)) as unknown),
+          // All outputs together have the limit of one text.
+          outputs: JSON.parse(valueAsJson(outputs)) as unknown[],
           error: error === undefined ? null : error.message,
         }
       } catch (error) {

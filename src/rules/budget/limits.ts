@@ -62,3 +62,9 @@ export const maxMessageResults = 10_000
 
 /** Characters of the JSON of the results of one message, if a rule has several for it. */
 export const maxMessageResultBytes = 4_194_304
+
+/**
+ * Characters of the JSON of the results of one message, of rules that have one result for it, as far as a result is larger than 64 KiB and
+ * than four times the payload.
+ */
+export const maxSingleResultBytes = 16_777_216

@@ -31,6 +31,7 @@ function measure(value: RuleValue, limit: number, known: Map<object, number>): n
       if (member !== undefined) length += key.length + 4 + measure(member, limit - length, known)
       if (length > limit) break
     }
-  known.set(value, length)
+  // Small values are measured again faster than they are found.
+  if (length > 64) known.set(value, length)
   return length
 }

@@ -389,7 +389,7 @@ export class RuleRunner implements RuleHook {
         this.#storeStopped(rule, result.error, { event, actions: context.actions })
       return
     }
-    const limit = this.#results.add(result.outputs, rule.actions.length)
+    const limit = this.#results.add(result.outputs, rule.actions.length, event)
     if (limit !== undefined) {
       counters.exceptions++
       statistics.noteError(limit.message)

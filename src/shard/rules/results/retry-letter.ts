@@ -46,7 +46,7 @@ function publicationsOfMessage(
     const outputs = evaluate(rule, event)
     if ('failure' in outputs) return outputs
     // The limits that have stopped the rule apply to the retry as well.
-    const excess = new MessageResults().add(outputs, 1)
+    const excess = new MessageResults().add(outputs, 1, event)
     if (excess !== undefined) return { failure: `the rule ${rule}: ${excess.message}` }
     return outputs.map((output) => publicationOfResult(target, { output, original, event, rule }, context))
   } catch (error) {
