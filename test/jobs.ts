@@ -121,15 +121,21 @@ const moduleJobs = Object.entries(modules).map(([name, folders]) => sharedJob(na
 /** Shards of brokers whose tests set no number. */
 const threeShards = { GODWIT_TEST_SHARDS: '3' }
 
+/** Three shards, as the default of the product is one for each processor; all other programs of tests have one, which starts sooner. */
+const endToEnd = 'e2e'
+
 const unit: readonly Job[] = [
-  testJob('programs', otherFolders(), { filesAtOnce: 3 }),
+  testJob('end-to-end', [endToEnd], { filesAtOnce: 3, environment: threeShards }),
+  // Between the two jobs with three brokers each, so that these do not run at the same time.
   ...moduleJobs,
+  testJob('programs', otherFolders(), { filesAtOnce: 3 }),
   sharedJob('shards', ['conformance'], threeShards),
   testJob('memory', ['memory'], { isAlone: true, isCompiledOnce: false, measuresMemory: true }),
 ]
 
 /** Jobs of long runs: they are part of no set. */
 const longJobs: readonly Job[] = [
+  testJob('one-shard:end-to-end', [endToEnd], { filesAtOnce: 3, timeoutMs: 600_000 }),
   sharedJob('three-shards:modules', ['core', 'bridges', 'simulator'], threeShards),
   testJob('three-shards:programs', otherFolders(), { filesAtOnce: 3, timeoutMs: 600_000, environment: threeShards }),
 ]
@@ -156,6 +162,7 @@ export function jobsOf(name?: string): readonly Job[] {
 /** Folders with tests of programs that run; `check` runs the tests of the architecture and of the documentation. */
 function otherFolders(): string[] {
   const ofOtherJobs = [
+    endToEnd,
     'architecture',
     'commits',
     'docs',

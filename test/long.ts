@@ -10,6 +10,7 @@ import { parseArgs } from 'node:util'
 function runsOf(seed: string): Record<string, readonly string[]> {
   return {
     'long-tests': ['long-tests'],
+    'one-shard': ['test:one-shard'],
     'three-shards': ['test:three-shards'],
     // The browser with windows: `.ci/run` has its engine without.
     'dashboard-chromium': ['test:dashboard:chromium'],
