@@ -111,3 +111,27 @@ test('with several shards, rules and the API delay messages on each shard, which
   assert.equal(delayedIn(world), 0)
   assert.equal(new Set(reader.payloads).size, 24)
 })
+
+test('a rule on a delivery that delays a message of its topic does not repeat: deliveries of its messages are no events', () => {
+  let runs = 0
+  const ruleHook: RuleHook = {
+    run: () => undefined,
+    runTriggers: (triggers, actions) => {
+      for (const { kind } of triggers) {
+        assert.equal(kind, 'message-delivered')
+        runs++
+        const publication = { topic: '$delayed/1/loop', payload: Buffer.from('x'), qos: 1, retain: false } as const
+        assert.equal(actions.publish({ ...publication, properties: undefined }), undefined)
+      }
+      return triggers.length
+    },
+    noteLost: () => undefined,
+  }
+  const world = new World({ shards: 3, host: { ruleHook: () => ruleHook } })
+  for (const shard of world.host.shards)
+    shard.handle({ kind: 'rules', rules: [], triggers: new Set(['message-delivered']) })
+  const reader = world.subscriber('loop', { qos: 1 })
+  world.connect('author').publish('loop', 'x', { qos: 1 })
+  world.passSeconds(60)
+  assert.deepEqual([runs, reader.payloads.length, delayedIn(world)], [1, 2, 0])
+})

@@ -326,3 +326,25 @@ test('a publisher that an action holds up is named by the log and the alarm, and
   await service.until((received) => new Set(received.map(({ body }) => body)).size === 4)
   await eventually(async () => assert.equal(await alarmOf(broker, 'action:http:held'), ''))
 })
+
+test('a fallback that delays the message that its rule receives ends after 16 times, with a dead letter that says so', async (t) => {
+  const service = await HttpService.start(t)
+  service.statusFor = () => 400
+  const fallback = { kind: 'republish', args: { topic: '$delayed/0/repeated/x', payload: '${n}', qos: 1 } }
+  const action = {
+    connector: 'local',
+    parameters: { path: '/in', body: '${n}' },
+    resource_opts: { max_retries: 0, retry_interval: '20ms' },
+    fallback_actions: [fallback],
+  }
+  const broker = await configuredBroker([
+    `connectors.http.local.url="http://127.0.0.1:${service.port}"`,
+    `actions.http.repeated=${JSON.stringify(action)}`,
+    `rule_engine.rules.repeated=${JSON.stringify({ sql: 'SELECT payload AS n FROM "repeated/#"', actions: ['http:repeated'] })}`,
+  ])
+  const client = await connect(t, broker, 'publisher of repeated')
+  await client.publishAsync('repeated/x', '1', { qos: 1 })
+  const [letter] = await lettersOf(broker, 'http:repeated', 1)
+  assert.match(letter?.reason ?? '', /fallback republish: rules have delayed the message .* too often/)
+  assert.equal(service.received.length, 16)
+})

@@ -11,14 +11,13 @@ import { matchesFullSession, matchesFullPeerSession, needsStorage, deliverLocall
 import { delayMessage, findDelayedLimit, readDelay } from '../publish/delay-message.ts'
 import { isBrokerTopic } from '../retained/retained-messages.ts'
 import { routeMessage, routeToPeers } from '../publish/route-message.ts'
-import { runMatchedRules } from '../publish/run-rules.ts'
 import type { Command, RequestId } from '../model/inputs.ts'
 import { isEventTopic, isReservedInNamespace } from '../messages/reserved-roots.ts'
 import { isSourceTopic } from '../messages/source-topics.ts'
 import { Message, never } from '../messages/message.ts'
 import type { CommandFailure, DeliveryCounts } from '../model/outputs.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'
-import { isBlockedByActions } from '../publish/run-rules.ts'
+import { isBlockedByActions, maxRuleDepth, runMatchedRules } from '../publish/run-rules.ts'
 import { completeCommand, completeCommandWhenCommitted } from './command-results.ts'
 
 type Publication = Extract<Command, { name: 'publish' }>
@@ -28,7 +27,7 @@ export function publishAsAdmin(state: BrokerState, requestId: RequestId, command
   const messages: AdminMessage[] = []
   for (const text of [command.topic, ...(command.furtherTopics ?? [])]) {
     const message = messageFor(state, text, command)
-    const why = typeof message === 'string' ? message : refusalOf(state, message)
+    const why = typeof message === 'string' ? message : (refusalOf(state, message) ?? depthRefusal(command, message))
     if (why !== undefined) return completeCommand(state.outputs, requestId, { done: false, why })
     if (typeof message !== 'string') messages.push(message)
   }
@@ -36,15 +35,23 @@ export function publishAsAdmin(state: BrokerState, requestId: RequestId, command
   const deliveries: DeliveryCounts = { matched: 0, sent: 0, queued: 0, dropped: 0, sentToShared: 0, queuedForShared: 0 }
   let matched = 0
   for (const { message, dueAtMs } of messages) {
-    if (dueAtMs === undefined) matched += routeToSubscribers(state, message, { command, barrier, deliveries })
-    else {
-      delayMessage(state, message, { dueAtMs })
+    if (dueAtMs === undefined) {
+      state.rules.depth = command.ruleDepth ?? 0
+      matched += routeToSubscribers(state, message, { command, barrier, deliveries })
+      state.rules.depth = 0
+    } else {
+      delayMessage(state, message, { dueAtMs, ruleDepth: command.ruleDepth })
       addOpenBatch(state, barrier)
     }
   }
   const counted = command.wantsDeliveries === true ? { deliveries } : undefined
   barrier.arrive()
   completeCommandWhenCommitted(state, requestId, { result: { done: true, matched, ...counted }, barrier })
+}
+
+/** A fallback that delays the message that its rule receives would repeat forever. */
+function depthRefusal({ ruleDepth = 0 }: Publication, { dueAtMs }: AdminMessage): CommandFailure | undefined {
+  return dueAtMs !== undefined && ruleDepth >= maxRuleDepth ? 'quota-exceeded' : undefined
 }
 
 interface AdminMessage {

@@ -146,6 +146,8 @@ export type Command =
       readonly wantsDeliveries?: boolean | undefined
       /** The broker publishes the message: nothing else can publish to topics below `$SYS/`. */
       readonly isOfBroker?: boolean | undefined
+      /** Number of rules that have led to the message, if a fallback publishes it. */
+      readonly ruleDepth?: number | undefined
     }
   /** Stores the message in the session of that client, whatever it subscribes to. `further`: all are stored in one batch, or none is. */
   | {

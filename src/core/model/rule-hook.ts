@@ -40,6 +40,8 @@ export type RuleActionFailure =
 
 /** Effects of rule actions in the core, within the turn of the message that triggered the rule. */
 export interface RuleActions {
+  /** Number of rules, one after the other, that have led to this run: 1 for a message of a client, 0 for an event. */
+  readonly depth: number
   /**
    * Publishes a message. It becomes durable together with the triggering message. Returns undefined if it succeeded.
    */

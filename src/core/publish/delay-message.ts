@@ -66,7 +66,7 @@ export function findDelayedLimit(
 export function delayMessage(
   state: WillRecordParts & Parts<'deadlines' | 'settings'>,
   message: Message,
-  { dueAtMs, ruleDepth = 0 }: { readonly dueAtMs: number; readonly ruleDepth?: number },
+  { dueAtMs, ruleDepth = 0 }: { readonly dueAtMs: number; readonly ruleDepth?: number | undefined },
 ): void {
   const name = reserveDelayedName(state.ids, message.publisher)
   const own = copyAlone(message, never)

@@ -59,6 +59,7 @@ export function runTriggeredRules(state: BrokerState, route: Route): void {
 
 function actionsIn(state: BrokerState, route: Route): RuleActions {
   return {
+    depth: state.rules.depth,
     publish: (publication) => publishForRule(state, publication, route),
     storeInActionQueue: (clientId, publication) => storeInActionQueue(state, clientId, publication),
   }
@@ -101,7 +102,7 @@ function isForBrokerOnly(topic: string, isEvent: boolean): boolean {
  * Maximum number of rules, one after the other, that lead to a delayed message. Without it, a rule that delays the message that it
  * receives would repeat forever, also after restarts. A rule hook has a limit of its own for messages that are not delayed.
  */
-const maxRuleDepth = 16
+export const maxRuleDepth = 16
 
 const ruleDepthReached: Refused = {
   reason: reasonCodes.quotaExceeded,

@@ -36,6 +36,18 @@ export function ruleOf({ attributes }: ActionEntry): string | undefined {
 /** Marks an entry that a fallback has caused: it has no fallbacks itself. */
 export const fallbackAttribute = ['!fallback', ''] as const
 
+const depthAttribute = '!depth'
+
+/** Returns the attribute of a result of several rules, one after the other; empty for others. */
+export function attributesOfDepth(depth: number): ActionEntry['attributes'] {
+  return depth > 1 ? [[depthAttribute, String(depth)]] : []
+}
+
+/** Returns the number of rules that have led to the entry. */
+export function depthOf({ attributes }: ActionEntry): number {
+  return Number(attributes.find(([name]) => name === depthAttribute)?.[1] ?? 1)
+}
+
 export function isOfFallback({ attributes }: ActionEntry): boolean {
   return attributes.some(([name]) => name === fallbackAttribute[0])
 }

@@ -17,10 +17,11 @@ import {
 } from '../../core/index.ts'
 import { RuleError } from '../../rules/index.ts'
 import type { Render, ActionEntry } from '../../sinks/index.ts'
-import { attributeOfRule, fallbackAttribute, isOfFallback, publicationOf } from './action-entries.ts'
+import { attributeOfRule, depthOf, fallbackAttribute, isOfFallback, publicationOf } from './action-entries.ts'
 import type { ActionOrder } from './action-order.ts'
 import { compileRepublish, type MakePublication } from './republish.ts'
 import { publicationWithin } from './rule-namespace.ts'
+import { failureText } from './results/action-outcome.ts'
 import { encodeStored, readResult, type StoredResult } from './results/stored-results.ts'
 import type { ActionInput } from './results/action-input.ts'
 
@@ -113,7 +114,7 @@ export class ActionFallbacks {
     const progress = this.#progress.get(entry) ?? { done: 0, failures: [] }
     this.#progress.set(entry, progress)
     for (const fallback of this.#fallbacks.slice(progress.done)) {
-      const outcome = await this.#runOne(fallback, result, rule)
+      const outcome = await this.#runOne(fallback, result, rule, depthOf(entry))
       if (outcome === 'later') return 'later'
       if (typeof outcome === 'object') progress.failures.push(outcome.failure)
       progress.done++
@@ -121,9 +122,15 @@ export class ActionFallbacks {
     return progress.failures.length === 0 ? 'done' : { failure: progress.failures.join('; ') }
   }
 
-  async #runOne(fallback: PreparedFallback, result: StoredResult, rule: string): Promise<FallbackOutcome> {
-    const request = this.#requestFor(fallback, result, rule)
-    if ('failure' in request) return request
+  async #runOne(
+    fallback: PreparedFallback,
+    result: StoredResult,
+    rule: string,
+    ruleDepth: number,
+  ): Promise<FallbackOutcome> {
+    const made = this.#requestFor(fallback, result, rule)
+    if ('failure' in made) return made
+    const request = made.name === 'publish' ? { ...made, ruleDepth } : made
     let pending: Promise<CommandResult> | undefined
     // Rules for the publication of the fallback run before `asFallback` returns.
     this.#dependencies.asFallback(rule, () => {
@@ -135,6 +142,7 @@ export class ActionFallbacks {
       if (request.name === 'store-in-action-queue') this.#dependencies.noteStored(fallback.name)
       return 'done'
     }
+    if (outcome.why === 'quota-exceeded') return { failure: `fallback ${fallback.name}: ${failureText('too-deep')}` }
     return permanentFailures.includes(outcome.why) ? { failure: `fallback ${fallback.name}: ${outcome.why}` } : 'later'
   }
 

@@ -3,7 +3,13 @@
 import type { RuleActionFailure, RulePublication } from '../../../core/index.ts'
 import { RuleError } from '../../../rules/index.ts'
 import { type ActionEntry, deadLetterOf, type Render } from '../../../sinks/index.ts'
-import { attributeOfRule, type EntryAttributes, fallbackAttribute, publicationOf } from '../action-entries.ts'
+import {
+  attributeOfRule,
+  attributesOfDepth,
+  type EntryAttributes,
+  fallbackAttribute,
+  publicationOf,
+} from '../action-entries.ts'
 import type { ActionInput, StoppedRule } from './action-input.ts'
 import { type ColumnsJson, encodeResult } from './stored-results.ts'
 import { stoppedEntry } from './stopped-messages.ts'
@@ -29,10 +35,12 @@ export function publicationOfResult(
   { render, form, attributes }: ResultTarget,
   input: Pick<ActionInput, 'output' | 'original' | 'event' | 'rule'>,
   { nowMs, columns, isFallback }: StoreContext,
+  depth = 1,
 ): RulePublication {
   const rendered = render(input.output, nowMs)
   const result = encodeResult(input, nowMs, columns)
-  const entry = isFallback ? { ...rendered, attributes: [...rendered.attributes, fallbackAttribute] } : rendered
+  const marks = isFallback ? [fallbackAttribute, ...attributesOfDepth(depth)] : attributesOfDepth(depth)
+  const entry = marks.length === 0 ? rendered : { ...rendered, attributes: [...rendered.attributes, ...marks] }
   return attributes.publicationOf(input, entry, result, result === undefined ? undefined : form)
 }
 
@@ -44,7 +52,7 @@ export function storeResult(
 ): RuleActionFailure | undefined {
   let publication: RulePublication
   try {
-    publication = publicationOfResult(target, input, context)
+    publication = publicationOfResult(target, input, context, input.actions.depth)
   } catch (error) {
     if (error instanceof RuleError || error instanceof TypeError)
       storeUnrendered(target, input, { ...context, why: `the templates of the action: ${error.message}` })
