@@ -406,6 +406,19 @@ describe('[F6] SUBSCRIBE', () => {
     })
   }
 
+  test('to $queue/filter ends with UNSUBSCRIBE of the same destination, without an id in 1.0', () => {
+    const stage = new Stage()
+    const device = stage.connected('1.0')
+    device.send('SUBSCRIBE\ndestination:$queue/a\n\n^')
+    stage.acceptAll()
+    device.send('UNSUBSCRIBE\ndestination:$queue/a\n\n^')
+    assert.equal(device.taken(), '')
+    assert.deepEqual(
+      stage.mqtt.packets.flatMap((packet) => (packet.type === 'unsubscribe' ? packet.filters : [])),
+      ['$share/$queue/a'],
+    )
+  })
+
   test('ends with UNSUBSCRIBE', () => {
     const stage = new Stage()
     const device = stage.connected()

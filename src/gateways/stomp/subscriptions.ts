@@ -6,6 +6,7 @@ import {
   type PublishPacket,
   reasonCodes,
   type TopicFilter,
+  writeFilter,
 } from '../../protocol/index.ts'
 import type { MqttConnection } from '../gateway.ts'
 import type { Settled } from './publications.ts'
@@ -63,7 +64,7 @@ export class Subscriptions {
     if (ackMode !== 'auto' && ackMode !== 'client' && ackMode !== 'client-individual')
       return `ack: ${ackMode} is unknown`
     for (const known of this.#known.values()) {
-      if (known.filter === filter) return `${filter} is subscribed to already`
+      if (known.filter === filter) return `${writeFilter(filter)} is subscribed to already`
       if (id !== undefined && known.id === id) return `the subscription ${id} exists already`
     }
     if (this.#known.size >= maxSubscriptions) return `a client has at most ${maxSubscriptions} subscriptions`
@@ -85,9 +86,9 @@ export class Subscriptions {
   unsubscribe({ headers }: StompFrame, settled: Settled): string | undefined {
     const id = headers.get('id')
     const destination = headers.get('destination')
-    const known = [...this.#known.values()].find((one) =>
-      id === undefined ? one.filter === destination : one.id === id,
-    )
+    // `$queue/filter` is stored as the shared subscription that it stands for.
+    const filter = parseTopicFilter(destination ?? '')
+    const known = [...this.#known.values()].find((one) => (id === undefined ? one.filter === filter : one.id === id))
     if (known === undefined) return `there is no subscription ${id ?? destination ?? 'without id and destination'}`
     const packetId = this.#takePacketId()
     this.#known.delete(known.identifier)
