@@ -5,7 +5,7 @@ import { describe, test } from 'node:test'
 import { AccessRules } from '../../src/access/rules/access-rules.ts'
 import { defaultAccessSettings } from '../../src/access/index.ts'
 import { resolveNamespace, plainIdentity, type NamespaceSettings } from '../../src/core/index.ts'
-import { reasonCodes } from '../../src/protocol/index.ts'
+import { reasonCodes, type TopicFilter } from '../../src/protocol/index.ts'
 import { createNamespaceTable, type NamespaceLimits, NamespaceTable } from '../../src/shard/index.ts'
 import type { HostTraits } from '../simulator/broker-host.ts'
 import { World, type Client, type ConnectOptions, type WorldOptions } from '../simulator/world.ts'
@@ -86,6 +86,22 @@ describe('clients of different namespaces', () => {
     join(world, 'plant/will-client', { will: { topic: 'lamp', payload: 'gone' } }).drop()
     assert.deepEqual(topicsOf(plant), ['lamp', 'lamp'])
     assert.deepEqual(topicsOf(shop), [])
+  })
+
+  test('have their own $queue subscriptions, also those that the API makes', () => {
+    const world = worldOf()
+    const first = join(world, 'plant/a')
+    const second = join(world, 'plant/b')
+    const shop = join(world, 'shop/a')
+    for (const client of [first, shop]) client.subscribe('$queue/job', { qos: 1 })
+    const filter = '$share/$queue/job' as TopicFilter
+    assert.equal(world.command({ name: 'subscribe', clientId: 'plant\0b', filter, qos: 1 })?.done, true)
+    const author = join(world, 'plant/author')
+    for (let count = 0; count < 10; count++) author.publish('job', `${count}`, { qos: 1 })
+    assert.equal(first.messages.length + second.messages.length, 10)
+    assert.ok(first.messages.length > 0 && second.messages.length > 0)
+    assert.deepEqual(topicsOf(shop), [])
+    assert.deepEqual(first.unsubscribe(['$queue/job'])?.reasonCodes ?? [0], [0])
   })
 
   test('receive their assigned client ID without the namespace', () => {

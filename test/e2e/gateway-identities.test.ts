@@ -26,6 +26,9 @@ const brokerWithDtls = shared(async (scope): Promise<Ports> => {
   const psk = JSON.stringify(Object.entries(keys).map(([identity, key]) => `${identity}:${key.toString('hex')}`))
   const set = [
     'node.shards=3',
+    'namespaces.enable=true',
+    'namespaces.username="${namespace}/*"',
+    'auth.acl.rules=[{permit=deny,action=publish,topics=["of-address/#"],ipaddr="127.0.0.3"},{permit=allow}]',
     `gateway.coap.listeners.udp.default.bind="127.0.0.1:${coapUdp}"`,
     ...Object.entries({ coap, lwm2m }).flatMap(([name, port]) => [
       `gateway.${name}.listeners.dtls.default.bind="127.0.0.1:${port}"`,
@@ -185,5 +188,41 @@ describe('[F1] a ban', () => {
       await eventually(async () => assert.equal(await found(), undefined))
       assert.equal((await broker.request('/api/v4/banned/peerhost/127.0.0.2', { method: 'DELETE' })).status, 200)
     }
+  })
+
+  test('of a namespace, and rules by address, concern the address to which a device has moved', async (t) => {
+    const { broker, coapUdp } = await brokerWithDtls()
+    const ban = { method: 'POST' as const, body: { as: 'peerhost', who: '127.0.0.4' } }
+    assert.equal((await broker.request('/api/v4/banned?namespace=plant', ban)).status, 200)
+    // On different shards.
+    for (const number of [1, 2, 3]) {
+      for (const [namespace, username] of [
+        ['plant', `plant/roaming-${number}`],
+        ['', `roaming-${number}`],
+      ] as const) {
+        const id = `roaming-${number}`
+        const first = await UdpCoapDevice.at(t, coapUdp)
+        first.device.request(post, 'mqtt/connection', `c=${id}&u=${username}`, '')
+        const token = (await first.next()).payload.toString()
+        const publishFrom = async (address: string): Promise<string> => {
+          const moved = await UdpCoapDevice.at(t, coapUdp, address)
+          moved.device.request(post, 'ps/of-address/a', `c=${id}&t=${token}`, 'x')
+          return (await moved.next()).code
+        }
+        const codes = []
+        for (const address of ['127.0.0.1', '127.0.0.3', '127.0.0.1', '127.0.0.4'])
+          codes.push(await publishFrom(address))
+        const atBanned = namespace === '' ? '2.04' : '4.01'
+        assert.deepEqual(
+          codes.map((code) => (code.startsWith('2.') ? '2.04' : code)),
+          ['2.04', '4.01', '2.04', atBanned],
+          username,
+        )
+      }
+    }
+    assert.equal(
+      (await broker.request('/api/v4/banned/peerhost/127.0.0.4?namespace=plant', { method: 'DELETE' })).status,
+      200,
+    )
   })
 })
