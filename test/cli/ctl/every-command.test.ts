@@ -183,6 +183,7 @@ async function runRules({ done, broker }: Operator, service: HttpService): Promi
   while ((await done('actions dead-letters', ['http:hook'])) === '');
   assert.match(await done('actions metrics', ['http:hook']), /^dead_letters +1$/m)
   assert.match(await done('actions retry-dead-letters', ['http:hook']), /^1 /)
+  assert.match(await done('actions retry-progress', ['http:hook']), /^1 are sent again/)
   while ((await done('actions dead-letters', ['http:hook'])) === '');
   assert.match(await done('actions delete-dead-letters', ['http:hook']), /^1 /)
   service.statusFor = () => 503
