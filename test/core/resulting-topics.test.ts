@@ -160,6 +160,7 @@ const reserved = [
   '$events/client_connected',
   '$bridges/mqtt:in/x',
   '$bridge/joined/x',
+  '$godwit/broker',
   '$share/g/x',
   '$queue/x',
   '$exclusive/x',
@@ -172,7 +173,7 @@ describe('reserved topics', () => {
         for (const topic of reserved.flatMap((name) => [name, `$delayed/0/${name}`, `$delayed/1/${name}`])) {
           const isOfSuperuser = host.decision?.({} as never).decision
           const world = new World({ host })
-          const everything = world.subscriber(['#', '$SYS/#', '$event/#', '$events/#', '$bridge/#'])
+          const everything = world.subscriber(['#', '$SYS/#', '$event/#', '$events/#', '$bridge/#', '$godwit/#'])
           const isRefused = publish(world, topic)
           world.passSeconds(5)
           assert.deepEqual(topicsOf(everything), [], topic)
@@ -198,6 +199,7 @@ describe('reserved topics', () => {
             '$event/#',
             '$events/#',
             '$bridge/#',
+            '$godwit/#',
             '$ns/#',
             '$other/#',
           ])
@@ -278,13 +280,13 @@ describe('inside a namespace or a mount point', () => {
           const world = worldInside(inside)
           const reader = world.client('reader', { version: 5, ...credentials })
           reader.connect()
-          reader.subscribe(['#', '+/#', '$event/#', '$events/#', '$bridge/#', '$bridges/#'])
+          reader.subscribe(['#', '+/#', '$event/#', '$events/#', '$bridge/#', '$godwit/#', '$bridges/#'])
           assert.equal(publish(world, topic, credentials), true, topic)
           world.passSeconds(5)
           assert.deepEqual(topicsOf(reader), [], topic)
           const later = world.client('later', { version: 5, ...credentials })
           later.connect()
-          later.subscribe(['#', '$event/#', '$events/#', '$bridge/#', '$bridges/#'])
+          later.subscribe(['#', '$event/#', '$events/#', '$bridge/#', '$godwit/#', '$bridges/#'])
           assert.deepEqual(topicsOf(later), [], `${topic} is not retained`)
         }
       })

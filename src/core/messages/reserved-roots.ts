@@ -2,19 +2,19 @@
 
 import { delayedTopicPrefix, filterPrefixes, hasFixedRoot } from '../../protocol/index.ts'
 import { namespacesRoot, topicInNamespace } from '../namespaces/namespaced-names.ts'
-import { bridgeMarksRoot } from './bridge-client-id.ts'
+import { bridgeMarksRoot, brokerNameTopic } from './bridge-client-id.ts'
 import { sourcesRoot } from './source-topics.ts'
 
 /**
  * Topics of messages that only the broker publishes: events (`event_message`, and names of events in rules), and the state of bridges. A
  * receiver must be able to rely on the broker as the origin of these messages.
  */
-const eventRoots = ['$event/', '$events/', bridgeMarksRoot]
+const eventRoots = ['$event/', '$events/', bridgeMarksRoot, brokerNameTopic]
 
 /** Topics that cannot be the result of a change, because they would lead out of the topics of the client or mean something else. */
 const rootsNotAsResult = [...eventRoots, ...filterPrefixes, namespacesRoot, delayedTopicPrefix]
 
-/** Returns whether the topic is one of `$event/`, `$events/` and `$bridge/`, which only the broker uses. */
+/** Returns whether the topic is one of `$event/`, `$events/`, `$bridge/` and `$godwit/broker`, which only the broker uses. */
 export function isEventTopic(topic: string): boolean {
   return eventRoots.some((root) => topic.startsWith(root))
 }
