@@ -12,7 +12,8 @@ import { type Scope, temporaryFolder } from '../e2e/godwit-process.ts'
 import { HttpService } from '../e2e/http-service.ts'
 import { reservePort } from '../e2e/reserve-port.ts'
 import { type BrokerWithApi, startBrokerWithApi } from '../management/api.ts'
-import { TimeLimit } from '../e2e/time-limit.ts'
+import { eventually } from '../e2e/eventually.ts'
+import { settleWithin, TimeLimit } from '../e2e/time-limit.ts'
 import { casesOf, isLong } from '../test-length.ts'
 import { Authority } from '../transports/certificates.ts'
 import { dependencies, lateMs, type Proxies } from './matrix/dependencies.ts'
@@ -53,10 +54,8 @@ describe('the HTTP client of authentication, access rules and OpenID Connect', {
         if (phase === 'start') await proxy.begin(fault)
         else assert.ok('status' in (await send()), `${phase}: before the fault`)
         await proxy.begin(fault, phase === 'request' ? /GET/ : 'now')
-        const beginMs = Date.now()
         // More requests than connections.
-        await Promise.all(Array.from({ length: 10 }, send))
-        assert.ok(Date.now() - beginMs < timeoutMs + 1_500, `${phase}: ${Date.now() - beginMs} ms`)
+        await settleWithin(timeoutMs + 1_500, phase, Promise.all(Array.from({ length: 10 }, send)))
         await proxy.heal()
         const isWell = await until(async () => 'status' in (await send()), 3 * timeoutMs)
         assert.ok(isWell, `${phase}: not recovered`)
@@ -84,13 +83,11 @@ test('clients are refused in time while the HTTP service of authentication is si
   await connect()
   for (const fault of ['silent', 'reset', 'nonsense', 'refuse'] as const) {
     await proxy.begin(fault)
-    const beginMs = Date.now()
-    const results = await Promise.allSettled(Array.from({ length: 6 }, connect))
+    const results = await settleWithin(8_000, fault, Promise.allSettled(Array.from({ length: 6 }, connect)))
     assert.ok(
       results.every(({ status }) => status === 'rejected'),
       fault,
     )
-    assert.ok(Date.now() - beginMs < 8_000, `${fault}: ${Date.now() - beginMs} ms`)
     await proxy.heal()
     await connect()
   }
@@ -109,14 +106,15 @@ describe('a probe of a connector', { concurrency: true }, () => {
       const body = bodyOf(settings[0])
       const probe = () => broker.request('/api/v5/connectors_probe', { method: 'POST', body })
       for (const fault of ['silent', 'refuse', 'nonsense'] as const) {
-        const first = await probe()
-        assert.equal(first.status, 204, first.text)
+        // On a loaded machine, a service that was just started can need longer than a probe waits.
+        await eventually(async () => {
+          const first = await probe()
+          assert.equal(first.status, 204, first.text)
+        })
         await proxies.begin(fault)
-        const beginMs = Date.now()
-        const { status, json, text } = await probe()
+        const { status, json, text } = await settleWithin(9_000, fault, probe())
         assert.equal(status, 400, `${fault}: ${text}`)
         assert.ok(String(json.message).length > 5, text)
-        assert.ok(Date.now() - beginMs < 9_000, `${fault}: ${Date.now() - beginMs} ms`)
         assert.ok(await until(() => proxies.open === 0, 5_000), `${fault}: ${proxies.open} connections`)
         await proxies.heal()
       }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { shareOf, TimeLimit } from './time-limit.ts'
+import { settleWithin, shareOf, TimeLimit } from './time-limit.ts'
 
 const loadavg = (running: number): string => `9.03 4.50 2.10 ${running}/412 8123\n`
 
@@ -31,4 +31,10 @@ test('a limit ends later on a loaded machine, and a pause of the whole process d
   const limit = new TimeLimit(2_000, clock)
   clock.now += 600_000
   assert.equal(limit.isOver, false)
+})
+
+test('a promise settles within its limit, or the wait for it rejects', async () => {
+  assert.equal(await settleWithin(60_000, 'one', Promise.resolve(1)), 1)
+  await assert.rejects(settleWithin(60_000, 'two', Promise.reject(new Error('its own'))), /its own/)
+  await assert.rejects(settleWithin(1, 'three', new Promise(() => {})), /three: no result within 1 ms/)
 })

@@ -48,3 +48,19 @@ export class TimeLimit {
     return this.#leftMs <= 0
   }
 }
+
+const pollMs = 50
+
+/** Returns the result of `work`. Rejects if `work` takes longer. */
+export async function settleWithin<Result>(limitMs: number, what: string, work: Promise<Result>): Promise<Result> {
+  const limit = new TimeLimit(limitMs)
+  const { promise: over, reject } = Promise.withResolvers<never>()
+  const timer = setInterval(() => {
+    if (limit.isOver) reject(new Error(`${what}: no result within ${limitMs} ms of processor time`))
+  }, pollMs)
+  try {
+    return await Promise.race([work, over])
+  } finally {
+    clearInterval(timer)
+  }
+}
