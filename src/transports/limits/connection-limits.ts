@@ -84,8 +84,19 @@ export class ConnectionLimit {
 
   /** Why connections are refused now; undefined: they are accepted. */
   get reasonToRefuse(): ConnectionRefusal | undefined {
+    const { reached } = this
+    return reached === undefined ? undefined : reached.#refusal
+  }
+
+  /** The first of this limit and its parents that is reached; undefined: none. */
+  get reached(): ConnectionLimit | undefined {
     const used = this.#cells === undefined ? this.used : Atomics.load(this.#cells, 0)
-    return used >= this.limit || this.isOutOfDescriptors ? this.#refusal : this.#parent?.reasonToRefuse
+    return used >= this.limit || this.isOutOfDescriptors ? this : this.#parent?.reached
+  }
+
+  /** This limit and its parents. */
+  get chain(): readonly ConnectionLimit[] {
+    return this.#parent === undefined ? [this] : [this, ...this.#parent.chain]
   }
 
   /** With the limits of its parents. */

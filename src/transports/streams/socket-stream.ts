@@ -3,6 +3,7 @@
 import type { Socket } from 'node:net'
 import type { ByteStream, ClientAddress, PeerEndReceiver, StreamCredentials } from './byte-stream.ts'
 import { drainInput } from './drain-input.ts'
+import { isAnswer, type SharedSocket, type UnansweredConnection } from './unanswered-socket.ts'
 
 /** Number of checks after which a peer must have closed a connection that the broker ended. */
 const lingerChecks = 5
@@ -24,6 +25,8 @@ export class SocketStream implements ByteStream {
   onClose: (error?: Error) => void
   peerEndReceiver: PeerEndReceiver | undefined
   readonly #socket: Socket
+  /** Until the client is answered. */
+  #share: UnansweredConnection | undefined
   #error: Error | undefined
   /** `gone`: the socket is closed, and the owner was not told yet. */
   #state: 'open' | 'ending' | 'gone'
@@ -38,6 +41,7 @@ export class SocketStream implements ByteStream {
     this.onClose = ignore
     this.peerEndReceiver = undefined
     this.#socket = socket
+    this.#share = (socket as SharedSocket).share
     this.#error = undefined
     this.#state = 'open'
     this.#hasUnreportedEnd = false
@@ -58,8 +62,12 @@ export class SocketStream implements ByteStream {
 
   write(buffer: Buffer, done: () => void): void {
     // The stream has ended. `done` is still called later, never within the call.
-    if (this.#state !== 'open') process.nextTick(done)
-    else this.#socket.write(buffer, done)
+    if (this.#state !== 'open') return process.nextTick(done)
+    if (this.#share !== undefined && isAnswer(buffer)) {
+      this.#share.end()
+      this.#share = undefined
+    }
+    this.#socket.write(buffer, done)
   }
 
   pause(): void {

@@ -11,6 +11,8 @@ import type { ClientAddress, ConnectionRefusal, Listener } from '../streams/byte
 import { ConnectionLimit } from '../limits/connection-limits.ts'
 import { AddressRules, type AddressRule } from '../limits/address-rules.ts'
 import type { ConnectionRate } from '../limits/connection-rate.ts'
+import type { SharedSocket } from '../streams/unanswered-socket.ts'
+import { ConnectionShare, findShareToEnd } from './connection-share.ts'
 import { readProxyHeader, type ProxyProtocol } from '../proxy/proxy-reader.ts'
 
 export interface AcceptorOptions {
@@ -43,7 +45,7 @@ export interface AcceptorOptions {
  * An accepted socket. It counts for the limit until it closes, and its errors are handled: code that takes it over may
  * set `callbacks` to receive both events, and needs no listeners of its own.
  */
-export interface AcceptedSocket extends Socket {
+export interface AcceptedSocket extends SharedSocket {
   callbacks: SocketCallbacks | undefined
   connectionLimits: ConnectionLimit
 }
@@ -176,7 +178,7 @@ class ConnectionAcceptor {
     // The last file descriptors are reserved for the database and the log. A connection that would use one is accepted
     // and closed, so that it does not wait in the kernel's queue forever.
     const { reasonToRefuse } = this.#limits
-    if (reasonToRefuse !== undefined) return this.#refuse(socket, reasonToRefuse)
+    if (reasonToRefuse !== undefined && !this.#makeSpaceFor(socket)) return this.#refuse(socket, reasonToRefuse)
     if (!this.#isAddressAllowed(socket)) return this.#refuse(socket, 'address-denied')
     const waitMs = this.#rates.length === 0 ? 0 : this.#waitMs()
     if (waitMs === undefined) return this.#refuse(socket, 'too-fast')
@@ -184,10 +186,26 @@ class ConnectionAcceptor {
     if (refusal !== undefined) return this.#refuse(socket, refusal)
     socket.connectionLimits = this.#limits
     socket.callbacks = undefined
+    socket.share = new ConnectionShare(socket, normalizeAddress(socket.remoteAddress), this.#limits)
     socket.on('error', passError)
     socket.on('close', passClose)
     if (waitMs === 0) this.#accept(socket)
     else this.#acceptLater(socket, waitMs)
+  }
+
+  /** Closes an unanswered connection of the address that has most, if this address has fewer. Returns whether a connection can be accepted now. */
+  #makeSpaceFor(socket: AcceptedSocket): boolean {
+    const address = normalizeAddress(socket.remoteAddress)
+    const share = this.#isAddressAllowed(socket) ? findShareToEnd(this.#limits, address) : undefined
+    if (share === undefined) return false
+    const closed = share.raw as AcceptedSocket
+    // The connection counts until it has closed, which is too late for the one that takes its place.
+    closed.connectionLimits.release()
+    closed.connectionLimits = uncounted
+    share.end()
+    const why = `${share.network} has the most connections of all addresses without an accepted CONNECT, and the limit is reached`
+    this.#reportRefused(closed, 'invalid-handshake', why)
+    return this.#limits.reached === undefined
   }
 
   /** Stops accepting. */
@@ -240,6 +258,7 @@ class ConnectionAcceptor {
       socket,
       timeoutMs: proxyProtocol.timeoutMs,
       onClient: (client = peer) => {
+        socket.share?.move(client.address)
         if (this.#rules === undefined || this.#rules.allows(client.address)) this.#onSocket(socket, client)
         else this.#reportRefused(socket, 'address-denied', client.address)
       },
@@ -273,14 +292,18 @@ function proxiesOf({ proxyProtocol }: AcceptorOptions): AddressRules | undefined
 
 const ignore = (): void => {}
 
+/** Of connections that were closed for others. */
+const uncounted = new ConnectionLimit(Number.POSITIVE_INFINITY)
+
 function passError(this: Socket, error: Error): void {
   const { callbacks } = this as AcceptedSocket
   callbacks?.noteError(error)
 }
 
 function passClose(this: Socket): void {
-  const { callbacks, connectionLimits } = this as AcceptedSocket
+  const { callbacks, connectionLimits, share } = this as AcceptedSocket
   connectionLimits.release()
+  share?.end()
   callbacks?.noteClosed()
 }
 

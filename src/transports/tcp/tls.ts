@@ -2,6 +2,7 @@
 
 import type { ByteStream, ReconfigurableListener } from '../streams/byte-stream.ts'
 import { openConnectionAcceptor, type AcceptorOptions, type OnAccept } from './connection-acceptor.ts'
+import type { SharedSocket } from '../streams/unanswered-socket.ts'
 import { SocketStream } from '../streams/socket-stream.ts'
 import type { TlsUpgrade } from './tls-upgrade.ts'
 
@@ -34,6 +35,8 @@ export async function listenTls(options: TlsListenOptions): Promise<Reconfigurab
 function acceptHandler(options: TlsListenOptions): OnAccept {
   return (raw, address) =>
     options.upgrade.startHandshake(raw, address, (socket, client, credentials) => {
+      const shared: SharedSocket = socket
+      shared.share = raw.share
       options.onStream(SocketStream.over(socket, client, credentials))
     })
 }

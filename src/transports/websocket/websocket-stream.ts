@@ -6,6 +6,7 @@ import type { Socket } from 'node:net'
 import type { ByteStream, ClientAddress, PeerEndReceiver, StreamCredentials } from '../streams/byte-stream.ts'
 import { drainInput } from '../streams/drain-input.ts'
 import { FrameMeter } from './frame-meter.ts'
+import type { SharedSocket } from '../streams/unanswered-socket.ts'
 import { beginsWithConnack, maxUnauthenticatedBytes } from '../limits/unauthenticated-limits.ts'
 import { AcceptedWebSocket, type RawData, type WebSocket } from './websocket-library.ts'
 
@@ -62,7 +63,7 @@ class WebSocketStream implements ByteStream {
   peerEndReceiver: PeerEndReceiver | undefined
   readonly #webSocket: WebSocket
   /** Undefined if the peer is a server that this process has dialed. */
-  readonly #socket: Socket | undefined
+  readonly #socket: SharedSocket | undefined
   /** The peer has sent its close frame, or ended its direction without one: its data before that is answered first. */
   #hasPeerEnded: boolean
   #hasSocketEnded: boolean
@@ -122,7 +123,10 @@ class WebSocketStream implements ByteStream {
   write(buffer: Buffer, done: () => void): void {
     // The stream has ended. `done` is still called later, never within the call.
     if (this.#isEnding) return process.nextTick(done)
-    if (this.#isUnauthenticated) this.#isUnauthenticated = !beginsWithConnack(buffer)
+    if (this.#isUnauthenticated && beginsWithConnack(buffer)) {
+      this.#isUnauthenticated = false
+      this.#socket?.share?.end()
+    }
     this.#webSocket.send(buffer, frameOptions, done)
   }
 

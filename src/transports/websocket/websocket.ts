@@ -8,11 +8,11 @@
 
 import assert from 'node:assert/strict'
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
-import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { type AddressRule, AddressRules } from '../limits/address-rules.ts'
 import type { ByteStream, ReconfigurableListener, ClientAddress, StreamCredentials } from '../streams/byte-stream.ts'
 import { type AcceptorOptions, openConnectionAcceptor, type OnAccept } from '../tcp/connection-acceptor.ts'
+import type { SharedSocket } from '../streams/unanswered-socket.ts'
 import type { TlsUpgrade } from '../tcp/tls-upgrade.ts'
 import { AcceptedWebSocket, WebSocketServer } from './websocket-library.ts'
 import { streamOverWebSocket } from './websocket-stream.ts'
@@ -20,7 +20,7 @@ import { checkUpgrade, pathOf, preferredSubprotocol, type UpgradeRules, webSocke
 
 /** A connection after the connection acceptor, and after TLS if configured. */
 export interface IncomingSocket extends ClientAddress {
-  readonly socket: Socket
+  readonly socket: SharedSocket
   readonly credentials: StreamCredentials | undefined
 }
 
@@ -92,9 +92,10 @@ function acceptHandler(options: WebSocketListenOptions): OnAccept {
   const upgrade = new WebSocketAcceptor(options)
   return (raw, address) => {
     if (tls === undefined) return upgrade.handleSocket({ ...address, socket: raw, credentials: undefined })
-    tls.startHandshake(raw, address, (socket, client, credentials) =>
-      upgrade.handleSocket({ ...client, socket, credentials }),
-    )
+    tls.startHandshake(raw, address, (socket: SharedSocket, client, credentials) => {
+      socket.share = raw.share
+      upgrade.handleSocket({ ...client, socket, credentials })
+    })
   }
 }
 
@@ -156,6 +157,7 @@ export class WebSocketAcceptor {
     if (!result.allowed) return this.#refuse(socket, result.status, result.why)
     const { incoming } = waiting
     const address = result.clientAddress ?? incoming.address
+    if (result.clientAddress !== undefined) incoming.socket.share?.move(address)
     if (this.#rules?.allows(address) === false) {
       this.#noteRefused(socket, address, 'address-denied')
       return this.#refuse(socket, 403, 'clients of this address may not connect')
