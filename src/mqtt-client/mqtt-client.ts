@@ -87,6 +87,13 @@ type Request = SubscribePacket | UnsubscribePacket
 type Response = SubackPacket | UnsubackPacket
 
 const maxPacketId = 65_535
+/** Until CONNACK. */
+const noLimits: RemoteLimits = {
+  receiveMaximum: 0,
+  maximumPacketBytes: Infinity,
+  maximumQoS: 2,
+  retainAvailable: true,
+}
 const accepted: PublishResult = { result: 'accepted' }
 const reasonsForPacket: ReadonlySet<number> = new Set([
   reasonCodes.malformedPacket,
@@ -103,7 +110,7 @@ export class MqttClient implements LinkCallbacks {
   readonly #callbacks: ClientCallbacks
   readonly #link: PacketLink
   #state: 'connecting' | 'open' | ConnectionEnded = 'connecting'
-  #limits: RemoteLimits | undefined
+  #limits = noLimits
   #queue: QueuedMessage[] = []
   readonly #inFlight = new Map<PacketId, Settle<PublishResult>>()
   readonly #requests = new Map<PacketId, Settle<Response>>()
@@ -142,8 +149,8 @@ export class MqttClient implements LinkCallbacks {
   /** QoS and retain are lowered to what the broker supports, but never from 1 or 2 to 0. */
   publish(message: OutgoingMessage, settle: Settle<PublishResult>): void {
     if (this.#state instanceof ConnectionEnded) return settle(this.#state)
-    this.#queue.push({ message, settle })
-    this.#sendQueued()
+    if (this.#queue.length === 0 && this.#canSend(message)) this.#sendPublish(message, settle)
+    else this.#queue.push({ message, settle })
   }
 
   subscribe(request: Omit<SubscribePacket, 'type' | 'packetId'>, settle: Settle<Response>): void {
@@ -271,16 +278,19 @@ export class MqttClient implements LinkCallbacks {
   }
 
   #sendQueued(): void {
-    while (this.#queue.length > 0 && this.#state === 'open' && this.#limits !== undefined) {
-      const [next] = this.#queue
-      if (next.message.qos > 0 && this.#inFlight.size >= this.#limits.receiveMaximum) return
+    for (let [next] = this.#queue; next !== undefined && this.#canSend(next.message); [next] = this.#queue) {
       this.#queue.shift()
-      this.#sendPublish(next, this.#limits)
+      this.#sendPublish(next.message, next.settle)
     }
   }
 
-  #sendPublish({ message, settle }: QueuedMessage, limits: RemoteLimits): void {
+  #canSend({ qos }: OutgoingMessage): boolean {
+    return this.#state === 'open' && (qos === 0 || this.#inFlight.size < this.#limits.receiveMaximum)
+  }
+
+  #sendPublish(message: OutgoingMessage, settle: Settle<PublishResult>): void {
     const { topic, payload, properties } = message
+    const limits = this.#limits
     const qos = lowerQoS(message.qos, limits.maximumQoS)
     if (qos === 0 && message.qos > 0) {
       const why = `${this.#options.brokerName} supports QoS 0 only, which has no acknowledgements`

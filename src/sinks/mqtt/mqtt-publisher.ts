@@ -81,12 +81,16 @@ export class MqttPublisher {
 
   /** Rejects with ConnectionEnded. See `MqttClient.publish`. */
   publish(message: OutgoingMessage): Promise<PublishResult> {
-    return settled((settle) => this.#client.publish(message, settle))
+    const { promise, resolve, reject } = Promise.withResolvers<PublishResult>()
+    this.#client.publish(message, (result) => (result instanceof ConnectionEnded ? reject(result) : resolve(result)))
+    return promise
   }
 
   /** Resolves with PINGRESP: the remote broker has received everything that was written before. */
   ping(): Promise<void> {
-    return settled((settle) => this.#client.ping(settle))
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    this.#client.ping((end) => (end === undefined ? resolve() : reject(end)))
+    return promise
   }
 
   /** Closes the connection. Publications in progress fail with `why`. */
@@ -98,10 +102,4 @@ export class MqttPublisher {
 function startTimer(delayMs: number, work: () => void): { cancel(): void } {
   const timer = setTimeout(work, delayMs).unref()
   return { cancel: () => clearTimeout(timer) }
-}
-
-function settled<Result>(begin: (settle: (result: Result | ConnectionEnded) => void) => void): Promise<Result> {
-  return new Promise((resolve, reject) =>
-    begin((result) => (result instanceof ConnectionEnded ? reject(result) : resolve(result))),
-  )
 }
