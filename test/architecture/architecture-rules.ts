@@ -170,12 +170,6 @@ export const architectureRules: ArchitectureRules = {
   parameters: {
     max: 4,
     allowed: {
-      'src/core/packets/handle-publish.ts': [
-        'permissionFor',
-        'canAcceptPublish',
-        'acceptAtLeastOnce',
-        'acceptExactlyOnce',
-      ],
       'src/core/publish/authorize-publish.ts': ['authorizePublish'],
       'src/core/publish/route-message.ts': ['routeMessage', 'routeToPeers'],
       'src/core/queues/enqueue-for-session.ts': ['sendFirst', 'transmit'],
@@ -206,6 +200,8 @@ export const architectureRules: ArchitectureRules = {
       'src/core/connect/follow-address.ts',
       'src/core/connect/open-connection.ts',
       'src/core/memory/memory-relief.ts',
+      'src/core/packets/accept-publish.ts',
+      'src/core/packets/authorize-attempt.ts',
       'src/core/packets/handle-acks.ts',
       'src/core/packets/handle-auth.ts',
       'src/core/packets/handle-connect.ts',
@@ -214,7 +210,10 @@ export const architectureRules: ArchitectureRules = {
       'src/core/packets/handle-permissions.ts',
       'src/core/packets/handle-publish.ts',
       'src/core/packets/handle-subscribe.ts',
+      'src/core/packets/hold-publish.ts',
+      'src/core/packets/limit-publish.ts',
       'src/core/packets/resolve-topic.ts',
+      'src/core/packets/rewrite-topic.ts',
       'src/core/peer-handlers/handle-exclusive.ts',
       'src/core/peer-handlers/handle-peer-commit.ts',
       'src/core/peer-handlers/handle-peer.ts',

@@ -1,11 +1,14 @@
-// The topic of a PUBLISH, which may have a topic alias instead.
+// The topic of a PUBLISH: it may have a topic alias instead, and a delay within the topic.
 
 import { reasonCodes, type PublishPacket, type Topic } from '../../protocol/index.ts'
 import { endConnection } from '../connect/close-connection.ts'
 import type { Connection } from '../model/connection.ts'
 import { maxAliasNameBytes, setIncomingAlias } from '../outgoing/topic-aliases.ts'
+import { findDelayedLimit, readDelay } from '../publish/delay-message.ts'
+import { countRefusal, delayRefusal, refusePublish } from '../publish/refuse-publish.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Open } from '../state/connection-state.ts'
+import { isKnownQoS2, type PublishAttempt } from '../state/publish-attempt.ts'
 
 /** [MQTT5-3.3.2-8, -9] Returns the topic, or that of the alias; undefined if the connection is closed because of it. */
 export function resolveTopic(
@@ -39,4 +42,27 @@ export function resolveTopic(
     })
   }
   return known
+}
+
+/**
+ * Reads delay and topic from `$delayed/...`. Returns false if the delay is invalid or the limit of delayed messages is reached: then the message is
+ * refused, and a client that cannot get a reason code is disconnected without an acknowledgement.
+ */
+export function readDelayOf(state: BrokerState, attempt: PublishAttempt): boolean {
+  const { connection, open, packet, named } = attempt
+  const delay = readDelay(named.name, state.nowMs)
+  attempt.delay = delay
+  if (delay !== undefined) attempt.topic = attempt.target = state.topics.named(delay.topic)
+  if (isKnownQoS2(attempt)) return true
+  const limit = findDelayedLimit(state, open.session.clientId)
+  if (delay !== undefined && limit === undefined && state.storage.isHealthy) return true
+  const refused = delayRefusal(delay, limit)
+  if (packet.qos > 0 && connection.canRefuseMessages) refusePublish(state, connection, packet, refused)
+  else {
+    countRefusal(state, connection, packet, refused)
+    const { reason, text } = refused
+    if (packet.qos === 0 && delay !== undefined) state.counts.dropped['storage-full']++
+    else endConnection(state, connection, { reason, text, publishWill: true })
+  }
+  return false
 }

@@ -25,6 +25,7 @@ import { canReceive, isHiddenBelowMountpoint } from './sessions/can-receive.ts'
 import { SessionTable } from './sessions/session-table.ts'
 import type { Session } from './sessions/session.ts'
 import { SharedState } from './shared-state.ts'
+import type { PublishAttempt } from './publish-attempt.ts'
 import { StorageState } from './storage-state.ts'
 import { StoredPayloads } from './stored-payloads.ts'
 import { SubscriptionState } from './subscription-state.ts'
@@ -99,6 +100,8 @@ export class BrokerState {
   readonly retained: RetainedState
   readonly wills = new WillState()
   readonly waiting = new WaitingConnections()
+  /** The PUBLISH that is being handled; undefined before the first one. */
+  attempt: PublishAttempt | undefined = undefined
   readonly bridges: BridgeState
   /** The other shards of the node; undefined if there are none. */
   readonly peerTable: PeerTable | undefined

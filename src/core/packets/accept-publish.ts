@@ -1,0 +1,180 @@
+// The last step of a PUBLISH: the message is delivered and acknowledged, or refused.
+
+import { reasonCodes } from '../../protocol/index.ts'
+import { endConnection } from '../connect/close-connection.ts'
+import type { Message } from '../messages/message.ts'
+import type { Refused } from '../model/packet-refusal.ts'
+import type { MessageDroppedTrigger } from '../model/rule-trigger.ts'
+import { acknowledgeDuplicate, acknowledgePublish, recordIncoming } from '../publish/acknowledge-publish.ts'
+import { delayMessage } from '../publish/delay-message.ts'
+import { matchesFullPeerSession, matchesFullSession, needsStorage } from '../publish/deliver-locally.ts'
+import { expireUnreleased } from '../publish/expire-unreleased.ts'
+import {
+  canRefuseWithReason,
+  countRefusal,
+  isNotAllowed,
+  receiverIsFull,
+  refusePublish,
+  retainRefusalOf,
+  storageFails,
+  topicIsReserved,
+} from '../publish/refuse-publish.ts'
+import { isReservedInside } from '../messages/reserved-roots.ts'
+import { isReservedTopic } from '../publish/reserved-topics.ts'
+import { routeIncoming, routeMessage } from '../publish/route-message.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import type { DrainParts, ExchangeParts, Parts, PermitParts } from '../state/parts.ts'
+import { holdForStorage } from './hold-publish.ts'
+import { isKnownQoS2, type PublishAttempt } from '../state/publish-attempt.ts'
+
+export function acceptPublish(state: BrokerState, attempt: PublishAttempt, message: Message): void {
+  const { connection, open, packet, delay } = attempt
+  if (packet.qos === 0) {
+    const refusal = findRefusal(state, attempt, message)
+    if (refusal !== undefined) countDrop(state, attempt, { message, refusal })
+    else if (delay === undefined) routeMessage(state, message, open.session, 0)
+    else delayMessage(state, message, delay)
+    return
+  }
+  if (!hasRoomForPublish(state, attempt, message)) return
+  const { incoming } = open.session
+  if (packet.qos === 2 && incoming.unreleased().has(packet.packetId)) return acceptDuplicate(state, attempt, message)
+  const refusal = findRefusal(state, attempt, message) ?? retainRefusalOf(state.settings, message)
+  const isDropped = refusal?.reason === reasonCodes.notAuthorized
+  if (isDropped) state.counts.countDrop(undefined, message, 'not-allowed')
+  if (refusal !== undefined && canRefuseWithReason(connection, refusal))
+    return refusePublish(state, connection, packet, refusal)
+  if (isDropped) countRefusal(state, connection, packet, refusal)
+  if (packet.qos === 2) {
+    incoming.unreleased().add(packet.packetId, state.nowMs)
+    if (connection.canRefuseMessages) connection.unacknowledgedPublishes++
+  }
+  deliverAcknowledged(state, attempt, { message, isDropped })
+}
+
+/** Delivers a message of QoS 1 or 2, unless it is dropped, and acknowledges it. */
+function deliverAcknowledged(
+  state: BrokerState,
+  attempt: PublishAttempt,
+  { message, isDropped }: { readonly message: Message; readonly isDropped: boolean },
+): void {
+  const { connection, open, packet } = attempt
+  const { session } = open
+  const { packetId } = packet
+  const changesBefore = state.batches.openBatch.changes.length
+  const receivers = isDropped ? 1 : deliver(state, attempt, message)
+  if (packet.qos === 2 && session.stored !== undefined) recordIncoming(state.batches, session, packetId)
+  acknowledgePublish(state, connection, session, {
+    type: packet.qos === 1 ? 'puback' : 'pubrec',
+    packetId,
+    topic: message.topic.name,
+    reason: receivers === 0 ? reasonCodes.noMatchingSubscribers : reasonCodes.success,
+    waits: state.batches.openBatch.changes.length > changesBefore,
+  })
+}
+
+/** Returns the number of receivers. */
+function deliver(state: BrokerState, { open, packet, delay }: PublishAttempt, message: Message): number {
+  const { session } = open
+  if (delay !== undefined) {
+    delayMessage(state, message, delay)
+    return 1
+  }
+  if (packet.qos === 1) return routeMessage(state, message, session, 0)
+  const route = session.incoming.partial === undefined ? routeMessage : routeIncoming
+  return route(state, message, session, packet.packetId)
+}
+
+/** [MQTT-4.3.3-2] A message with a packet identifier that is in use is acknowledged and not delivered again. */
+function acceptDuplicate(
+  state: DrainParts & PermitParts & Parts<'namespaces' | 'rules' | 'shard'>,
+  attempt: PublishAttempt,
+  message: Message,
+): void {
+  const { connection, open, packet, delay } = attempt
+  if (!packet.dup) recordDropped(state, message, 'packet-identifier-in-use')
+  // A delayed message was not sent to peers, so no request is sent to them.
+  const isRefused = delay !== undefined || findRefusal(state, attempt, message)?.reason === reasonCodes.notAuthorized
+  acknowledgeDuplicate(state, connection, open.session, { message, packetId: packet.packetId, isRefused })
+}
+
+/** Checks the limits for unacknowledged messages, and the store if the message needs it. Returns false if the packet is handled. */
+function hasRoomForPublish(state: BrokerState, attempt: PublishAttempt, message: Message): boolean {
+  const { connection, packet } = attempt
+  // A duplicate needs no write. If it were refused, its packet identifier would remain in use forever.
+  if (isKnownQoS2(attempt)) return true
+  if (connection.canRefuseMessages && connection.unacknowledgedPublishes >= state.settings.receiveMaximum) {
+    // [MQTT5-3.3.4-7] [MQTT5-3.3.4-9] Clients of 3.1 and 3.1.1 have no Receive Maximum. For them, reading pauses while too many
+    // messages wait for the disk.
+    endConnection(state, connection, {
+      reason: reasonCodes.receiveMaximumExceeded,
+      text: `more than ${state.settings.receiveMaximum} unacknowledged PUBLISH packets`,
+      publishWill: true,
+    })
+    return false
+  }
+  if (packet.qos === 2 && isAwaitingReleaseLimitReached(state, attempt)) {
+    recordDropped(state, message, 'receive-maximum-exceeded')
+    const text = `${state.settings.maxAwaitingRelease} QoS 2 messages have no PUBREL yet: see mqtt.max_awaiting_rel`
+    refusePublish(state, connection, packet, { reason: reasonCodes.quotaExceeded, cause: 'limit-reached', text })
+    return false
+  }
+  if (state.storage.isHealthy || !needsCommit(state, attempt, message)) return true
+  if (connection.canRefuseMessages) refusePublish(state, connection, packet, storageFails)
+  else holdForStorage(state, attempt)
+  return false
+}
+
+/**
+ * Returns whether the session has mqtt.max_awaiting_rel messages without PUBREL, counted over all its connections. A 3.x client
+ * cannot be refused, and pausing does not help, because its PUBREL would wait behind packets that it has sent already. So it may
+ * use all 65,535 packet identifiers.
+ */
+function isAwaitingReleaseLimitReached(state: ExchangeParts, { connection, open }: PublishAttempt): boolean {
+  const { maxAwaitingRelease } = state.settings
+  const { packetIds } = open.session.incoming
+  if (packetIds === undefined || packetIds.size < maxAwaitingRelease) return false
+  expireUnreleased(state, open.session)
+  return connection.canRefuseMessages && packetIds.size >= maxAwaitingRelease
+}
+
+/** Returns whether accepting the message changes the store. */
+function needsCommit(state: Parts<'router' | 'settings'>, { open, packet }: PublishAttempt, message: Message): boolean {
+  return (packet.qos === 2 && open.session.stored !== undefined) || packet.retain || needsStorage(state, message)
+}
+
+/** Returns why the message is not delivered, or undefined. */
+function findRefusal(
+  state: PermitParts & Parts<'namespaces'>,
+  { connection, isDenied }: PublishAttempt,
+  message: Message,
+): Refused | undefined {
+  const { name } = message.topic
+  const { mountpoint } = connection
+  if (name.charCodeAt(0) === 36 && isReservedTopic(state, name, message.publisher)) return topicIsReserved
+  if (mountpoint !== '' && isReservedInside(name.slice(mountpoint.length))) return topicIsReserved
+  if (isDenied) return isNotAllowed
+  // Checked here because usually no session is full, and every message takes this path.
+  if (state.sessions.full.size === 0 && state.peerTable === undefined) return undefined
+  return matchesFullSession(state, message) || matchesFullPeerSession(state, message) ? receiverIsFull : undefined
+}
+
+/** QoS 0: the publisher cannot learn that its message is dropped. */
+function countDrop(
+  state: Parts<'counts'>,
+  { connection, packet }: PublishAttempt,
+  { message, refusal }: { readonly message: Message; readonly refusal: Refused },
+): void {
+  if (refusal.reason === reasonCodes.notAuthorized) state.counts.countDrop(undefined, message, 'not-allowed')
+  countRefusal(state, connection, packet, refusal)
+}
+
+/** Records the drop for rules. */
+function recordDropped(
+  state: Parts<'nowMs' | 'rules'>,
+  message: Message,
+  reason: MessageDroppedTrigger['reason'],
+): void {
+  const { triggers } = state.rules
+  if (triggers.wanted['message-dropped']) triggers.addMessageDropped(message, reason, state.nowMs)
+}

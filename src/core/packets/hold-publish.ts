@@ -1,0 +1,95 @@
+// Publications that wait: for other shards, actions of rules, full queues or the store. The publisher is not read until the reason ends; then the
+// packet passes all steps again.
+
+import { endConnection } from '../connect/close-connection.ts'
+import type { Connection } from '../model/connection.ts'
+import type { Message } from '../messages/message.ts'
+import { pauseReading, readPauseReasons, type ReadPauseReason } from '../outgoing/read-pause-reasons.ts'
+import { canForwardToAllPeers, publishPermitFor, type PublishPermit } from '../peers/peer-backpressure.ts'
+import { countRefusal, peerIsFull, receiverIsFull, refusePublish } from '../publish/refuse-publish.ts'
+import { isBlockedByActions } from '../publish/run-rules.ts'
+import type { BrokerState } from '../state/broker-state.ts'
+import type { Parts } from '../state/parts.ts'
+import type { PeerTable } from '../state/peers/peer-table.ts'
+import type { Session } from '../state/sessions/session.ts'
+import type { PublishAttempt } from '../state/publish-attempt.ts'
+import { permitForQueues } from './wait-for-queues.ts'
+
+/** The packet will be received, and counted, a second time. */
+export function forgetReceived({ counts }: Parts<'counts'>, session: Session): void {
+  counts.publishesReceived--
+  session.counts.received--
+}
+
+function hold(
+  state: Parts<'counts' | 'outputs'>,
+  { connection, open, packet }: PublishAttempt,
+  { waiting, reason }: { readonly waiting: Set<Connection>; readonly reason: ReadPauseReason },
+): true {
+  forgetReceived(state, open.session)
+  waiting.add(connection)
+  open.parked ??= []
+  open.parked.push(packet)
+  pauseReading(state.outputs, connection, reason)
+  return true
+}
+
+/** Returns true if a peer cannot take the message now: the packet waits or is refused. */
+export function holdForPeers(
+  state: Parts<'batches' | 'counts' | 'outputs' | 'peerTable' | 'router' | 'settings'>,
+  attempt: PublishAttempt,
+): boolean {
+  const { peerTable } = state
+  const { connection, packet, isDenied, isDelayed } = attempt
+  if (peerTable === undefined || isDenied || isDelayed) return false
+  if (packet.qos < 2 && canForwardToAllPeers(state.settings, peerTable, packet.qos)) return false
+  const permit = permitOfPeers(state, peerTable, attempt)
+  if (permit === 'go') return false
+  if (permit !== 'refuse' || !connection.canRefuseMessages)
+    return hold(state, attempt, { waiting: peerTable.waitingForPeers, reason: readPauseReasons.peers })
+  refusePublish(state, connection, packet, peerIsFull)
+  return true
+}
+
+function permitOfPeers(
+  state: Parts<'router' | 'settings'>,
+  peerTable: PeerTable,
+  { open, packet, target }: PublishAttempt,
+): PublishPermit {
+  const forwarded = packet.qos === 2 ? open.session.incoming.forwarded?.get(packet.packetId) : undefined
+  // A duplicate of this start of the shard only needs its acknowledgement. An identifier that is being released is not
+  // reused before all peers have released it.
+  if (forwarded !== undefined && !forwarded.isFromEarlierGeneration) return forwarded.isBeingReleased ? 'wait' : 'go'
+  return publishPermitFor(state, peerTable, { topic: target, qos: packet.qos, retain: packet.retain })
+}
+
+/** Returns true if the message waits for the queue of an action (`overflow = block`). */
+export function holdForActions(
+  state: Parts<'counts' | 'outputs' | 'router' | 'sessions' | 'waiting'>,
+  attempt: PublishAttempt,
+): boolean {
+  if (attempt.isDenied || attempt.isDelayed || !isBlockedByActions(state, attempt.target)) return false
+  return hold(state, attempt, { waiting: state.waiting.forActions, reason: readPauseReasons.actions })
+}
+
+/** Returns true if the message waits for the queue of a session, or its publisher is disconnected because of it. */
+export function holdForQueues(state: BrokerState, attempt: PublishAttempt, message: Message): boolean {
+  const { connection, open, packet, isDenied, isDelayed } = attempt
+  const permit = permitForQueues(state, connection, open.session, {
+    packet,
+    message,
+    isRouted: !isDenied && !isDelayed,
+  })
+  if (permit === 'go') return false
+  if (permit === 'wait')
+    return hold(state, attempt, { waiting: state.waiting.forQueues, reason: readPauseReasons.queues })
+  countRefusal(state, connection, packet, receiverIsFull)
+  const { reason, text } = receiverIsFull
+  endConnection(state, connection, { reason, text, publishWill: true })
+  return true
+}
+
+/** PUBACK and PUBREC of 3.1 and 3.1.1 have no reason code that asks for a retry, so reading pauses until the store works. */
+export function holdForStorage(state: Parts<'counts' | 'outputs' | 'waiting'>, attempt: PublishAttempt): void {
+  hold(state, attempt, { waiting: state.waiting.forStorage, reason: readPauseReasons.storage })
+}
