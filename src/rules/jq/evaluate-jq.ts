@@ -1,4 +1,5 @@
 // Evaluates a jq program. Each filter calls `emit` for each of its outputs; no list of outputs is built unless the program needs one.
+// Calls of functions are in `jq-calls.ts`, assignments in `jq-assignments.ts`; both run filters through `JqRunner`.
 // The budget of the rule ends a program that runs too long, and a limit on the depth ends one that recurs too deeply.
 //
 // `path(f)`, assignments and deletions need the path at which a value is in the input. They run their filter with an empty path, and each
@@ -7,36 +8,27 @@
 import { limitError, RuleError, type Budget } from '../budget/rule-error.ts'
 import { maxJqDepth } from '../budget/limits.ts'
 import { isArray, isMap, type RuleValue } from '../values/value.ts'
-import { isNumber, negate, toFloat } from '../values/numbers.ts'
-import { jqFunctions } from './jq-functions.ts'
-import {
-  Break,
-  defined,
-  JqError,
-  labelOf,
-  noNames,
-  Passing,
-  type Closure,
-  type FunctionScope,
-  type JqLibrary,
-  type Scope,
-} from './jq-scope.ts'
+import { isNumber, negate } from '../values/numbers.ts'
+import { assign } from './jq-assignments.ts'
+import { callFunction } from './jq-calls.ts'
+import { bindPattern, buildObject, interpolate } from './jq-combinations.ts'
 import { formatText } from './jq-formats.ts'
-import { bindPattern, buildObject, interpolate, product } from './jq-combinations.ts'
-import { behind, deletePaths, getPath, setPath, type JqPath } from './jq-paths.ts'
+import { behind, type JqPath } from './jq-paths.ts'
+import type { JqEmit, JqRunner } from './jq-runner.ts'
+import { Break, defined, JqError, labelOf, Passing, type JqLibrary, type Scope } from './jq-scope.ts'
 import type { JqNode } from './jq-syntax.ts'
 import { isTruthy, memberOf, operate, shownValue, sliceOf } from './jq-values.ts'
 
-export type JqEmit = (value: RuleValue, path: JqPath | undefined) => void
+type ControlKind = 'call' | 'define' | 'bind' | 'reduce' | 'foreach' | 'if' | 'try' | 'label' | 'break' | 'assign'
 
-export class JqEvaluation {
+export class JqEvaluation implements JqRunner {
   readonly budget: Budget
-  readonly #library: JqLibrary
+  readonly library: JqLibrary
   #depth = 0
 
   constructor(budget: Budget, library: JqLibrary) {
     this.budget = budget
-    this.#library = library
+    this.library = library
   }
 
   run(node: JqNode, input: RuleValue, path: JqPath | undefined, scope: Scope | undefined, emit: JqEmit): void {
@@ -97,29 +89,7 @@ export class JqEvaluation {
   }
 
   #runControl(
-    node: Exclude<
-      JqNode,
-      {
-        kind:
-          | 'identity'
-          | 'literal'
-          | 'variable'
-          | 'format'
-          | 'text'
-          | 'index'
-          | 'slice'
-          | 'iterate'
-          | 'pipe'
-          | 'comma'
-          | 'alternative'
-          | 'and'
-          | 'or'
-          | 'operation'
-          | 'negate'
-          | 'array'
-          | 'object'
-      }
-    >,
+    node: Extract<JqNode, { kind: ControlKind }>,
     input: RuleValue,
     path: JqPath | undefined,
     scope: Scope | undefined,
@@ -127,7 +97,7 @@ export class JqEvaluation {
   ): void {
     switch (node.kind) {
       case 'call':
-        return this.#call(node, input, path, scope, emit)
+        return callFunction(this, node, { input, path, scope, emit })
       case 'define':
         return this.run(node.rest, input, path, defined(node.function, scope), emit)
       case 'bind':
@@ -150,7 +120,7 @@ export class JqEvaluation {
       case 'break':
         throw new Break(labelOf(node.name, scope))
       case 'assign':
-        return this.#assign(node, input, scope, emit)
+        return assign(this, node, { input, path, scope, emit })
       default:
         throw node satisfies never
     }
@@ -170,7 +140,8 @@ export class JqEvaluation {
     return items
   }
 
-  #paths(node: JqNode, input: RuleValue, scope: Scope | undefined): JqPath[] {
+  /** Returns the paths of the outputs of a filter. Throws RuleError if one of them is not a part of the input. */
+  paths(node: JqNode, input: RuleValue, scope: Scope | undefined): JqPath[] {
     const paths: JqPath[] = []
     this.run(node, input, [], scope, (value, path) => {
       if (path === undefined)
@@ -314,43 +285,8 @@ export class JqEvaluation {
     }
   }
 
-  #assign(node: Extract<JqNode, { kind: 'assign' }>, input: RuleValue, scope: Scope | undefined, emit: JqEmit): void {
-    const budget = this.budget
-    const paths = this.#paths(node.left, input, scope)
-    const { operator } = node
-    if (operator === '|=') return emit(this.#update(node.right, paths, input, scope), undefined)
-    this.values(node.right, input, scope, (right) => {
-      let result = input
-      for (const path of paths) {
-        const old = getPath(result, path, budget)
-        const next =
-          operator === '='
-            ? right
-            : operator === '//'
-              ? isTruthy(old)
-                ? old
-                : right
-              : operate(operator, old, right, budget)
-        result = setPath(result, path, next, budget)
-      }
-      emit(result, undefined)
-    })
-  }
-
-  /** Implements `|=`: the first output replaces the value at each path; without an output the value is deleted. */
-  #update(filter: JqNode, paths: readonly JqPath[], input: RuleValue, scope: Scope | undefined): RuleValue {
-    let result = input
-    const gone: JqPath[] = []
-    for (const path of paths) {
-      const first = this.#first(filter, getPath(result, path, this.budget), scope)
-      if (first === undefined) gone.push(path)
-      else result = setPath(result, path, first, this.budget)
-    }
-    return deletePaths(result, gone, this.budget)
-  }
-
   /** Returns the first output of a filter; undefined: there is none. */
-  #first(filter: JqNode, input: RuleValue, scope: Scope | undefined): RuleValue {
+  first(filter: JqNode, input: RuleValue, scope: Scope | undefined): RuleValue {
     let first: RuleValue
     this.#label({ kind: 'label', name: '', outer: undefined }, (label) =>
       this.values(filter, input, scope, (value) => {
@@ -368,133 +304,5 @@ export class JqEvaluation {
     }
     if (name === 'ENV') return {}
     throw new RuleError(`jq: $${name} is not defined`)
-  }
-
-  #call(
-    node: Extract<JqNode, { kind: 'call' }>,
-    input: RuleValue,
-    path: JqPath | undefined,
-    scope: Scope | undefined,
-    emit: JqEmit,
-  ): void {
-    const { name, args } = node
-    const found = this.#functionNamed(name, args.length, scope)
-    if (found !== undefined) return this.#apply(found, args, input, path, scope, emit)
-    const special = this.#special(node, input, path, scope, emit)
-    if (special) return
-    const native = jqFunctions.get(`${name}/${args.length}`)
-    if (native === undefined) throw new RuleError(`jq: there is no function ${name}/${args.length}`)
-    product(this, args, input, scope, [], (values) => emit(native(input, values, this.budget), undefined))
-  }
-
-  #functionNamed(name: string, count: number, scope: Scope | undefined): FunctionScope | undefined {
-    for (let at = scope; at !== undefined; at = at.outer) {
-      this.budget.step(0.125)
-      if (at.kind === 'function' && at.name === name && at.closure.parameters.length === count) return at
-    }
-    return this.#library.get(`${name}/${count}`)
-  }
-
-  #apply(
-    { closure, outer, name }: FunctionScope,
-    args: readonly JqNode[],
-    input: RuleValue,
-    path: JqPath | undefined,
-    scope: Scope | undefined,
-    emit: JqEmit,
-  ): void {
-    const start: Scope | undefined = closure.scope ?? { kind: 'function', name, closure, outer }
-    const bindFrom = (place: number, inner: Scope | undefined): void => {
-      const parameter = closure.parameters[place]
-      const arg = args[place]
-      if (parameter === undefined || arg === undefined) return this.run(closure.body, input, path, inner, emit)
-      // An argument uses the names of its caller. If the caller has none, it must not use those of the definition.
-      const bound: Closure = { parameters: [], body: arg, scope: scope ?? noNames }
-      if (!parameter.startsWith('$'))
-        return bindFrom(place + 1, { kind: 'function', name: parameter, closure: bound, outer: inner })
-      this.values(arg, input, scope, (value) => {
-        const asFunction: Scope = { kind: 'function', name: parameter.slice(1), closure: bound, outer: inner }
-        bindFrom(place + 1, { kind: 'variable', name: parameter.slice(1), value, outer: asFunction })
-      })
-    }
-    bindFrom(0, start)
-  }
-
-  /** Calls a function that is not computed from the values of its arguments alone. Returns false if the name is not such a function. */
-  #special(
-    { name, args }: Extract<JqNode, { kind: 'call' }>,
-    input: RuleValue,
-    path: JqPath | undefined,
-    scope: Scope | undefined,
-    emit: JqEmit,
-  ): boolean {
-    const [first] = args
-    if (name === 'empty' && first === undefined) return true
-    if (name === 'error' && args.length <= 1) {
-      if (first === undefined) throw new JqError(input, this.budget)
-      this.values(first, input, scope, (value) => {
-        throw new JqError(value, this.budget)
-      })
-    } else if (name === 'path' && args.length === 1 && first !== undefined) {
-      for (const found of this.#paths(first, input, scope)) emit(found, undefined)
-    } else if (name === 'getpath' && args.length === 1 && first !== undefined) {
-      this.values(first, input, scope, (keys) => {
-        if (!isArray(keys)) throw new RuleError('jq: getpath takes an array of keys')
-        emit(getPath(input, keys, this.budget), path && [...path, ...keys])
-      })
-    } else if (name === 'range' && args.length >= 1 && args.length <= 3) {
-      product(this, args, input, scope, [], (values) => this.#range(values, emit))
-    } else return this.#loop({ name, args }, input, path, scope, emit)
-    return true
-  }
-
-  /**
-   * Calls `recurse(f)`, `repeat(f)`, `while(c; f)` or `until(c; f)`: depth first, without a stack frame for each round. Returns false if the name is
-   * none of these.
-   */
-  #loop(
-    { name, args }: { readonly name: string; readonly args: readonly JqNode[] },
-    input: RuleValue,
-    path: JqPath | undefined,
-    scope: Scope | undefined,
-    emit: JqEmit,
-  ): boolean {
-    const isConditional = (name === 'while' || name === 'until') && args.length === 2
-    const update = args.at(-1)
-    const isPlain = (name === 'recurse' || name === 'repeat') && args.length === 1
-    if (update === undefined || (!isConditional && !isPlain)) return false
-    const condition = isConditional ? args[0] : undefined
-    const waiting: { readonly value: RuleValue; readonly path: JqPath | undefined }[] = [{ value: input, path }]
-    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-      const { value, path: at } = next
-      const holds = condition === undefined || this.#holds(condition, value, scope)
-      if (name === 'until' ? holds : condition === undefined || holds) emit(value, at)
-      if (condition !== undefined && holds === (name === 'until')) continue
-      const found: typeof waiting = []
-      this.run(update, value, at, scope, (item, itemPath) => {
-        this.budget.create(16)
-        found.push({ value: item, path: itemPath })
-      })
-      waiting.push(...found.toReversed())
-    }
-    return true
-  }
-
-  #holds(condition: JqNode, value: RuleValue, scope: Scope | undefined): boolean {
-    return isTruthy(this.#first(condition, value, scope) ?? null)
-  }
-
-  #range(values: readonly RuleValue[], emit: JqEmit): void {
-    const numbers = values.map((value) => {
-      if (isNumber(value)) return toFloat(value)
-      throw new RuleError(`jq: range takes numbers, not ${shownValue(value, this.budget)}`)
-    })
-    const [from, to, by] =
-      numbers.length === 1 ? [0, numbers[0] ?? 0, 1] : [numbers[0] ?? 0, numbers[1] ?? 0, numbers[2] ?? 1]
-    if (by === 0) return
-    for (let at = from; by > 0 ? at < to : at > to; at += by) {
-      this.budget.step(1)
-      emit(at, undefined)
-    }
   }
 }

@@ -1,17 +1,12 @@
 // jq expressions with several filters: texts, objects and calls. They combine each output of a filter with each output of the others.
 
-import { RuleError, type Budget } from '../budget/rule-error.ts'
+import { RuleError } from '../budget/rule-error.ts'
 import { isText, setKey, stringOf, type MapBuilder, type RuleValue } from '../values/value.ts'
 import { formatText } from './jq-formats.ts'
+import type { JqRunner } from './jq-runner.ts'
 import type { Scope } from './jq-scope.ts'
 import type { JqNode, JqPattern } from './jq-syntax.ts'
 import { memberOf, shownValue } from './jq-values.ts'
-
-/** The part of the evaluation that runs filters. */
-export interface JqRunner {
-  readonly budget: Budget
-  values(node: JqNode, input: RuleValue, scope: Scope | undefined, emit: (value: RuleValue) => void): void
-}
 
 interface Building {
   readonly place: number
