@@ -1,4 +1,4 @@
-// One registered device: its connection to the broker, its waiting commands, and its observations.
+// One registered device: its registration, its connection to the broker, and its notifications. Its commands are in `device-commands.ts`.
 
 import {
   type ConnackPacket,
@@ -15,33 +15,20 @@ import type { GatewayClient } from '../../core/index.ts'
 import type { AddressProofs } from '../address-proofs.ts'
 import { fillTemplate } from '../client-info.ts'
 import { type CoapMessage, options, uintOf } from '../coap/message.ts'
-import {
-  type GatewayDependencies,
-  maxUnsentBytes,
-  type MqttConnection,
-  type MqttConnectionCallbacks,
-  publishFieldsOf,
-} from '../gateway.ts'
+import { maxUnsentBytes, type MqttConnection, type MqttConnectionCallbacks, publishFieldsOf } from '../gateway.ts'
 import { storedPeer, type PeerAddress } from '../peer-address.ts'
-import { CommandQueue, commandLifetimeMs, type StoredCommand, type WaitingCommand } from './command-queue.ts'
-import { jsonOfResponse, type Command, jsonOfNotice, parseCommand, pathOptionsOf } from './commands.ts'
-import type { DeviceRequests } from '../coap/device-requests.ts'
+import { commandLifetimeMs } from './command-queue.ts'
+import { pathOptionsOf } from './commands.ts'
+import { type CommandServices, DeviceCommands, maxWaitingCommands } from './device-commands.ts'
 import { takeNotification } from './notifications.ts'
 import { Observations } from './observations.ts'
 import type { StoredDevice, Registration } from './registration.ts'
-import type { Lwm2mSettings, Translator } from './settings.ts'
+import type { Translator } from './settings.ts'
 
 const msPerSecond = 1_000
 const maxKeepAliveSeconds = 65_535
-/** Maximum unacknowledged messages of the broker to a device. Further ones wait in its queue. */
-const receiveMaximum = 64
-/** Maximum stored responses for the API. */
-const maxResponses = 64
 
-export interface DeviceDependencies {
-  readonly settings: Lwm2mSettings
-  readonly dependencies: GatewayDependencies
-  readonly requests: DeviceRequests
+export interface DeviceDependencies extends CommandServices {
   readonly proofs: AddressProofs
   /** Topics of all devices. */
   readonly topics: TopicTable
@@ -66,12 +53,9 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
   #whenConnected: ((reasonCode: number) => void) | undefined
   /** True if the device was registered before the restart. Its registration is then not published again. */
   readonly #isRestored: boolean
-  readonly #commands: CommandQueue
   /** Whether the stored state says that the address of the device has proven itself. */
-  #isStoredProven = false
-  /** Whether the stored state of the device has commands. */
-  #hasStoredCommands = false
-  #cancelCurrent: () => void = () => {}
+  isStoredProven = false
+  readonly commands: DeviceCommands
   readonly #observations: Observations
   #lostAtMs: number
   #receivedAtMs: number
@@ -80,8 +64,6 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
   #nextPacketId = 0
   /** True if stored state remains after the end of this object, because the registration continues after a restart. */
   #leavesStoredState = false
-  /** `data` of the last response to each command, by path and type. */
-  readonly #responses = new Map<string, Readonly<Record<string, unknown>>>()
 
   constructor(
     gateway: DeviceDependencies,
@@ -97,16 +79,14 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     this.location = place.location
     this.#whenConnected = connected
     this.#isRestored = place.restored !== undefined
-    this.#commands = new CommandQueue(receiveMaximum, () => gateway.dependencies.counters.dropped['queue-full']++)
     this.#observations = new Observations(place.restored?.observations ?? [], gateway.dependencies.place)
-    this.#pushStored(place.restored?.commands ?? [])
-    this.#hasStoredCommands = this.#commands.hasCommandsToStore
+    this.commands = new DeviceCommands(this, this.#observations, gateway, place.restored?.commands ?? [])
     this.#receivedAtMs = gateway.dependencies.nowMs()
     this.#lostAtMs = place.restored?.lostAtMs ?? this.#receivedAtMs + registration.lifetimeSeconds * msPerSecond
     this.#pingIntervalMs = (this.#keepAliveSeconds * msPerSecond) / 2
     this.#nextPingMs = this.#receivedAtMs + this.#pingIntervalMs
     // The device has not sent a packet since the broker started, so it may sleep.
-    if (this.#isRestored && registration.isQueueMode) this.#receivedAtMs = -Infinity
+    if (this.#isRestored && registration.isQueueMode) this.noteAsleep()
     this.#mqtt = gateway.openMqtt(this, this.#isRestored)
     this.#connect()
   }
@@ -136,7 +116,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
   /** Time at which `tick` must be called. */
   get dueAtMs(): number {
     if (this.#state === 'ended') return Infinity
-    return Math.min(this.#lostAtMs, this.#nextPingMs, this.#commands.expiresAtMs)
+    return Math.min(this.#lostAtMs, this.#nextPingMs, this.commands.expiresAtMs)
   }
 
   get address(): string {
@@ -169,15 +149,31 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     this.#mqtt.noteClientChanged()
     this.#lostAtMs = this.#receivedAtMs + this.#registration.lifetimeSeconds * msPerSecond
     const { settings } = this.#gateway
-    this.#store()
-    if (hasObjects || settings.publishesAllUpdates) this.#publish(settings.translators.update, this.#document('update'))
-    this.#gateway.schedule(this)
+    this.store()
+    if (hasObjects || settings.publishesAllUpdates) this.publish(settings.translators.update, this.#document('update'))
+    this.schedule()
   }
 
   /** Sends waiting commands. Called when the response to a packet of the device was sent. */
   sendWaiting(): void {
-    this.#sendNext()
-    if (!this.isEnded) this.#gateway.schedule(this)
+    this.commands.sendNext()
+    if (!this.isEnded) this.schedule()
+  }
+
+  schedule(): void {
+    this.#gateway.schedule(this)
+  }
+
+  /** A device in queue mode gets commands only while it is awake. */
+  get isReachable(): boolean {
+    const { settings, dependencies } = this.#gateway
+    const sinceReceivedMs = dependencies.nowMs() - this.#receivedAtMs
+    return !this.#registration.isQueueMode || sinceReceivedMs < settings.queueModeWindowMs
+  }
+
+  /** A device in queue mode has not responded: it sleeps until its next packet. */
+  noteAsleep(): void {
+    this.#receivedAtMs = -Infinity
   }
 
   /** Handles a notification. Returns false if there is no such observation. */
@@ -193,12 +189,12 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
       requests,
       observations,
       objects: settings.objects,
-      publish: (document) => this.#publish(settings.translators.notify, document),
+      publish: (document) => this.publish(settings.translators.notify, document),
       noteIncomplete: () => dependencies.counters.dropped.malformed++,
     })
     if (uintOf(response, options.observe) === undefined) {
       observations.delete(response.token)
-      this.#store()
+      this.store()
     }
     return true
   }
@@ -210,25 +206,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
       this.#nextPingMs = nowMs + this.#pingIntervalMs
       this.#mqtt.send({ type: 'pingreq' })
     }
-    this.#commands.dropExpired(nowMs)
-  }
-
-  /** Commands that are in no queue of the broker, for the registration that replaces this one. */
-  get commandsToStore(): readonly StoredCommand[] {
-    return this.#commands.toStore()
-  }
-
-  /** Queues commands of the previous registration. */
-  addCommands(stored: readonly StoredCommand[]): void {
-    this.#pushStored(stored)
-    this.#storeCommands()
-  }
-
-  #pushStored(stored: readonly StoredCommand[]): void {
-    for (const { fields, expiresAtMs } of stored) {
-      const command = parseCommand(Buffer.from(JSON.stringify(fields)))
-      if (typeof command !== 'string') this.#commands.push({ command, expiresAtMs, done: undefined })
-    }
+    this.commands.dropExpired(nowMs)
   }
 
   /**
@@ -245,18 +223,16 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
   }
 
   /** Stores the state of the device across restarts. */
-  #store(): void {
+  store(): void {
     if (this.#state === 'ended') return
-    const commands = this.#commands.toStore()
-    this.#hasStoredCommands = commands.length > 0
-    this.#isStoredProven = this.#gateway.proofs.isProven(this.peer)
+    this.isStoredProven = this.#gateway.proofs.isProven(this.peer)
     const stored = {
       registration: this.#registration,
       lostAtMs: this.#lostAtMs,
       peer: storedPeer(this.peer),
-      isProven: this.#isStoredProven,
+      isProven: this.isStoredProven,
       observations: this.#observations.stored,
-      commands,
+      commands: this.commands.recordStored(),
     }
     this.#gateway.dependencies.storeValue(this.location, JSON.stringify(stored satisfies StoredDevice))
   }
@@ -285,7 +261,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
       will: undefined,
       properties: {
         sessionExpiryIntervalSeconds: Math.max(lifetimeSeconds, commandLifetimeMs / msPerSecond),
-        receiveMaximum,
+        receiveMaximum: maxWaitingCommands,
       },
       isBridge: false,
     })
@@ -334,12 +310,12 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
         subscriptions: [{ filter, qos: commandQoS, noLocal: false, retainAsPublished: false, retainHandling: 0 }],
         properties: undefined,
       })
-    this.#store()
+    this.store()
     onConnected?.(reasonCode)
     if (this.#isRestored) return this.sendWaiting()
-    this.#publish(translators.register, this.#document('register'))
-    if (observesAll) for (const path of this.#registration.objects) this.#observe(path)
-    this.#gateway.schedule(this)
+    this.publish(translators.register, this.#document('register'))
+    if (observesAll) for (const path of this.#registration.objects) this.commands.observe(path)
+    this.schedule()
   }
 
   /** Returns '', which is no topic, if the endpoint name would lead to other topics than those of this device. */
@@ -354,7 +330,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     return { msgType, data }
   }
 
-  #publish({ topic: name, qos }: Translator, document: Readonly<Record<string, unknown>>): void {
+  publish({ topic: name, qos }: Translator, document: Readonly<Record<string, unknown>>): void {
     const topic = parseTopicName(this.#mounted(name))
     if (this.#state === 'ended' || topic === undefined || this.#mqtt.unsentBytes > maxUnsentBytes) {
       this.#gateway.dependencies.counters.dropped['queue-full']++
@@ -372,118 +348,12 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     return this.#nextPacketId
   }
 
-  // Commands
-
-  /** Runs a command of the API. Returns a sentence if it is invalid. */
-  command(document: Readonly<Record<string, unknown>>): string | undefined {
-    const command = parseCommand(Buffer.from(JSON.stringify(document)))
-    if (typeof command === 'string') return command
-    this.#enqueue(command, undefined, undefined)
-    return undefined
-  }
-
-  /** Returns the last response to a command of this type for the path. */
-  responseFor(path: string, type: string): Readonly<Record<string, unknown>> | undefined {
-    return this.#responses.get(`${type} ${path}`)
-  }
-
-  #rememberResponse({ type, pathText }: Command, data: Readonly<Record<string, unknown>>): void {
-    const key = `${type} ${pathText}`
-    this.#responses.delete(key)
-    const [oldest] = this.#responses.keys()
-    if (this.#responses.size >= maxResponses && oldest !== undefined) this.#responses.delete(oldest)
-    this.#responses.set(key, data)
-  }
-
   #handleCommand(packet: PublishPacket): void {
-    const payload = Buffer.from(packet.chunk.subarray(packet.payloadStart, packet.frameEnd))
     const acknowledge = (): void => {
       if (this.#state === 'ended') return
       this.#mqtt.acknowledge(packet.qos === 1 ? 'puback' : 'pubrec', packet.packetId)
     }
-    const done = packet.qos === 0 ? undefined : acknowledge
-    const command = parseCommand(payload)
-    if (typeof command === 'string') {
-      this.#gateway.dependencies.counters.dropped.malformed++
-      return done?.()
-    }
-    this.#enqueue(command, packet.properties?.messageExpiryIntervalSeconds, done)
-  }
-
-  #enqueue(command: Command, expirySeconds: number | undefined, done: (() => void) | undefined): void {
-    const lifetimeMs = expirySeconds === undefined ? commandLifetimeMs : expirySeconds * msPerSecond
-    this.#commands.push({ command, expiresAtMs: this.#gateway.dependencies.nowMs() + lifetimeMs, done })
-    this.#sendNext()
-    this.#storeCommands()
-    this.#gateway.schedule(this)
-  }
-
-  /** Stores waiting commands. A device that is awake gets its commands at once: then nothing is written. */
-  #storeCommands(): void {
-    if (this.#commands.hasCommandsToStore || this.#hasStoredCommands) this.#store()
-  }
-
-  #observe(path: string): void {
-    const command = parseCommand(Buffer.from(JSON.stringify({ reqID: 0, msgType: 'observe', data: { path } })))
-    if (typeof command !== 'string') this.#enqueue(command, undefined, undefined)
-  }
-
-  get #isReachable(): boolean {
-    const { isQueueMode } = this.#registration
-    const { queueModeWindowMs } = this.#gateway.settings
-    return !isQueueMode || this.#gateway.dependencies.nowMs() - this.#receivedAtMs < queueModeWindowMs
-  }
-
-  /** Sends the next command, one at a time. A device in queue mode gets commands only while it is awake. */
-  #sendNext(): void {
-    this.#commands.dropExpired(this.#gateway.dependencies.nowMs())
-    const isBusy = this.#commands.current !== undefined || this.#state === 'ended' || !this.#isReachable
-    const next = isBusy ? undefined : (this.#commands.begin() ?? this.#renewObservation())
-    if (next === undefined) return
-    const { command } = next
-    if (command.observes !== undefined) this.#observations.noteSent(command)
-    const { response: translator } = this.#gateway.settings.translators
-    const observed = this.#observations.tokenFor(command)
-    this.#cancelCurrent = this.#gateway.requests.request({
-      peer: this.peer,
-      token: observed,
-      message: {
-        code: command.request.method,
-        options: [...pathOptionsOf(command, this.#registration.alternatePath), ...command.request.options],
-        payload: command.request.payload,
-      },
-      acknowledged: () => this.#publish(translator, jsonOfNotice(command, 'ack')),
-      settled: (result) => {
-        if (result.outcome === 'response') {
-          this.noteReceived(this.peer)
-          this.#observations.noteResponse(command, result.response, { known: observed, nowMs: this.#receivedAtMs })
-          if (command.observes !== undefined || !this.#isStoredProven) this.#store()
-          const document = jsonOfResponse(command, result, this.#gateway.settings.objects)
-          this.#rememberResponse(command, document['data'] as Readonly<Record<string, unknown>>)
-          this.#publish(translator, document)
-          next.done?.()
-        } else if (result.outcome === 'timeout' && this.#registration.isQueueMode) {
-          // The device sleeps: the command waits at the front of the queue until the next packet of the device.
-          this.#receivedAtMs = -Infinity
-          this.#commands.putBack()
-        } else {
-          this.#publish(translator, jsonOfNotice(command, `coap_${result.outcome}`))
-          next.done?.()
-        }
-        this.#commands.current = undefined
-        this.#sendNext()
-        this.#storeCommands()
-        if (!this.isEnded) this.#gateway.schedule(this)
-      },
-    })
-  }
-
-  #renewObservation(): WaitingCommand | undefined {
-    const command = this.#observations.nextToBegin
-    if (command === undefined) return undefined
-    const expiresAtMs = this.#gateway.dependencies.nowMs() + commandLifetimeMs
-    this.#commands.push({ command, expiresAtMs, done: undefined })
-    return this.#commands.begin()
+    this.commands.handlePublish(packet, packet.qos === 0 ? undefined : acknowledge)
   }
 
   #end(reasonCode: number): void {
@@ -491,8 +361,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     this.#state = 'ended'
     this.#whenConnected?.(reasonCode)
     this.#whenConnected = undefined
-    // After the next registration of the device, the command is sent again.
-    this.#cancelCurrent()
+    this.commands.cancelCurrent()
     if (!this.#leavesStoredState) this.#gateway.dependencies.storeValue(this.location, undefined)
     this.#observations.clear()
     this.#gateway.noteEnded(this)

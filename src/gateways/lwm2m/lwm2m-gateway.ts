@@ -181,10 +181,13 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
     const device = [...this.#devices.values()].find((one) => one.clientId === clientId)
     if (device === undefined) return undefined
     if (request.kind === 'lwm2m-lookup')
-      return Promise.resolve({ kind: 'lwm2m-response', response: device.responseFor(request.path, request.action) })
+      return Promise.resolve({
+        kind: 'lwm2m-response',
+        response: device.commands.responseFor(request.path, request.action),
+      })
     if (request.kind !== 'lwm2m-command')
       return Promise.resolve({ kind: 'refused', problem: 'a device of LwM2M takes commands only' })
-    const problem = device.command(request.command)
+    const problem = device.commands.runForApi(request.command)
     return Promise.resolve(problem === undefined ? { kind: 'accepted' } : { kind: 'refused', problem })
   }
 
@@ -306,7 +309,7 @@ export class Lwm2mGateway implements DatagramGateway, DeviceDependencies {
       if (reasonCode !== reasonCodes.success) return this.#refuse(exchange, codeOf(reasonCode))
       // Only an accepted device replaces the earlier registration, which may have ended: the session was taken over.
       const before = this.#byEndpoint.get(endpointName) ?? known
-      device.addCommands(before?.commandsToStore ?? [])
+      device.commands.add(before?.commands.toStore() ?? [])
       before?.end('replaced')
       this.#enter(device)
       const path = ['rd', location].map((segment) => ({ number: options.locationPath, value: Buffer.from(segment) }))
