@@ -51,10 +51,4 @@ export class BridgeRemoval implements LinkCallbacks {
   handleMalformed(): void {}
 
   handleClosed(): void {}
-
-  handleBytes(): void {}
-
-  handleRead(): void {}
-
-  handleWritten(): void {}
 }

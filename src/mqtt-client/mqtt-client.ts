@@ -216,10 +216,6 @@ export class MqttClient implements LinkCallbacks {
     this.#end(new ConnectionEnded(why, 'remote'))
   }
 
-  handleRead(): void {}
-
-  handleWritten(): void {}
-
   #handleConnack(connack: ConnackPacket): void {
     const { connect, brokerName, maxInFlight } = this.#options
     const { version } = this.#link

@@ -38,16 +38,16 @@ export type ClientStream = Pick<
 
 export interface LinkCallbacks {
   /** Bytes have arrived. */
-  handleBytes(link: PacketLink, bytes: number): void
+  handleBytes?(link: PacketLink, bytes: number): void
   handlePacket(link: PacketLink, packet: Packet): void
   /** All available packets were handled. */
-  handleRead(link: PacketLink): void
+  handleRead?(link: PacketLink): void
   /** The bytes are not valid MQTT. */
   handleMalformed(link: PacketLink, error: ProtocolError): void
   /** The stream has ended, not by this side. */
   handleClosed(link: PacketLink, error: Error | undefined): void
   /** A write is done. */
-  handleWritten(link: PacketLink): void
+  handleWritten?(link: PacketLink): void
 }
 
 /** One object may be shared by many links. */
@@ -185,7 +185,7 @@ export class PacketLink implements StreamReceiver {
   /** Called by the stream. */
   handleChunk(chunk: Buffer): void {
     if (this.#isClosed) return
-    this.#callbacks.handleBytes(this, chunk.length)
+    this.#callbacks.handleBytes?.(this, chunk.length)
     this.#decoder ??= this.#takeDecoder()
     this.#decoder.push(chunk)
     if (this.#read(this.#decoder)) this.#giveDecoderBack()
@@ -209,7 +209,7 @@ export class PacketLink implements StreamReceiver {
       while (!this.#isClosed && !(this.#isReadingPaused && this.#options.ownsChunks)) {
         const packet = decoder.next()
         if (packet === undefined) {
-          this.#callbacks.handleRead(this)
+          this.#callbacks.handleRead?.(this)
           break
         }
         this.#callbacks.handlePacket(this, packet)
@@ -265,7 +265,7 @@ export class PacketLink implements StreamReceiver {
       if (this.#options.ownsChunks && buffer !== undefined && buffer.length <= maxReusedBytes) this.#freeBuffer = buffer
       if (this.#isClosed) return
       if (this.#used > 0) this.flush()
-      this.#callbacks.handleWritten(this)
+      this.#callbacks.handleWritten?.(this)
     })
   }
 

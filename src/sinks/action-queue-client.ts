@@ -123,12 +123,6 @@ export class ActionQueueClient implements LinkCallbacks {
     this.#reopenLater('the broker closed the connection')
   }
 
-  handleBytes(): void {}
-
-  handleRead(): void {}
-
-  handleWritten(): void {}
-
   #entryOf({ chunk, payloadStart, frameEnd, packetId, properties }: PublishPacket): DeliveredEntry {
     // The chunk belongs to the broker.
     const payload = Buffer.allocUnsafe(frameEnd - payloadStart)

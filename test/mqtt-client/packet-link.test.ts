@@ -19,13 +19,10 @@ class Stage {
     const later = (work: () => void): void => void this.later.push(work)
     const [localStream, remoteStream] = createStreamPair(later)
     const callbacks = {
-      handleBytes: () => {},
       handlePacket: (_: PacketLink, packet: { readonly type: string }) =>
         void this.received.push(`${name} ${packet.type}`),
-      handleRead: () => {},
       handleMalformed: () => void this.received.push(`${name} malformed`),
       handleClosed: () => {},
-      handleWritten: () => {},
     }
     const { spareDecoders } = this
     const decoder = { role: 'client' as const, version: 5 as const, topics: this.#topics, ...limits }

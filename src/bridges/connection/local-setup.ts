@@ -66,12 +66,6 @@ export class LocalSetup implements LinkCallbacks {
     this.#dependencies.fail(`this broker closed the connection${error === undefined ? '' : `: ${error.message}`}`)
   }
 
-  handleBytes(): void {}
-
-  handleRead(): void {}
-
-  handleWritten(): void {}
-
   #endIfDone(): void {
     if (this.#pendingAcks > 0) return
     this.#link.end(disconnectPacket(5, {}))

@@ -76,13 +76,9 @@ export class GatewayConnection implements MqttConnection, LinkCallbacks {
 
   // Callbacks of the link
 
-  handleBytes(): void {}
-
   handlePacket(_link: PacketLink, packet: Packet): void {
     this.#callbacks.handlePacket(packet)
   }
-
-  handleRead(): void {}
 
   handleMalformed(_link: PacketLink, error: ProtocolError): void {
     throw error

@@ -137,9 +137,7 @@ export class GatewayHost {
     const stream = new LinkStream(host.accept(calmNetwork), (run) => void stage.after(0, ifAlive(run)))
     const link = new PacketLink(
       {
-        handleBytes: () => {},
         handlePacket: (_, packet) => ifAlive(() => callbacks.handlePacket(packet))(),
-        handleRead: () => {},
         handleMalformed: (_, error) => {
           throw error
         },
