@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { readdirSync, statSync } from 'node:fs'
 import { request as openRequest } from 'node:http'
+import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { administrator, type ApiResponse, type RequestOptions, startBrokerWithApi } from '../management/api.ts'
 import { changeSettings, emptyBroker } from './brokers.ts'
@@ -37,6 +39,14 @@ describe('the dashboard over HTTP', () => {
       assert.equal(plain.headers.get('content-encoding'), null)
       assert.equal(plain.text, asset.text)
     }
+  })
+
+  test('the page with the MQTT client has at most 16 KiB compressed: the client brings nothing of the broker along', () => {
+    const assets = join(import.meta.dirname, '../../dist/dashboard/assets')
+    const [page] = readdirSync(assets).filter((name) => /^websocket-.*\.js\.br$/.test(name))
+    assert.ok(page !== undefined)
+    const { size } = statSync(join(assets, page))
+    assert.ok(size <= 16_384, `${size} bytes`)
   })
 
   test('other requests are refused: unknown names, paths out of the folder, other methods', async () => {
