@@ -1,0 +1,276 @@
+// Handles the requests of CoAP clients: they become connections, publications and subscriptions of a client of the broker.
+//
+//   POST, PUT, DELETE /mqtt/connection     a connection with a token, and its heartbeat
+//   POST, PUT         /ps/{topic}          publishes
+//   GET               /ps/{topic}          Observe 0: subscribes, Observe 1: unsubscribes, else: reads the retained message
+//
+// `/mqtt/{topic}` is the older form of `/ps/{topic}`.
+
+import { randomBytes } from 'node:crypto'
+import { hasWildcard, parseTopicFilter, parseTopicName, reasonCodes, type TopicFilter } from '../../protocol/index.ts'
+import type { AddressProofs } from '../address-proofs.ts'
+import type { GatewayDependencies } from '../gateway.ts'
+import { type PeerAddress, peerKey } from '../peer-address.ts'
+import type { BlockTransfers } from './block-transfers.ts'
+import type { CoapClient } from './coap-client.ts'
+import type { CoapClients } from './coap-clients.ts'
+import type { Exchanges } from './exchanges.ts'
+import {
+  blockOf,
+  blockOption,
+  code,
+  coapTypes,
+  type CoapMessage,
+  type CoapOption,
+  methods,
+  options,
+  uintOf,
+  uintOption,
+} from './message.ts'
+import { type CoapRequest, coreLinks, readRequest, targetOf } from './request.ts'
+import { codeOf, payloadOf, qosIn, qosOfType } from './mqtt-mapping.ts'
+import type { CoapSettings } from './settings.ts'
+
+/** Random bytes of the token of a connection, which is sent as a decimal number. */
+const tokenBytes = 8
+/**
+ * Maximum size of a response to an unverified address: this multiple of the request, and at least this number of bytes.
+ */
+const maxAmplification = 3
+const minResponseBytes = 64
+const responseHeadBytes = 24
+const noOptions: readonly CoapOption[] = []
+const noPayload = Buffer.alloc(0)
+
+interface Response {
+  readonly code: number
+  readonly options?: readonly CoapOption[]
+  readonly payload?: Buffer
+}
+
+/** A request with the address to which the response is sent. */
+interface Exchange {
+  readonly request: CoapMessage
+  readonly peer: PeerAddress
+  /** Size of the datagram. */
+  readonly bytes: number
+}
+
+/** The parts of the gateway that requests need. */
+interface RequestDependencies {
+  readonly settings: CoapSettings
+  readonly dependencies: GatewayDependencies
+  readonly exchanges: Exchanges
+  readonly blocks: BlockTransfers
+  readonly proofs: AddressProofs
+  readonly clients: CoapClients
+}
+
+export class CoapRequestHandler {
+  readonly #gateway: RequestDependencies
+
+  constructor(gateway: RequestDependencies) {
+    this.#gateway = gateway
+  }
+
+  refuseBanned(exchange: Exchange): void {
+    const { request, peer } = exchange
+    this.#gateway.dependencies.counters.dropped.banned++
+    const isRequest = request.code > 0 && request.code >> 5 === 0 && request.type <= coapTypes.non
+    if (isRequest && this.#canRespondToUnauthenticated(peer)) this.#respond(exchange, { code: code(4, 3) })
+  }
+
+  handle(exchange: Exchange): void {
+    const { request, peer } = exchange
+    if (this.#gateway.exchanges.isRepeated(request, peer)) return
+    const read = readRequest(request)
+    if ('code' in read) {
+      if (read.isDropped === true || !this.#canRespondToUnauthenticated(peer)) return
+      return this.#respond(exchange, { code: read.code })
+    }
+    const later = this.#handleLaterBlock(exchange, read)
+    if (later !== undefined) return this.#respond(exchange, later)
+    const { resource, segments } = read
+    if (resource === 'core')
+      return this.#respond(exchange, request.code === methods.get ? coreLinks() : { code: code(4, 5) })
+    if (resource === 'connection') return this.#handleConnection(exchange, read)
+    if (resource === undefined) return this.#respond(exchange, { code: code(4, 4) })
+    const topic = segments.join('/')
+    if (topic === '') return this.#respond(exchange, { code: code(4, 0) })
+    if (request.code === methods.get) return this.#handleGet(exchange, read, topic)
+    if (request.code === methods.post || request.code === methods.put) return this.#handlePublish(exchange, read, topic)
+    this.#respond(exchange, { code: code(4, 5) })
+  }
+
+  /** Returns the response to a GET for a later block of an earlier response; undefined: the request is another one. */
+  #handleLaterBlock(exchange: Exchange, parsed: CoapRequest): Response | undefined {
+    const { request, peer } = exchange
+    const block = blockOf(request, options.block2)
+    if (block === 'bad') return { code: code(4, 0) }
+    if (block === undefined || block.number === 0) return undefined
+    const next = this.#gateway.blocks.next(block, {
+      peer: peerKey(peer),
+      target: targetOf(parsed),
+      maxBytes: this.#maxPayloadBytes(exchange),
+    })
+    if (next === undefined) return { code: code(4, 8) }
+    return { code: code(2, 5), options: [blockOption(options.block2, next.block)], payload: next.payload }
+  }
+
+  #handleConnection(exchange: Exchange, { query }: CoapRequest): void {
+    const { request, peer } = exchange
+    if (request.code === methods.get) return this.#respond(exchange, { code: code(4, 5) })
+    const clientId = query.get('clientid')
+    if (clientId === undefined || clientId === '') return this.#respond(exchange, { code: code(4, 0) })
+    if (request.code === methods.post) return this.#connect(exchange, query, clientId)
+    const client = this.#gateway.clients.withToken(clientId, query.get('token'), peer)
+    if (client === undefined) return this.#respond(exchange, { code: code(4, 1) })
+    if (request.code === methods.put) return this.#respond(exchange, { code: code(2, 4) })
+    client.end('normal')
+    this.#respond(exchange, { code: code(2, 2) })
+  }
+
+  #connect(exchange: Exchange, query: ReadonlyMap<string, string>, clientId: string): void {
+    const token = randomBytes(tokenBytes).readBigUInt64BE().toString()
+    const client = this.#gateway.clients.connect(query, clientId, token, exchange.peer)
+    if (client === undefined) return this.#respond(exchange, { code: code(5, 3) })
+    client.whenOpen((reasonCode) => {
+      if (reasonCode !== reasonCodes.success) return this.#respond(exchange, { code: codeOf(reasonCode) })
+      this.#respond(exchange, { code: code(2, 1), payload: Buffer.from(token) })
+    })
+  }
+
+  /** Returns the client of a request; if there is none, a response was sent. */
+  #clientOf(exchange: Exchange, parsed: CoapRequest): CoapClient | undefined {
+    const { peer } = exchange
+    const client = this.#gateway.clients.clientOf(parsed, peer)
+    if (typeof client !== 'string') return client
+    if (client === 'full') this.#respond(exchange, { code: code(5, 3) })
+    else if (this.#canRespondToUnauthenticated(peer)) this.#respond(exchange, { code: code(4, 1) })
+    return undefined
+  }
+
+  // Publishing
+
+  #handlePublish(exchange: Exchange, parsed: CoapRequest, topic: string): void {
+    const { request, peer } = exchange
+    const name = parseTopicName(topic)
+    const qos = qosIn(parsed.query)
+    if (name === undefined || qos === 'bad') return this.#respond(exchange, { code: code(4, 0) })
+    const expiry = parsed.query.get('expiry')
+    if (expiry !== undefined && !/^\d{1,9}$/.test(expiry)) return this.#respond(exchange, { code: code(4, 0) })
+    const received = this.#gateway.blocks.receive(request, this.#gateway.dependencies.nowMs(), () => ({
+      peer: peerKey(peer),
+      target: targetOf(parsed),
+    }))
+    if (received.outcome === 'continue')
+      return this.#respond(exchange, { code: code(2, 31), options: [blockOption(options.block1, received.block)] })
+    if (received.outcome === 'bad') return this.#respond(exchange, { code: code(4, 0) })
+    if (received.outcome === 'incomplete') return this.#respond(exchange, { code: code(4, 8) })
+    if (received.outcome === 'too-large') {
+      const size = uintOption(options.size1, this.#gateway.settings.maxBodyBytes)
+      return this.#respond(exchange, { code: code(4, 13), options: [size] })
+    }
+    const client = this.#clientOf(exchange, parsed)
+    if (client === undefined) return
+    const message = {
+      topic: name,
+      payload: received.payload,
+      qos: qos ?? this.#gateway.settings.publishQoS ?? qosOfType(request),
+      retain: parsed.query.get('retain') === 'true' || parsed.query.get('retain') === '1',
+      expirySeconds: expiry === undefined ? undefined : Number(expiry),
+    }
+    const { block } = received
+    const acknowledged = block === undefined ? {} : { options: [blockOption(options.block1, block)] }
+    this.#whenOpen(exchange, client, () =>
+      client.publish(message, (reasonCode) => {
+        const isDone = reasonCode < reasonCodes.unspecifiedError
+        this.#respond(exchange, isDone ? { code: code(2, 4), ...acknowledged } : { code: codeOf(reasonCode) })
+      }),
+    )
+  }
+
+  #whenOpen(exchange: Exchange, client: CoapClient, work: () => void): void {
+    client.whenOpen((reasonCode) => {
+      if (reasonCode === reasonCodes.success) work()
+      else this.#respond(exchange, { code: codeOf(reasonCode) })
+    })
+  }
+
+  // Observing and reading
+
+  #handleGet(exchange: Exchange, parsed: CoapRequest, topic: string): void {
+    const { request } = exchange
+    const observe = uintOf(request, options.observe)
+    const filter = parseTopicFilter(topic)
+    const qos = qosIn(parsed.query)
+    const isBad = filter === undefined || qos === 'bad' || (observe !== undefined && request.token.length === 0)
+    if (isBad || (observe === undefined && hasWildcard(topic))) return this.#respond(exchange, { code: code(4, 0) })
+    const client = this.#clientOf(exchange, parsed)
+    if (client === undefined) return
+    if (observe === 1) return this.#whenOpen(exchange, client, () => this.#endObserving(exchange, client, filter))
+    if (observe === undefined) return this.#readRetained(exchange, client, parsed)
+    const { query } = parsed
+    const wanted = {
+      filter,
+      qos: qos ?? this.#gateway.settings.subscribeQoS ?? qosOfType(request),
+      target: targetOf(parsed),
+      noLocal: query.get('nl') === '1',
+      retainHandling: (['0', '1', '2'].includes(query.get('rh') ?? '') ? Number(query.get('rh')) : 0) as 0 | 1 | 2,
+    }
+    this.#whenOpen(exchange, client, () => {
+      const isBegun = client.observe(wanted, request.token, (reasonCode, { sequence }) => {
+        if (reasonCode >= reasonCodes.unspecifiedError) return this.#respond(exchange, { code: codeOf(reasonCode) })
+        this.#respond(exchange, { code: code(2, 5), options: [uintOption(options.observe, sequence - 1)] })
+      })
+      if (!isBegun) this.#respond(exchange, { code: code(5, 3) })
+    })
+  }
+
+  #endObserving(exchange: Exchange, client: CoapClient, filter: TopicFilter): void {
+    const observation = client.observationOf(exchange.request.token)
+    if (observation?.filter === filter) client.cancel(observation)
+    this.#respond(exchange, { code: code(2, 7) })
+  }
+
+  #readRetained(exchange: Exchange, client: CoapClient, parsed: CoapRequest): void {
+    const topic = parseTopicName(parsed.segments.join('/'))
+    if (topic === undefined) return this.#respond(exchange, { code: code(4, 0) })
+    this.#whenOpen(exchange, client, () => {
+      const isSent = client.readRetained(topic, (packet, reasonCode) => {
+        if (reasonCode !== reasonCodes.success) return this.#respond(exchange, { code: codeOf(reasonCode) })
+        if (packet === undefined) return this.#respond(exchange, { code: code(4, 4) })
+        const { payload, block } = this.#firstBlock(payloadOf(packet), exchange, parsed)
+        const more = block === undefined ? [] : [blockOption(options.block2, block)]
+        this.#respond(exchange, { code: code(2, 5), options: more, payload })
+      })
+      if (!isSent) this.#respond(exchange, { code: code(5, 3) })
+    })
+  }
+
+  #firstBlock(payload: Buffer, exchange: Exchange, parsed: CoapRequest) {
+    const { peer, request } = exchange
+    const block = blockOf(request, options.block2)
+    const requestedBytes = block === undefined || block === 'bad' ? Infinity : block.bytes
+    const maxBytes = Math.min(requestedBytes, this.#maxPayloadBytes(exchange))
+    const nowMs = this.#gateway.dependencies.nowMs()
+    return this.#gateway.blocks.begin(payload, { peer: peerKey(peer), target: targetOf(parsed), maxBytes, nowMs })
+  }
+
+  /** Returns the maximum payload of a response. It is limited for an address that has not proven itself, which may be forged. */
+  #maxPayloadBytes({ peer, bytes }: Exchange): number {
+    if (this.#gateway.proofs.isProven(peer)) return Infinity
+    return Math.max(minResponseBytes, bytes * maxAmplification) - responseHeadBytes
+  }
+
+  #respond(
+    { request, peer }: Exchange,
+    { code: responseCode, options: list = noOptions, payload = noPayload }: Response,
+  ): void {
+    this.#gateway.exchanges.reply(request, { code: responseCode, options: list, payload }, peer)
+  }
+
+  #canRespondToUnauthenticated(peer: PeerAddress): boolean {
+    return this.#gateway.dependencies.addresses.takeResponse(peer, this.#gateway.dependencies.nowMs())
+  }
+}
