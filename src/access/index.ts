@@ -24,6 +24,6 @@ export {
   type ScramAlgorithm,
 } from './scram/scram-record.ts'
 export { HttpClient } from './http/http-client.ts'
-export { checkToken, readTokenHeader, signToken, type TokenCheck, type TokenTimes } from './tokens/token-check.ts'
+export { checkToken, signToken, type TokenCheck, type TokenTimes } from './tokens/token-check.ts'
 export { readTokenKeys, type TokenKey, type TokenKeySource } from './tokens/token-keys.ts'
 export type { TokenSettings } from './tokens/token-authenticator.ts'

@@ -1,4 +1,4 @@
-// The times of a token are numbers of seconds [RFC7519-2], for clients, the API and single sign-on: all use `checkToken`.
+// The times of a token are numbers of seconds [RFC7519-2], for clients and the API: both use `checkToken`.
 
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'

@@ -109,6 +109,7 @@ export const architectureRules: ArchitectureRules = {
     typebox: 'src/contract/definition/schema.ts',
     commander: 'src/cli/program.ts',
     jose: 'src/access/tokens/token-check.ts',
+    'openid-client': 'src/node/admins/oidc/oidc-library.ts',
     pino: 'src/telemetry/json-log.ts',
     'rotating-file-stream': 'src/telemetry/rotating-file.ts',
     ws: 'src/transports/websocket/websocket-library.ts',

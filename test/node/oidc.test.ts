@@ -1,8 +1,8 @@
 // Login with OpenID Connect, with a provider in memory: each invalid claim, and each attempt to complete the login of another browser.
 
 import assert from 'node:assert/strict'
-import { createHash, generateKeyPairSync } from 'node:crypto'
-import { describe, test } from 'node:test'
+import { createHash, createHmac, generateKeyPairSync } from 'node:crypto'
+import { afterEach, describe, mock, test } from 'node:test'
 import { signToken } from '../../src/access/index.ts'
 import { loadConfig, type OidcConfig } from '../../src/config/index.ts'
 import type { SsoBegun } from '../../src/management/index.ts'
@@ -41,6 +41,7 @@ const metadata = {
   token_endpoint: `${issuer}/token`,
   jwks_uri: `${issuer}/jwks`,
   userinfo_endpoint: `${issuer}/me`,
+  id_token_signing_alg_values_supported: ['RS256', 'ES256'],
 }
 
 interface SentRequest {
@@ -49,9 +50,22 @@ interface SentRequest {
   readonly body: string | undefined
 }
 
+/** The library of OpenID Connect reads `Date.now()`. */
+const clock = {
+  get nowMs() {
+    return Date.now()
+  },
+  set nowMs(value: number) {
+    mock.timers.setTime(value)
+  },
+}
+
+afterEach(() => mock.timers.reset())
+
 /** A provider whose responses a test can change. It records requests. */
 function stage(changed: Partial<OidcConfig> = {}) {
-  const clock = { nowMs: 1_800_000_000_000 }
+  mock.timers.reset()
+  mock.timers.enable({ apis: ['Date'], now: 1_800_000_000_000 })
   const requests: SentRequest[] = []
   const world = {
     clock,
@@ -59,6 +73,12 @@ function stage(changed: Partial<OidcConfig> = {}) {
     metadata: metadata as Record<string, unknown>,
     signedWith: keys,
     claims: {} as Record<string, unknown>,
+    /** Replaces the signed token. */
+    token: undefined as string | undefined,
+    keys: [
+      { kty: 'RSA', n: 'AQAB', e: 'AQAB', kid: 'too-short' },
+      keys.publicKey.export({ format: 'jwk' }),
+    ] as unknown[],
     nonce: '',
     userinfo: {} as Record<string, unknown>,
     tokenStatus: 200,
@@ -66,10 +86,7 @@ function stage(changed: Partial<OidcConfig> = {}) {
   }
   const responseTo = async (path: string): Promise<{ status: number; json: unknown }> => {
     if (path.endsWith('/openid-configuration')) return { status: 200, json: world.metadata }
-    if (path.endsWith('/jwks')) {
-      const rsa = { kty: 'RSA', n: 'AQAB', e: 'AQAB', kid: 'too-short' }
-      return { status: 200, json: { keys: [rsa, keys.publicKey.export({ format: 'jwk' })] } }
-    }
+    if (path.endsWith('/jwks')) return { status: 200, json: { keys: world.keys } }
     if (path.endsWith('/me')) return { status: 200, json: world.userinfo }
     if (world.tokenStatus !== 200) return { status: world.tokenStatus, json: { error: 'invalid_grant' } }
     const nowS = Math.floor(clock.nowMs / 1_000)
@@ -84,7 +101,10 @@ function stage(changed: Partial<OidcConfig> = {}) {
     }
     const signed = await signToken({ ...plain, ...world.claims }, pem(world.signedWith))
     assert.ok('token' in signed)
-    return { status: 200, json: { id_token: signed.token, access_token: 'opaque' } }
+    return {
+      status: 200,
+      json: { id_token: world.token ?? signed.token, access_token: 'opaque', token_type: 'Bearer' },
+    }
   }
   const http = {
     send: async ({ url, headers, body }: { url: URL; headers: SentRequest['headers']; body: string | undefined }) => {
@@ -204,15 +224,19 @@ describe('the completion of a login is refused', () => {
 describe('an ID token is refused', () => {
   const nowS = 1_800_000_000
   const cases: readonly (readonly [what: string, claims: Record<string, unknown>, expectedMessage: RegExp])[] = [
-    ['of another issuer', { iss: 'https://evil.example' }, /claim iss/],
-    ['for another client', { aud: 'other' }, /claim aud/],
-    ['for several clients without azp', { aud: [config.clientId, 'other'] }, /claim azp/],
+    ['of another issuer', { iss: 'https://evil.example' }, /"iss" .*claim/],
+    ['for another client', { aud: 'other' }, /"aud" .*claim/],
+    ['for several clients without azp', { aud: [config.clientId, 'other'] }, /"aud" .*additional/],
     ['for another authorized party', { azp: 'other' }, /claim azp/],
-    ['with another nonce', { nonce: 'other' }, /claim nonce/],
+    ['with another nonce', { nonce: 'other' }, /"nonce" claim/],
     ['that is too old', { exp: nowS - 31 }, /expired/],
-    ['without an end', { exp: undefined }, /claim exp/],
+    ['that ends now', { exp: nowS }, /expired/],
+    ['that ends after all dates', { exp: 8_640_000_000_001 }, /claim exp/],
+    ['without an end', { exp: undefined }, /"exp" .*missing/],
     ['of the future', { iat: nowS + 60 }, /claim iat/],
-    ['without a subject', { sub: undefined }, /claim sub/],
+    ['without a subject', { sub: undefined }, /"sub" .*missing/],
+    ['with an empty subject', { sub: '' }, /claim sub/],
+    ['that begins later', { nbf: nowS + 60 }, /not yet valid/],
   ]
   for (const [what, claims, expectedMessage] of cases) {
     test(what, async () => {
@@ -233,6 +257,51 @@ describe('an ID token is refused', () => {
     const begun = await begin()
     world.signedWith = others
     assert.match(messageOf(await end(begun)), /signature/)
+  })
+
+  // The claims are right, the provider announces the algorithms, and the secret of the client is known to it.
+  for (const [alg, sign] of [
+    ['none', () => ''],
+    [
+      'HS256',
+      (text: string) =>
+        createHmac('sha256', config.clientSecret ?? '')
+          .update(text)
+          .digest('base64url'),
+    ],
+  ] as const) {
+    test(`whose algorithm is ${alg}`, async () => {
+      const { begin, end, world } = await broker()
+      world.metadata = { ...metadata, id_token_signing_alg_values_supported: ['RS256', alg] }
+      const begun = await begin()
+      const nonce = new URL(begun.url).searchParams.get('nonce')
+      const claims = { iss: issuer, aud: config.clientId, sub: 'ann', iat: nowS, exp: nowS + 60, roles: ['ops'], nonce }
+      const text = [{ alg }, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
+      world.token = `${text}.${sign(text)}`
+      assert.match(messageOf(await end(begun)), /the provider sent an invalid response: unsupported JWS/)
+    })
+  }
+
+  for (const [what, keys] of [
+    ['the provider publishes no keys', []],
+    ['the keys are numbers', [7]],
+    ['the key has the wrong type', [{ kty: 'EC', crv: 'P-256', x: 7, y: [] }]],
+    ['the key is not on the curve', [{ kty: 'EC', crv: 'P-256', x: 'AQAB', y: 'AQAB' }]],
+    ['the operations of the key are a number', [{ kty: 'EC', crv: 'P-256', key_ops: 7 }]],
+  ] as const) {
+    test(`if ${what}`, async () => {
+      const { begin, end, world } = await broker()
+      world.keys = [...keys]
+      assert.match(messageOf(await end(await begin())), /^the provider sent an invalid response: ./)
+    })
+  }
+
+  test('if it is no token', async () => {
+    for (const token of ['', 'a', 'a.b.c', 'e30.e30.', 'e30.e30.e30.e30.e30', '.'.repeat(9)]) {
+      const { begin, end, world } = await broker()
+      world.token = token
+      assert.match(messageOf(await end(await begin())), /^the provider sent an invalid response: ./, token)
+    }
   })
 
   test('if the provider does not accept the code', async () => {
@@ -279,6 +348,67 @@ describe('a discovery document is refused', () => {
     world.reachable = true
     assert.ok('url' in (await logIn.begin('10.0.0.1')))
   })
+})
+
+test('logins that start together request the discovery document once, and an old document is used while there is no new one', async () => {
+  const { logIn, world } = await broker()
+  const requests = () => world.requests.length
+  await Promise.all(Array.from({ length: 3 }, () => logIn.begin('10.0.0.1')))
+  assert.equal(requests(), 1)
+  world.reachable = false
+  clock.nowMs += 3_600_000
+  for (let count = 0; count < 3; count += 1) assert.ok('url' in (await logIn.begin('10.0.0.1')))
+  assert.equal(requests(), 2, 'a failed request is not repeated for each login')
+  clock.nowMs += 5_000
+  world.reachable = true
+  world.metadata = { ...metadata, authorization_endpoint: `${issuer}/new` }
+  const begun = await logIn.begin('10.0.0.1')
+  assert.match('url' in begun ? begun.url : '', /plant\/new\?/)
+})
+
+test('the token request has the redirect URI of the first request, and the secret where the provider supports it', async () => {
+  const redirectUri = 'https://Broker.example:443/dashboard/?view=1'
+  const stages = stage({ redirectUri })
+  stages.world.metadata = { ...metadata, token_endpoint_auth_methods_supported: ['client_secret_post'] }
+  const { begin, end, world } = await broker(stages)
+  const begun = await begin()
+  assert.ok('name' in (await end(begun)))
+  const request = world.requests.find(({ url }) => url.endsWith('/token'))
+  const form = new URLSearchParams(request?.body)
+  assert.equal(new URL(begun.url).searchParams.get('redirect_uri'), redirectUri)
+  assert.deepEqual(
+    ['redirect_uri', 'client_id', 'client_secret'].map((name) => form.getAll(name)),
+    [[redirectUri], [config.clientId], [config.clientSecret]],
+  )
+  assert.equal(request?.headers['authorization'], undefined)
+})
+
+test('IDs and secrets of the client are escaped only where it is necessary, because some providers do not decode them', async () => {
+  const stages = stage({ clientId: 'my-client_1.x', clientSecret: 'GOCSPX-a_b.c' })
+  stages.world.claims = { aud: 'my-client_1.x' }
+  const { begin, end, world } = await broker(stages)
+  assert.ok('name' in (await end(await begin())))
+  const [, text = ''] =
+    world.requests.find(({ url }) => url.endsWith('/token'))?.headers['authorization']?.split(' ') ?? []
+  assert.equal(Buffer.from(text, 'base64').toString(), 'my-client_1.x:GOCSPX-a_b.c')
+})
+
+test('members of a response that are named like those of the broker have no effect', async () => {
+  const { begin, end, world } = await broker()
+  world.claims = { failure: 'is wrong', kind: 'refused' }
+  assert.ok('name' in (await end(await begin())))
+})
+
+test('the access token is not sent to a userinfo endpoint over plain HTTP', async () => {
+  const stages = stage({ defaultRole: 'viewer' })
+  stages.world.metadata = { ...metadata, userinfo_endpoint: 'http://login.example/me' }
+  stages.world.claims = { roles: undefined }
+  const { begin, end, world } = await broker(stages)
+  assert.ok('name' in (await end(await begin())))
+  assert.deepEqual(
+    world.requests.filter(({ url }) => url.startsWith('http:')),
+    [],
+  )
 })
 
 const roleBy = (claims: Record<string, unknown>, more: Partial<OidcConfig> = {}): unknown => {

@@ -1,7 +1,12 @@
-// Verifies tokens: signature by a known key, and times; and signs tokens for tests. Only this file uses the library.
+// Verifies tokens: signature by a known key, and times; and signs tokens for tests. Only this file uses the library. Its parts are imported one by one:
+// the bundle loads at the start what its main file names, and single sign-on needs encryption besides.
 
 import { createPrivateKey, type KeyObject } from 'node:crypto'
-import { decodeProtectedHeader, errors, jwtVerify, type JWTPayload, SignJWT } from 'jose'
+import { decodeProtectedHeader } from 'jose/decode/protected_header'
+import * as errors from 'jose/errors'
+import { SignJWT } from 'jose/jwt/sign'
+import { jwtVerify } from 'jose/jwt/verify'
+import type { JWTPayload } from 'jose'
 import type { TokenKey } from './token-keys.ts'
 
 export type Claims = JWTPayload

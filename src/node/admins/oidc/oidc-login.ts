@@ -88,9 +88,9 @@ async function finishWith(
   { code, issuer }: SsoResponse,
   { admit, address }: FinishDependencies,
 ): Promise<LoggedIn | SsoFailure> {
-  const claims = await provider.claimsFor({ code, issuer, nonce, verifier })
-  if ('failure' in claims) return { kind: 'refused', message: `the provider ${String(claims['failure'])}` }
-  const user = userOf(claims, provider.config)
+  const found = await provider.claimsFor({ code, issuer, nonce, verifier })
+  if ('failure' in found) return { kind: 'refused', message: `the provider ${found.failure}` }
+  const user = userOf(found.claims, provider.config)
   if ('kind' in user) return user
   const admitted = await admit(user, address)
   return typeof admitted === 'string'

@@ -1,60 +1,39 @@
-// The client of a provider of OpenID Connect. It requests the discovery document, the keys, and the token and userinfo endpoints. Redirects
-// are not followed, responses are limited, and an endpoint is used only over https, or over http on loopback.
+// The client of a provider of OpenID Connect. The library `openid-client` does the protocol. Here: what is cached, where secrets are sent, and checks
+// that are stricter than those of the library.
 
-import { createHash } from 'node:crypto'
-import { checkToken, type HttpClient, readTokenHeader, readTokenKeys, type TokenKey } from '../../../access/index.ts'
+import type { HttpClient } from '../../../access/index.ts'
 import { isSafeAddress, type OidcConfig } from '../../../config/index.ts'
-
-/** The end of a sentence that begins with "the provider". */
-export interface ProviderFailure {
-  readonly failure: string
-}
+import { type ClientAuth, type Configuration, loadOidcLibrary } from './oidc-library.ts'
+import { callLibrary, expired, fetchBy, type ProviderFailure } from './oidc-requests.ts'
 
 export type ProviderClaims = Readonly<Record<string, unknown>>
 
+type ClaimsOrFailure = { readonly claims: ProviderClaims } | ProviderFailure
+
 export interface ProviderDependencies {
   readonly http: Pick<HttpClient, 'send'>
-  /** Wall clock. */
+  /** Wall clock. The library reads `Date.now()`. */
   readonly nowMs: () => number
 }
 
-/** The fields of the discovery document that are used [OIDC-Discovery-3]. */
-interface Metadata {
-  readonly authorizationEndpoint: string
-  readonly tokenEndpoint: string
-  readonly jwksUri: string
-  readonly userinfoEndpoint: string | undefined
-  readonly takesBasic: boolean
-  /** [RFC9207-3] */
-  readonly sendsIssuer: boolean
-}
-
-interface Kept<Value> {
-  readonly value: Value | ProviderFailure
-  readonly atMs: number
-}
-
-/** Time for which the discovery document and the keys are cached. */
+/** Time for which the discovery document is cached. The library caches the keys for five minutes, and requests them at most once a minute. */
 const metadataMs = 3_600_000
-/** After a failure, no further request is sent to the provider for this time, however many users log in. */
+/** After a failure, the discovery document is not requested for this time, however many users log in. */
 const failureMs = 5_000
-/** Minimum interval of requests for the keys. A token with an unknown key causes a request. */
-const keysMs = 60_000
-const leewayMs = 30_000
-const maxTokenBytes = 16_384
-const maxKeys = 64
+/** Clocks differ: an ID token may be issued, or valid, this time after now. It ends exactly at `exp`. */
+const leewaySeconds = 30
 
 export class OidcProvider {
   readonly config: OidcConfig
   readonly #dependencies: ProviderDependencies
-  #metadata: Kept<Metadata> | undefined
-  #keys: Kept<readonly TokenKey[]> | undefined
+  #discovered: { readonly value: Configuration | ProviderFailure; readonly untilMs: number } | undefined
+  #discovery: Promise<Configuration | ProviderFailure> | undefined
 
   constructor(config: OidcConfig, dependencies: ProviderDependencies) {
     this.config = config
     this.#dependencies = dependencies
-    this.#metadata = undefined
-    this.#keys = undefined
+    this.#discovered = undefined
+    this.#discovery = undefined
   }
 
   /** Returns the URL at the provider that the browser opens. */
@@ -63,22 +42,17 @@ export class OidcProvider {
     readonly nonce: string
     readonly verifier: string
   }): Promise<string | ProviderFailure> {
-    const metadata = await this.#discover()
-    if ('failure' in metadata) return metadata
-    const { clientId, redirectUri, scopes } = this.config
-    const url = new URL(metadata.authorizationEndpoint)
-    const parameters = {
-      response_type: 'code',
-      client_id: clientId,
-      redirect_uri: redirectUri,
-      scope: scopes.join(' '),
+    const provider = await this.#discover()
+    if ('failure' in provider) return provider
+    const library = await loadOidcLibrary()
+    const url = library.buildAuthorizationUrl(provider, {
+      redirect_uri: this.config.redirectUri,
+      scope: this.config.scopes.join(' '),
       state: request.state,
       nonce: request.nonce,
-      // [RFC7636-4.2]
-      code_challenge: createHash('sha256').update(request.verifier).digest('base64url'),
+      code_challenge: await library.calculatePKCECodeChallenge(request.verifier),
       code_challenge_method: 'S256',
-    }
-    for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
+    })
     return url.href
   }
 
@@ -88,208 +62,131 @@ export class OidcProvider {
     readonly issuer: string | undefined
     readonly nonce: string
     readonly verifier: string
-  }): Promise<ProviderClaims | ProviderFailure> {
-    const metadata = await this.#discover()
-    if ('failure' in metadata) return metadata
-    // A code of another provider must not be sent to this provider [RFC9207-2.4].
-    const isOther = shown.issuer === undefined ? metadata.sendsIssuer : shown.issuer !== this.config.issuer
-    if (isOther) return { failure: 'is not the provider with which the login started' }
-    const tokens = await this.#redeem(metadata, shown.code, shown.verifier)
+  }): Promise<ClaimsOrFailure> {
+    const provider = await this.#discover()
+    if ('failure' in provider) return provider
+    const library = await loadOidcLibrary()
+    // The state is checked already: it found the login. Without it here, the library requires that there is none.
+    const redirect = new URL(this.config.redirectUri)
+    redirect.search = new URLSearchParams({
+      code: shown.code,
+      ...(shown.issuer === undefined ? {} : { iss: shown.issuer }),
+    }).toString()
+    const tokens = await callLibrary(() =>
+      library.authorizationCodeGrant(provider, redirect, {
+        expectedNonce: shown.nonce,
+        pkceCodeVerifier: shown.verifier,
+        idTokenExpected: true,
+      }),
+    )
     if ('failure' in tokens) return tokens
-    const claims = await this.#verify(metadata, tokens.idToken, shown.nonce)
-    if ('failure' in claims) return claims
-    return this.#complete(metadata, claims, tokens.accessToken)
+    const claims = tokens.result.claims() ?? {}
+    const problem = this.#findClaimProblem(claims)
+    return problem === undefined ? this.#complete(provider, claims, tokens.result.access_token) : { failure: problem }
   }
 
-  async #discover(): Promise<Metadata | ProviderFailure> {
-    const { nowMs } = this.#dependencies
-    const kept = this.#metadata
-    if (kept !== undefined && nowMs() - kept.atMs < ('failure' in kept.value ? failureMs : metadataMs))
-      return kept.value
-    const found = await this.#getJson(`${this.config.issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
-    const value = 'failure' in found ? found : readMetadata(found.json, this.config.issuer)
-    // If the request fails, the previous document is used.
-    if ('failure' in value && kept !== undefined && !('failure' in kept.value)) return kept.value
-    this.#metadata = { value, atMs: nowMs() }
-    return value
-  }
-
-  async #redeem(
-    { tokenEndpoint, takesBasic }: Metadata,
-    code: string,
-    verifier: string,
-  ): Promise<{ readonly idToken: string; readonly accessToken: string | undefined } | ProviderFailure> {
-    const { clientId, clientSecret, redirectUri } = this.config
-    const form = new URLSearchParams({
-      grant_type: 'authorization_code',
-      code,
-      redirect_uri: redirectUri,
-      code_verifier: verifier,
+  async #discover(): Promise<Configuration | ProviderFailure> {
+    if (this.#discovered !== undefined && this.#dependencies.nowMs() < this.#discovered.untilMs)
+      return this.#discovered.value
+    this.#discovery ??= this.#requestMetadata().finally(() => {
+      this.#discovery = undefined
     })
-    const headers: Record<string, string> = { 'content-type': 'application/x-www-form-urlencoded' }
-    if (clientSecret !== undefined && takesBasic) headers['authorization'] = basic(clientId, clientSecret)
-    else form.set('client_id', clientId)
-    if (clientSecret !== undefined && !takesBasic) form.set('client_secret', clientSecret)
-    const response = await this.#requestJson(tokenEndpoint, { method: 'POST', headers, body: form.toString() })
-    if ('failure' in response) return response
-    const { id_token: idToken, access_token: accessToken } = response.json
-    if (typeof idToken !== 'string') return { failure: 'returned no ID token' }
-    return { idToken, accessToken: typeof accessToken === 'string' ? accessToken : undefined }
+    return this.#discovery
   }
 
-  /** [OIDC-Core-3.1.3.7] */
-  async #verify(metadata: Metadata, token: string, nonce: string): Promise<ProviderClaims | ProviderFailure> {
-    const header = token.length > maxTokenBytes ? undefined : readTokenHeader(token)
-    if (header === undefined) return { failure: 'sent an ID token that is malformed' }
-    const keys = await this.#keysFor(metadata, header)
-    if ('failure' in keys) return keys
-    const nowMs = this.#dependencies.nowMs()
-    let problem = `signed the ID token with ${header.algorithm} and a key that it does not publish`
-    for (const key of keys) {
-      const checked = await checkToken(token, key, { nowMs, leewayMs })
-      if ('claims' in checked) return this.#checkClaims(checked.claims, nonce, nowMs)
-      problem = `sent an invalid ID token: ${checked.problem}`
-    }
-    return { failure: problem }
+  async #requestMetadata(): Promise<Configuration | ProviderFailure> {
+    const { issuer, clientId, clientSecret, redirectUri } = this.config
+    const library = await loadOidcLibrary()
+    const { customFetch, clockTolerance, allowInsecureRequests, enableNonRepudiationChecks } = library
+    const found = await callLibrary(() =>
+      library.discovery(
+        // With the issuer alone, the library accepts documents of other issuers for some hosts.
+        new URL(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`),
+        clientId,
+        { [clockTolerance]: leewaySeconds },
+        authenticateClient(clientSecret, redirectUri),
+        {
+          [customFetch]: fetchBy(this.#dependencies.http),
+          // The library would also refuse http on loopback. `fetchBy` refuses all other http. By default, the library does not verify signatures.
+          execute: [allowInsecureRequests, enableNonRepudiationChecks],
+        },
+      ),
+    )
+    const value = 'failure' in found ? found : checkMetadata(found.result, issuer)
+    const previous = this.#discovered?.value
+    // If the request fails, the previous document is used.
+    const isReplaced = !('failure' in value) || previous === undefined || 'failure' in previous
+    const used = isReplaced ? value : previous
+    const validMs = 'failure' in value ? failureMs : metadataMs
+    this.#discovered = { value: used, untilMs: this.#dependencies.nowMs() + validMs }
+    return used
   }
 
-  #checkClaims(claims: ProviderClaims, nonce: string, nowMs: number): ProviderClaims | ProviderFailure {
-    const { issuer, clientId } = this.config
-    const { iss, aud, azp, iat, sub } = claims
-    if (iss !== issuer) return wrongClaim('iss')
-    const audiences = Array.isArray(aud) ? (aud as unknown[]) : [aud]
-    if (!audiences.includes(clientId)) return wrongClaim('aud')
-    if ((audiences.length > 1 || azp !== undefined) && azp !== clientId) return wrongClaim('azp')
-    if (claims['nonce'] !== nonce) return wrongClaim('nonce')
-    if (typeof iat !== 'number' || iat * 1_000 > nowMs + leewayMs) return wrongClaim('iat')
-    return typeof sub === 'string' && sub !== '' ? claims : wrongClaim('sub')
-  }
-
-  async #keysFor(
-    { jwksUri }: Metadata,
-    header: { readonly algorithm: string; readonly keyId: string | undefined },
-  ): Promise<readonly TokenKey[] | ProviderFailure> {
-    const { nowMs } = this.#dependencies
-    const fitting = (keys: readonly TokenKey[]): readonly TokenKey[] =>
-      keys.filter(
-        ({ algorithms, keyId }) =>
-          algorithms.includes(header.algorithm) &&
-          (keyId === undefined || header.keyId === undefined || keyId === header.keyId),
-      )
-    const kept = this.#keys
-    const ageMs = kept === undefined ? Infinity : nowMs() - kept.atMs
-    if (kept !== undefined && !('failure' in kept.value) && ageMs < metadataMs) {
-      const found = fitting(kept.value)
-      if (found.length > 0 || ageMs < keysMs) return found
-    }
-    if (kept !== undefined && 'failure' in kept.value && ageMs < failureMs) return kept.value
-    const response = await this.#getJson(jwksUri)
-    const value = 'failure' in response ? response : keysIn(response.json)
-    this.#keys = { value, atMs: nowMs() }
-    return 'failure' in value ? value : fitting(value)
+  /** Checks what the library does not check [OIDC-Core-3.1.3.7]. */
+  #findClaimProblem({ exp, iat, azp, sub }: ProviderClaims): string | undefined {
+    const nowSeconds = this.#dependencies.nowMs() / 1_000
+    if (!isDate(exp)) return wrongClaim('exp')
+    // The library applies the tolerance to `exp` too.
+    if (exp <= nowSeconds) return expired
+    if (!isDate(iat) || iat > nowSeconds + leewaySeconds) return wrongClaim('iat')
+    if (azp !== undefined && azp !== this.config.clientId) return wrongClaim('azp')
+    return sub === '' ? wrongClaim('sub') : undefined
   }
 
   /** Adds the claims of the userinfo endpoint, because some providers have names and roles only there [OIDC-Core-5.3]. */
-  async #complete(
-    { userinfoEndpoint }: Metadata,
-    claims: ProviderClaims,
-    accessToken: string | undefined,
-  ): Promise<ProviderClaims | ProviderFailure> {
+  async #complete(provider: Configuration, claims: ProviderClaims, accessToken: string): Promise<ClaimsOrFailure> {
     const { usernameClaim, roleClaim } = this.config
     const isComplete = [usernameClaim, roleClaim].every((name) => claimAt(claims, name) !== undefined)
-    if (isComplete || userinfoEndpoint === undefined || accessToken === undefined) return claims
-    const response = await this.#getJson(userinfoEndpoint, { authorization: `Bearer ${accessToken}` })
-    if ('failure' in response) return response
-    // [OIDC-Core-5.3.2]
-    if (response.json['sub'] !== claims['sub']) return { failure: 'returned another user at its userinfo endpoint' }
-    return { ...response.json, ...claims }
-  }
-
-  #getJson(url: string, headers: Readonly<Record<string, string>> = {}): Promise<JsonResponse | ProviderFailure> {
-    return this.#requestJson(url, { method: 'GET', headers, body: undefined })
-  }
-
-  async #requestJson(
-    url: string,
-    request: {
-      readonly method: 'GET' | 'POST'
-      readonly headers: Readonly<Record<string, string>>
-      readonly body: string | undefined
-    },
-  ): Promise<JsonResponse | ProviderFailure> {
-    const headers = { accept: 'application/json', ...request.headers }
-    const response = await this.#dependencies.http.send({ url: new URL(url), ...request, headers }, () => true)
-    if ('failure' in response) return response
-    const json = objectIn(response.body)
-    if (response.status !== 200) {
-      const { error } = json ?? {}
-      const errorCode = typeof error === 'string' && /^[\w.-]{1,64}$/.test(error) ? ` (${error})` : ''
-      return { failure: `returned status ${response.status}${errorCode}` }
-    }
-    return json === undefined ? { failure: 'returned no JSON object' } : { json }
+    const { userinfo_endpoint: endpoint } = provider.serverMetadata()
+    if (isComplete || !isEndpoint(endpoint)) return { claims }
+    const library = await loadOidcLibrary()
+    const found = await callLibrary(() => library.fetchUserInfo(provider, accessToken, String(claims['sub'])))
+    return 'failure' in found ? found : { claims: { ...found.result, ...claims } }
   }
 }
 
-function wrongClaim(claim: string): ProviderFailure {
-  return { failure: `sent an ID token with a wrong claim ${claim}` }
-}
-
-interface JsonResponse {
-  readonly json: Readonly<Record<string, unknown>>
-}
-
-function objectIn(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Readonly<Record<string, unknown>>)
-      : undefined
-  } catch {
-    return undefined
+/** Authenticates the broker at the token endpoint: with `client_secret_basic` unless the provider does not support it. */
+function authenticateClient(clientSecret: string | undefined, redirectUri: string): ClientAuth {
+  return ({ token_endpoint_auth_methods_supported: methods }, { client_id: clientId }, form, headers) => {
+    // The library takes it from the redirect, without a query and normalized. It must be the text of the first request [OIDC-Core-3.1.3.2].
+    form.set('redirect_uri', redirectUri)
+    const takesBasic = !Array.isArray(methods) || methods.includes('client_secret_basic')
+    if (clientSecret !== undefined && takesBasic) return headers.set('authorization', basic(clientId, clientSecret))
+    form.set('client_id', clientId)
+    if (clientSecret !== undefined) form.set('client_secret', clientSecret)
   }
 }
 
-function readMetadata(json: Readonly<Record<string, unknown>>, issuer: string): Metadata | ProviderFailure {
-  // [OIDC-Discovery-4.3]
-  if (json['issuer'] !== issuer) {
-    return { failure: 'has another issuer in its discovery document than dashboard.oidc.issuer' }
-  }
-  const address = (name: string): string | undefined => {
-    const value = json[name]
-    return typeof value === 'string' && isSafeAddress(value) ? value : undefined
-  }
-  const authorizationEndpoint = address('authorization_endpoint')
-  const tokenEndpoint = address('token_endpoint')
-  const jwksUri = address('jwks_uri')
-  if (authorizationEndpoint === undefined || tokenEndpoint === undefined || jwksUri === undefined) {
-    const names = 'authorization_endpoint, token_endpoint or jwks_uri'
-    return { failure: `has no safe ${names} in its discovery document` }
-  }
-  const methods = json['token_endpoint_auth_methods_supported']
-  return {
-    authorizationEndpoint,
-    tokenEndpoint,
-    jwksUri,
-    userinfoEndpoint: address('userinfo_endpoint'),
-    takesBasic: !Array.isArray(methods) || methods.includes('client_secret_basic'),
-    sendsIssuer: json['authorization_response_iss_parameter_supported'] === true,
-  }
-}
-
-/** Returns the usable keys. Keys of other types are skipped, because providers also publish keys for other purposes. */
-function keysIn(json: Readonly<Record<string, unknown>>): readonly TokenKey[] | ProviderFailure {
-  const entries: unknown = json['keys']
-  if (!Array.isArray(entries)) return { failure: 'publishes no JSON Web Key Set' }
-  return entries.slice(0, maxKeys).flatMap((entry) => {
-    const read = readTokenKeys({ kind: 'jwks', text: JSON.stringify({ keys: [entry] }) })
-    return 'problem' in read ? [] : read.keys
-  })
-}
-
-/** [RFC6749-2.3.1] */
+/**
+ * [RFC6749-2.3.1] The library also escapes `-`, `_` and `.`, which are frequent in IDs and secrets. Providers that do not decode them would refuse
+ * the client.
+ */
 function basic(clientId: string, secret: string): string {
   const encoded = [clientId, secret].map((text) => new URLSearchParams([['', text]]).toString().slice(1))
   return `Basic ${Buffer.from(encoded.join(':')).toString('base64')}`
+}
+
+function checkMetadata(provider: Configuration, issuer: string): Configuration | ProviderFailure {
+  const metadata = provider.serverMetadata()
+  // [OIDC-Discovery-4.3]
+  if (metadata.issuer !== issuer)
+    return { failure: 'has another issuer in its discovery document than dashboard.oidc.issuer' }
+  const required = ['authorization_endpoint', 'token_endpoint', 'jwks_uri'] as const
+  const missing = required.find((name) => !isEndpoint(metadata[name]))
+  return missing === undefined ? provider : { failure: `has no safe ${missing} in its discovery document` }
+}
+
+function isEndpoint(value: unknown): boolean {
+  return typeof value === 'string' && isSafeAddress(value)
+}
+
+function wrongClaim(claim: string): string {
+  return `sent an ID token with a wrong claim ${claim}`
+}
+
+/** `1e999` is a number in JSON, and would be an end that never comes. */
+function isDate(seconds: unknown): seconds is number {
+  return typeof seconds === 'number' && !Number.isNaN(new Date(seconds * 1_000).getTime())
 }
 
 /** Returns a claim by its name, or by a path of names separated by dots. */
