@@ -1,14 +1,15 @@
 // The metrics of `GET /prometheus`, in order. The help of the first ones, which other brokers have as well, is only the
 // unit.
 
+import { counterMetrics, type CounterMetricName } from '../telemetry/index.ts'
+
 export interface Metric {
   readonly type: 'gauge' | 'counter' | 'histogram'
   /** The text after the name in the help line. */
   readonly help: string
 }
 
-/** By name. */
-export const metrics = {
+const otherMetrics = {
   svc_connections_count: { type: 'gauge', help: '' },
   svc_connections_max: { type: 'gauge', help: '' },
   svc_sessions_count: { type: 'gauge', help: '' },
@@ -25,36 +26,12 @@ export const metrics = {
   svc_cpu_usage: { type: 'gauge', help: '(%)' },
   svc_cpu_usage_max: { type: 'gauge', help: '(%)' },
   svc_uptime_seconds: { type: 'gauge', help: 'Seconds since the start of the node.' },
-  svc_connections_accepted_total: { type: 'counter', help: 'Accepted connections.' },
-  svc_connections_refused_total: { type: 'counter', help: 'Connections refused before CONNECT.' },
-  svc_clients_connected_total: { type: 'counter', help: 'Accepted CONNECT packets.' },
   svc_clients_refused_total: { type: 'counter', help: 'Refused CONNECT packets, by reason.' },
-  svc_subscriptions: { type: 'gauge', help: 'Subscriptions of all sessions.' },
-  svc_subscriptions_shared: { type: 'gauge', help: 'Shared subscriptions of all sessions.' },
-  svc_retained_messages: { type: 'gauge', help: 'Retained messages.' },
-  svc_packets_received_total: { type: 'counter', help: 'MQTT packets from clients.' },
-  svc_packets_sent_total: { type: 'counter', help: 'MQTT packets to clients.' },
-  svc_bytes_received_total: { type: 'counter', help: 'Bytes from clients.' },
-  svc_bytes_sent_total: { type: 'counter', help: 'Bytes to clients.' },
-  svc_unsent_bytes: { type: 'gauge', help: 'Bytes that wait to be sent because clients do not read.' },
   svc_messages_received_rate: { type: 'gauge', help: 'Messages from clients per second.' },
   svc_messages_sent_rate: { type: 'gauge', help: 'Messages to clients per second.' },
   svc_messages_dropped_rate: { type: 'gauge', help: 'Messages dropped per second.' },
   svc_messages_dropped_by_reason_total: { type: 'counter', help: 'Messages dropped, by reason.' },
-  svc_deliveries_put_off_total: {
-    type: 'counter',
-    help: 'Times that messages to a client waited because of the limit deliveries_rate.',
-  },
-  svc_subscriptions_rate_refused_total: {
-    type: 'counter',
-    help: 'Topic filters refused by the limit subscriptions_rate.',
-  },
   godwit_packets_refused_total: { type: 'counter', help: 'Refused packets of accepted clients, by reason.' },
-  godwit_library_failures_total: {
-    type: 'counter',
-    help: 'Exceptions of client libraries of actions and sources outside of calls.',
-  },
-  svc_log_lines_dropped_total: { type: 'counter', help: 'Log lines dropped by the rate limit.' },
   svc_memory_limit_bytes: { type: 'gauge', help: 'Memory limit of the process in bytes: node.memory_limit.' },
   svc_memory_level: {
     type: 'gauge',
@@ -170,4 +147,7 @@ export const metrics = {
   svc_turn_seconds: { type: 'histogram', help: 'Duration of a turn of a shard, in seconds.' },
 } as const satisfies Record<string, Metric>
 
-export type MetricName = keyof typeof metrics
+export type MetricName = keyof typeof otherMetrics | CounterMetricName
+
+/** By name. Metrics of one counter are defined with the counter. */
+export const metrics: Readonly<Record<MetricName, Metric>> = { ...otherMetrics, ...counterMetrics }

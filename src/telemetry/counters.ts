@@ -5,79 +5,137 @@
 //   shard 0        17         |        1204         |
 //   shard 1        15         |        1190         |
 
-/** The columns. Gauges (`...Open`, `...Stored`, `unsentBytes`) increase and decrease, the others only increase. */
-export const counterCells = {
-  connectionsOpen: 0,
-  connectionsAccepted: 1,
-  connectionsRefused: 2,
-  sessionsStored: 3,
-  subscriptionsStored: 4,
-  retainedStored: 5,
-  messagesReceived: 6,
-  messagesSent: 7,
-  messagesDropped: 8,
-  packetsReceived: 9,
-  packetsSent: 10,
-  bytesReceived: 11,
-  bytesSent: 12,
-  unsentBytes: 13,
-  logLinesDropped: 14,
-  /** Lines of this shard that the main thread has received; the main thread writes this cell. See `ForwardingLog`. */
-  logLinesTaken: 15,
-  /** Subscriptions that begin with `$share/`. */
-  sharedSubscriptionsStored: 16,
-  /** Sessions with at least one subscription. */
-  subscribersStored: 17,
-  /** Distinct filters. A filter of sessions on several shards is counted by the first of these shards. */
-  topicsStored: 18,
-  // Parts of `messagesDropped`, by reason.
-  droppedQueueFull: 19,
-  droppedExpired: 20,
-  droppedTooLarge: 21,
-  droppedNotReading: 22,
-  droppedStorageFull: 23,
-  droppedNoRetainedRoom: 24,
-  droppedSessionEnded: 25,
-  droppedPeerBehind: 26,
-  droppedNotAllowed: 27,
-  /** Accepted CONNECTs. */
-  clientsConnected: 28,
-  // Refused CONNECTs, by reason.
-  refusedBadCredentials: 29,
-  refusedNotAuthorized: 30,
-  refusedBanned: 31,
-  refusedOther: 32,
-  /** The part of `retainedStored` that the broker did not publish itself. */
-  retainedOfClientsStored: 33,
-  /** The part of `refusedOther` whose client ID belongs to another identity. */
-  refusedClientIdConflict: 34,
-  // Further parts of `messagesDropped`.
-  droppedMemoryFull: 35,
-  droppedRateLimited: 36,
-  /** Number of times that deliveries to a client were delayed by `deliveries_rate`. */
-  deliveriesDelayed: 37,
-  /** Filters that were refused by `subscriptions_rate`. */
-  subscriptionsRefusedByRate: 38,
-  // Refused packets of accepted clients, by cause.
-  packetsRefusedNotAuthorized: 39,
-  packetsRefusedInvalidTopic: 40,
-  packetsRefusedLimitReached: 41,
-  packetsRefusedReceiverFull: 42,
-  packetsRefusedStorageFailing: 43,
-  packetsRefusedRateLimited: 44,
-  packetsRefusedNotSupported: 45,
-  packetsRefusedInvalidPayload: 46,
-  packetsRefusedUnknownPacketId: 47,
-  /** Exceptions of client libraries of actions and sources, outside of calls. */
-  libraryFailures: 48,
-} as const
+interface CounterDefinition {
+  /** The metric that has the sum over all shards; undefined: none, or one together with other cells. */
+  readonly metric?: string
+  readonly type?: 'gauge' | 'counter'
+  readonly help?: string
+}
 
-export type CounterName = keyof typeof counterCells
-export type CounterCell = (typeof counterCells)[CounterName]
+/** The columns. Gauges (`...Open`, `...Stored`, `unsentBytes`) increase and decrease, the others only increase. */
+const counterDefinitions = {
+  connectionsOpen: {},
+  connectionsAccepted: { metric: 'svc_connections_accepted_total', type: 'counter', help: 'Accepted connections.' },
+  connectionsRefused: {
+    metric: 'svc_connections_refused_total',
+    type: 'counter',
+    help: 'Connections refused before CONNECT.',
+  },
+  sessionsStored: {},
+  subscriptionsStored: { metric: 'svc_subscriptions', type: 'gauge', help: 'Subscriptions of all sessions.' },
+  retainedStored: { metric: 'svc_retained_messages', type: 'gauge', help: 'Retained messages.' },
+  messagesReceived: {},
+  messagesSent: {},
+  messagesDropped: {},
+  packetsReceived: { metric: 'svc_packets_received_total', type: 'counter', help: 'MQTT packets from clients.' },
+  packetsSent: { metric: 'svc_packets_sent_total', type: 'counter', help: 'MQTT packets to clients.' },
+  bytesReceived: { metric: 'svc_bytes_received_total', type: 'counter', help: 'Bytes from clients.' },
+  bytesSent: { metric: 'svc_bytes_sent_total', type: 'counter', help: 'Bytes to clients.' },
+  unsentBytes: {
+    metric: 'svc_unsent_bytes',
+    type: 'gauge',
+    help: 'Bytes that wait to be sent because clients do not read.',
+  },
+  logLinesDropped: {
+    metric: 'svc_log_lines_dropped_total',
+    type: 'counter',
+    help: 'Log lines dropped by the rate limit.',
+  },
+  /** Lines of this shard that the main thread has received; the main thread writes this cell. See `ForwardingLog`. */
+  logLinesTaken: {},
+  /** Subscriptions that begin with `$share/`. */
+  sharedSubscriptionsStored: {
+    metric: 'svc_subscriptions_shared',
+    type: 'gauge',
+    help: 'Shared subscriptions of all sessions.',
+  },
+  /** Sessions with at least one subscription. */
+  subscribersStored: {},
+  /** Distinct filters. A filter of sessions on several shards is counted by the first of these shards. */
+  topicsStored: {},
+  // Parts of `messagesDropped`, by reason.
+  droppedQueueFull: {},
+  droppedExpired: {},
+  droppedTooLarge: {},
+  droppedNotReading: {},
+  droppedStorageFull: {},
+  droppedNoRetainedRoom: {},
+  droppedSessionEnded: {},
+  droppedPeerBehind: {},
+  droppedNotAllowed: {},
+  /** Accepted CONNECTs. */
+  clientsConnected: { metric: 'svc_clients_connected_total', type: 'counter', help: 'Accepted CONNECT packets.' },
+  // Refused CONNECTs, by reason.
+  refusedBadCredentials: {},
+  refusedNotAuthorized: {},
+  refusedBanned: {},
+  refusedOther: {},
+  /** The part of `retainedStored` that the broker did not publish itself. */
+  retainedOfClientsStored: {},
+  /** The part of `refusedOther` whose client ID belongs to another identity. */
+  refusedClientIdConflict: {},
+  // Further parts of `messagesDropped`.
+  droppedMemoryFull: {},
+  droppedRateLimited: {},
+  /** Number of times that deliveries to a client were delayed by `deliveries_rate`. */
+  deliveriesDelayed: {
+    metric: 'svc_deliveries_put_off_total',
+    type: 'counter',
+    help: 'Times that messages to a client waited because of the limit deliveries_rate.',
+  },
+  /** Filters that were refused by `subscriptions_rate`. */
+  subscriptionsRefusedByRate: {
+    metric: 'svc_subscriptions_rate_refused_total',
+    type: 'counter',
+    help: 'Topic filters refused by the limit subscriptions_rate.',
+  },
+  // Refused packets of accepted clients, by cause.
+  packetsRefusedNotAuthorized: {},
+  packetsRefusedInvalidTopic: {},
+  packetsRefusedLimitReached: {},
+  packetsRefusedReceiverFull: {},
+  packetsRefusedStorageFailing: {},
+  packetsRefusedRateLimited: {},
+  packetsRefusedNotSupported: {},
+  packetsRefusedInvalidPayload: {},
+  packetsRefusedUnknownPacketId: {},
+  /** Exceptions of client libraries of actions and sources, outside of calls. */
+  libraryFailures: {
+    metric: 'godwit_library_failures_total',
+    type: 'counter',
+    help: 'Exceptions of client libraries of actions and sources outside of calls.',
+  },
+} as const satisfies Record<string, CounterDefinition>
+
+export type CounterName = keyof typeof counterDefinitions
+
+/** Number of a column. */
+export type CounterCell = number
+
+type Definitions = typeof counterDefinitions
+type MetricOf<Name extends CounterName> = Definitions[Name] extends { readonly metric: infer Metric } ? Metric : never
+/** Names of metrics that are the sum of one column. */
+export type CounterMetricName = Extract<{ [Name in CounterName]: MetricOf<Name> }[CounterName], string>
 
 const cacheLineBytes = 64
 const cellBytes = Float64Array.BYTES_PER_ELEMENT
-const counterNames = Object.keys(counterCells) as CounterName[]
+const counterNames = Object.keys(counterDefinitions) as CounterName[]
+
+export const counterCells = Object.fromEntries(counterNames.map((name, cell) => [name, cell])) as Readonly<
+  Record<CounterName, CounterCell>
+>
+
+/** The metrics that are the sum of one column, by name. */
+export const counterMetrics = Object.fromEntries(
+  Object.entries<CounterDefinition>(counterDefinitions).flatMap(([counter, { metric, type, help }]) =>
+    metric === undefined ? [] : [[metric, { type, help, counter }]],
+  ),
+) as Readonly<
+  Record<
+    CounterMetricName,
+    { readonly type: 'gauge' | 'counter'; readonly help: string; readonly counter: CounterName }
+  >
+>
 const rowBytes = Math.ceil((counterNames.length * cellBytes) / cacheLineBytes) * cacheLineBytes
 
 /** Creates shared memory for the counters of `shards` shards, all zero. */

@@ -6,6 +6,8 @@ export { escapeUnsafe } from './json-log.ts'
 export { createLogger, type Console, type Logger, type LoggerOptions, type LogTargets } from './logger.ts'
 export {
   counterCells,
+  counterMetrics,
+  type CounterMetricName,
   Counters,
   createCounterTable,
   readCounters,

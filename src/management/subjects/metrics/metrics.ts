@@ -1,7 +1,15 @@
 // Metrics: operations of the node, and handlers.
 
 import type { metricEndpoints, MetricName } from '../../../contract/index.ts'
-import type { LoopDelay, HistogramName, ThreadMemory, CounterName, Histograms } from '../../../telemetry/index.ts'
+import {
+  counterMetrics,
+  type CounterMetricName,
+  type CounterName,
+  type HistogramName,
+  type Histograms,
+  type LoopDelay,
+  type ThreadMemory,
+} from '../../../telemetry/index.ts'
 import type { Handlers } from '../../http/handler.ts'
 import { type GatewayMetrics, gatewayMetrics } from './gateway-metrics.ts'
 import { ageSeconds } from '../bridges/bridge-node.ts'
@@ -204,6 +212,7 @@ function metricsOf(
 ): Record<Exclude<MetricName, RuleMetricName | TopicMetricName | keyof GatewayMetrics>, MetricValue> {
   return {
     ...requiredOf(reading),
+    ...countersOf(reading),
     ...memoryOf(reading),
     ...trafficOf(reading),
     ...placeOf(reading),
@@ -232,30 +241,22 @@ function requiredOf({ counters, highest, memoryBytes, cpuPercent }: NodeReading)
   }
 }
 
+/** The metrics that are one counter. */
+function countersOf({ counters }: NodeReading): Record<CounterMetricName, number> {
+  return Object.fromEntries(
+    Object.entries(counterMetrics).map(([metric, { counter }]) => [metric, counters[counter]]),
+  ) as Record<CounterMetricName, number>
+}
+
 function trafficOf({ counters, rates, uptimeMs }: NodeReading) {
   return {
     svc_uptime_seconds: Math.floor(uptimeMs / msPerSecond),
-    svc_connections_accepted_total: counters.connectionsAccepted,
-    svc_connections_refused_total: counters.connectionsRefused,
-    svc_clients_connected_total: counters.clientsConnected,
     svc_clients_refused_total: reasonsOf(counters, refused),
-    svc_subscriptions: counters.subscriptionsStored,
-    svc_subscriptions_shared: counters.sharedSubscriptionsStored,
-    svc_retained_messages: counters.retainedStored,
-    svc_packets_received_total: counters.packetsReceived,
-    svc_packets_sent_total: counters.packetsSent,
-    svc_bytes_received_total: counters.bytesReceived,
-    svc_bytes_sent_total: counters.bytesSent,
-    svc_unsent_bytes: counters.unsentBytes,
     svc_messages_received_rate: rates.received,
     svc_messages_sent_rate: rates.sent,
     svc_messages_dropped_rate: rates.dropped,
     svc_messages_dropped_by_reason_total: reasonsOf(counters, dropped),
     godwit_packets_refused_total: reasonsOf(counters, packetsRefused),
-    svc_deliveries_put_off_total: counters.deliveriesDelayed,
-    svc_subscriptions_rate_refused_total: counters.subscriptionsRefusedByRate,
-    godwit_library_failures_total: counters.libraryFailures,
-    svc_log_lines_dropped_total: counters.logLinesDropped,
   }
 }
 
