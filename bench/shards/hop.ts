@@ -4,7 +4,8 @@
 //   node --max-inlined-bytecode-size-cumulative=3000 bench/shards/hop.ts [--rounds 60]
 
 import { parseArgs } from 'node:util'
-import { BrokerCore, Connection, defaultCoreSettings, type Input, shardOf } from '../../src/core/index.ts'
+import { BrokerCore, Connection, type Input, shardOf } from '../../src/core/index.ts'
+import { defaultCoreSettings } from '../../test/core/default-settings.ts'
 import { Link, type LinkPort } from '../../src/links/index.ts'
 import { PacketDecoder, type PacketDecoderOptions, parseTopicFilter, TopicTable } from '../../src/protocol/index.ts'
 import { connectFrame, publishFrame } from '../load/frames.ts'

@@ -20,6 +20,8 @@ import {
 import type { Bind } from './schema/bind.ts'
 import type { NamespacePattern } from './schema/namespace.ts'
 import { type OidcConfig, toOidcConfig } from './oidc-config.ts'
+import { type CoreValues, readCoreValues } from './schema/core-values.ts'
+import { mqtt as mqttSection, retainer as retainerSection } from './settings/mqtt.ts'
 import type { root, SettingValues } from './settings/root.ts'
 
 export type SecurityProfile = 'hardened' | 'legacy'
@@ -42,8 +44,8 @@ export interface NodeConfig {
   readonly allowedDirectories: readonly string[]
 }
 
-/** Settings of the core. The core defines the same shape itself and does not depend on this module. */
-export interface CoreConfig {
+/** Settings of the core. Those that it takes unchanged are named by their entries in `settings/mqtt.ts`. */
+export interface CoreConfig extends CoreValues<typeof mqttSection>, CoreValues<typeof retainerSection> {
   /** Undefined: none. */
   readonly topicRewrites: readonly RewriteConfig[] | undefined
   readonly delaysMessages: boolean
@@ -51,51 +53,12 @@ export interface CoreConfig {
   readonly maxDelayedMessages: number | undefined
   readonly maxDelayedMessagesPerClient: number | undefined
   readonly maxPacketBytes: number
-  readonly maxQueuedMessages: number
-  readonly maxQueuedBytes: number
-  readonly queueFullPolicy: 'drop-newest' | 'drop-oldest'
-  readonly maxStoredMessages: number
   readonly storedMessagesOverflow: 'drop-oldest' | 'reject-publish'
-  readonly maxInflightMessages: number
-  readonly maxInflightBytes: number
-  readonly receiveMaximum: number
-  readonly maxAwaitingRelease: number
-  readonly awaitReleaseTimeoutMs: number
-  /** 0: packets are sent again only after a reconnect. */
-  readonly retryIntervalMs: number
-  readonly keepAliveMultiplier: number
-  readonly serverKeepAliveSeconds: number | undefined
-  readonly idleTimeoutMs: number
   readonly maximumQoS: 0 | 1 | 2
-  readonly retainAvailable: boolean
-  readonly wildcardSubscriptionAvailable: boolean
-  readonly sharedSubscriptionAvailable: boolean
-  readonly exclusiveSubscriptionAvailable: boolean
-  readonly validatesPayloadFormat: boolean
-  readonly maxTopicLevels: number
-  readonly maxTopicBytes: number
-  readonly maxClientIdBytes: number
-  /** MQTT 3.1: 23 characters. */
-  readonly limitsClientIdsOf31: boolean
   readonly bindsClientIds: boolean
-  readonly maxTopicAlias: number
-  readonly maxTopicAliasBytes: number
   readonly sessionExpirySeconds: number
   readonly maxSessionExpirySeconds: number | undefined
-  readonly upgradeQoS: boolean
-  readonly maxSubscriptions: number
-  readonly maxSubscriptionBytes: number
-  readonly maxOverlappingSubscriptions: number
-  readonly maxUnsentBytes: number
-  readonly maxWillBytesInMemory: number
-  readonly maxParkedPackets: number
-  readonly maxUnconfirmedMessages: number
-  readonly maxUnconfirmedBytes: number
   readonly maxRetainedMessages: number | undefined
-  readonly maxRetainedPayloadBytes: number
-  readonly maxRetainedBytesInMemory: number
-  /** 0: retained messages without their own expiry do not expire. */
-  readonly retainedExpiryMs: number
 }
 
 export interface StorageConfig {
@@ -375,54 +338,20 @@ function toCoreConfig(values: SettingValues): CoreConfig {
   const maxExpiryMs = mqtt.max_session_expiry_interval
   const maxRetained = retainer.max_retained_messages
   return {
+    ...readCoreValues(mqttSection, mqtt),
+    ...readCoreValues(retainerSection, retainer),
     topicRewrites: topicRewrites.length === 0 ? undefined : topicRewrites,
     delaysMessages: delayed.enable,
     maxDelayedMessages: delayed.max_delayed_messages === 0 ? undefined : delayed.max_delayed_messages,
     maxDelayedMessagesPerClient:
       delayed.max_delayed_messages_per_client === 0 ? undefined : delayed.max_delayed_messages_per_client,
     maxPacketBytes: Math.min(mqtt.max_packet_size, mqtt.client_max_packet_size ?? Infinity, maxPacketBytes),
-    maxQueuedMessages: mqtt.max_mqueue_len,
-    maxQueuedBytes: mqtt.max_mqueue_bytes,
-    queueFullPolicy: mqtt.mqueue_full_policy,
-    maxStoredMessages: mqtt.max_stored_messages,
     storedMessagesOverflow: mqtt.stored_messages_overflow === 'drop_oldest' ? 'drop-oldest' : 'reject-publish',
-    maxInflightMessages: mqtt.max_inflight_window,
-    maxInflightBytes: mqtt.max_inflight_bytes,
-    receiveMaximum: mqtt.receive_maximum,
-    maxAwaitingRelease: mqtt.max_awaiting_rel,
-    awaitReleaseTimeoutMs: mqtt.await_rel_timeout,
-    retryIntervalMs: mqtt.retry_interval,
-    keepAliveMultiplier: mqtt.keepalive_multiplier,
-    serverKeepAliveSeconds: mqtt.server_keepalive,
-    idleTimeoutMs: mqtt.idle_timeout,
     maximumQoS: mqtt.max_qos_allowed === '2' ? 2 : mqtt.max_qos_allowed === '1' ? 1 : 0,
-    retainAvailable: mqtt.retain_available,
-    wildcardSubscriptionAvailable: mqtt.wildcard_subscription,
-    sharedSubscriptionAvailable: mqtt.shared_subscription,
-    exclusiveSubscriptionAvailable: mqtt.exclusive_subscription,
-    validatesPayloadFormat: mqtt.validate_payload_format,
-    maxTopicLevels: mqtt.max_topic_levels,
-    maxTopicBytes: mqtt.max_topic_length,
-    maxClientIdBytes: mqtt.max_clientid_len,
-    limitsClientIdsOf31: mqtt.strict_clientid_31,
     bindsClientIds: (auth.client_id_binding === 'auto' ? usualBinding : auth.client_id_binding) === 'identity',
-    maxTopicAlias: mqtt.max_topic_alias,
-    maxTopicAliasBytes: mqtt.max_topic_alias_bytes,
     sessionExpirySeconds: mqtt.session_expiry_interval / msPerSecond,
     maxSessionExpirySeconds: maxExpiryMs === undefined ? undefined : maxExpiryMs / msPerSecond,
-    upgradeQoS: mqtt.upgrade_qos,
-    maxSubscriptions: mqtt.max_subscriptions,
-    maxSubscriptionBytes: mqtt.max_subscription_bytes,
-    maxOverlappingSubscriptions: mqtt.max_overlapping_subscriptions,
-    maxUnsentBytes: mqtt.max_unsent_bytes,
-    maxWillBytesInMemory: mqtt.max_will_size_in_memory,
-    maxParkedPackets: mqtt.max_parked_packets,
-    maxUnconfirmedMessages: mqtt.max_unconfirmed_messages,
-    maxUnconfirmedBytes: mqtt.max_unconfirmed_bytes,
     maxRetainedMessages: maxRetained === 0 ? undefined : maxRetained,
-    maxRetainedPayloadBytes: retainer.max_payload_size,
-    maxRetainedBytesInMemory: retainer.max_size_in_memory,
-    retainedExpiryMs: retainer.msg_expiry_interval,
   }
 }
 

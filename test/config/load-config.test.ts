@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 
 import { formatConfigError, loadConfig, type ConfigSources, type GodwitConfig } from '../../src/config/index.ts'
-import { defaultCoreSettings, type CoreSettings } from '../../src/core/index.ts'
 
 function load(sources: Partial<ConfigSources> = {}): GodwitConfig {
   const loaded = loadConfig({ overrides: [], ...sources })
@@ -21,9 +20,23 @@ function warningsOf(text: string): readonly string[] {
 }
 
 describe('an empty configuration', () => {
-  test('gives the core its own default settings', () => {
-    const settings: CoreSettings = load().core
-    assert.deepEqual(settings, defaultCoreSettings)
+  test('gives the core the defaults of its settings', () => {
+    const { maxTopicLevels, receiveMaximum, maxPacketBytes, queueFullPolicy, bindsClientIds } = load().core
+    assert.deepEqual(
+      { maxTopicLevels, receiveMaximum, maxPacketBytes, queueFullPolicy, bindsClientIds },
+      {
+        maxTopicLevels: 128,
+        receiveMaximum: 1_024,
+        maxPacketBytes: 10_485_760,
+        queueFullPolicy: 'drop-newest',
+        bindsClientIds: true,
+      },
+    )
+  })
+
+  test('gives the core each setting whose entry names its field', () => {
+    const core: object = load({ text: 'mqtt.max_topic_levels = 7, retainer.max_payload_size = 2KB' }).core
+    assert.partialDeepStrictEqual(core, { maxTopicLevels: 7, maxRetainedPayloadBytes: 2_048 })
   })
 
   test('has one listener: tcp on port 1883, with the address of the profile', () => {

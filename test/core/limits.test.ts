@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { BrokerCore, defaultCoreSettings, type AuthenticationResult } from '../../src/core/index.ts'
+import { BrokerCore, type AuthenticationResult } from '../../src/core/index.ts'
+import { defaultCoreSettings } from './default-settings.ts'
 import { AckPacket, reasonCodes, TopicTable } from '../../src/protocol/index.ts'
 import { World, type Client, type Wire } from '../simulator/world.ts'
 import { plainConnect } from '../simulator/plain-connect.ts'

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type AccessSettings, defaultAccessSettings } from '../../src/access/index.ts'
 import { readAclFile } from '../../src/config/index.ts'
-import { defaultCoreSettings } from '../../src/core/index.ts'
+import { defaultCoreSettings } from '../core/default-settings.ts'
 import { reasonCodes, type ConnackPacket } from '../../src/protocol/index.ts'
 import { ShardStage } from './stage.ts'
 

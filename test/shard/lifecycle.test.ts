@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defaultAccessSettings } from '../../src/access/index.ts'
-import { defaultCoreSettings } from '../../src/core/index.ts'
+import { defaultCoreSettings } from '../core/default-settings.ts'
 import { reasonCodes, type ConnackPacket, type DisconnectPacket } from '../../src/protocol/index.ts'
 import { readClock } from '../../src/shard/store/restore.ts'
 import { encode } from '../simulator/wire.ts'

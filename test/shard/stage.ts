@@ -3,7 +3,8 @@
 
 import type { TestContext } from 'node:test'
 import { defaultAccessSettings } from '../../src/access/index.ts'
-import { defaultCoreSettings, type CoreSettings } from '../../src/core/index.ts'
+import { type CoreSettings } from '../../src/core/index.ts'
+import { defaultCoreSettings } from '../core/default-settings.ts'
 import {
   AckPacket,
   PacketDecoder,

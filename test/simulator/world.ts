@@ -8,7 +8,6 @@
 //   assert.deepEqual(subscriber.payloads, ['gone'])
 
 import {
-  defaultCoreSettings,
   type BrokerCore,
   type BrokerEvent,
   type Command,
@@ -16,6 +15,7 @@ import {
   type CoreSettings,
   type MemoryUse,
 } from '../../src/core/index.ts'
+import { defaultCoreSettings } from '../core/default-settings.ts'
 import { reasonCodes, type ProtocolVersion } from '../../src/protocol/index.ts'
 import type { StoredRecord } from '../../src/records/index.ts'
 import { BrokerHost, type HostTraits } from './broker-host.ts'

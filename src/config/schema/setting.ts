@@ -80,9 +80,17 @@ interface SettingWords {
 }
 
 /** One setting: its type, default and description. */
-export function setting<T>(type: SettingType<T>, defaultValue: T, words: SettingWords): Setting<T> {
+export function setting<T, const Core extends string | undefined = undefined>(
+  type: SettingType<T>,
+  defaultValue: T,
+  words: SettingWords & {
+    /** The field of the core's settings that has this value, unchanged. */
+    readonly core?: Core
+  },
+): Setting<T> & { readonly core: Core } {
   return {
     kind: 'setting',
+    core: words.core as Core,
     type,
     default: defaultValue,
     defaultWords: words.defaultWords,

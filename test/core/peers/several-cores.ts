@@ -7,7 +7,6 @@
 
 import {
   changeShards,
-  defaultCoreSettings,
   fromStored,
   Message,
   shardOf,
@@ -22,6 +21,7 @@ import {
   type Permissions,
   type SendList,
 } from '../../../src/core/index.ts'
+import { defaultCoreSettings } from '../default-settings.ts'
 import type { StoredChange } from '../../../src/records/index.ts'
 import type { TopicTable } from '../../../src/protocol/index.ts'
 import { MemoryRecordStore } from '../../simulator/record-store.ts'

@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { defaultCoreSettings, type SendList } from '../../../src/core/index.ts'
+import { type SendList } from '../../../src/core/index.ts'
+import { defaultCoreSettings } from '../default-settings.ts'
 import { MemoryRecordStore } from '../../simulator/record-store.ts'
 import { message, session, subscription } from '../../storage/sample-records.ts'
 import { DrivenCore } from './driven-core.ts'
