@@ -5,10 +5,8 @@ import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import mqtt, { connectAsync, type IClientOptions } from 'mqtt'
 import { configCheck } from '../../src/cli/config-commands.ts'
 import { ctlCommands, ctlGroups } from '../../src/cli/ctl/commands/all.ts'
 import { runProgram } from '../../src/cli/program.ts'
@@ -16,8 +14,6 @@ import { Terminal } from '../../src/cli/terminal/terminal.ts'
 import { dropReasonNames } from '../../src/contract/endpoints/diagnostics.ts'
 import { metrics } from '../../src/contract/index.ts'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
-import { administrator, shareBrokerWithApi } from '../management/api.ts'
-import { runHere } from './run-here.ts'
 
 const checkout = fileURLToPath(new URL('../../', import.meta.url))
 const pages = ['README.md', 'CONTRIBUTING.md', ...globSync('docs/*.md', { cwd: checkout })]
@@ -42,16 +38,13 @@ interface ProgramResult {
   readonly errors: string
 }
 
-async function godwit(words: readonly string[], lines: readonly string[] = []): Promise<ProgramResult> {
+async function godwit(words: readonly string[]): Promise<ProgramResult> {
   const written = { output: '', errors: '' }
   const output = { isTTY: false, write: (text: string) => (written.output += text) }
-  const input = Readable.from([lines.map((line) => `${line}\n`).join('')])
-  const terminal = new Terminal(output, { write: (text) => (written.errors += text) }, input)
+  const terminal = new Terminal(output, { write: (text) => (written.errors += text) })
   const code = await runProgram(words, { version: '0', installation: { root: checkout, isCheckout: true } }, terminal)
   return { code, ...written }
 }
-
-const isRestart = (line: string): boolean => line.startsWith('godwit ctl restart')
 
 const wordsOf = (line: string): string[] => line.split(/\s+/).slice(1)
 
@@ -85,68 +78,6 @@ test('every command in the documentation exists, with its options', async () => 
     }
   }
   assert.ok(found > 40, `only ${found}`)
-})
-
-/** Restarted by the last test that uses it. */
-const sharedBroker = shareBrokerWithApi({ set: ['node.shards=1'] })
-
-test('the commands of docs/USERS.md create a user that can use its own topics only', async (t) => {
-  const broker = await sharedBroker()
-  const commands = commandLinesIn('docs/USERS.md').filter(
-    (line) => line.startsWith('godwit ctl ') && !/[A-Z]{2}/.test(line),
-  )
-  const run = async (line: string): Promise<string> => {
-    const words = [...line.replaceAll("'", '').split(' ').slice(1), '--data', broker.dataDirectory]
-    const { code, output, errors } = await runHere(words, { lines: ['a password'] })
-    assert.equal(code, 0, `${line}: ${errors}`)
-    return output
-  }
-  t.after(async () => {
-    for (const topics of ['anna/# --user anna', 'news/#']) await run(`godwit ctl acl del ${topics}`)
-    await run('godwit ctl config unset auth.allow_anonymous auth.no_match')
-  })
-  const deletion = 'godwit ctl user del anna'
-  assert.ok(commands.includes(deletion))
-  for (const line of commands.filter((one) => one !== deletion)) await run(line)
-  await run('godwit ctl config set auth.no_match=deny')
-  assert.match(await run('godwit ctl acl list --user anna'), /anna\/#/)
-
-  const url = `mqtt://127.0.0.1:${broker.port}`
-  const connect = (more: IClientOptions) => mqtt.connectAsync(url, { reconnectPeriod: 0, protocolVersion: 5, ...more })
-  const anna = await connect({ username: 'anna', password: 'a password' })
-  t.after(() => anna.end(true))
-  await anna.publishAsync('anna/door', 'open', { qos: 1 })
-  await assert.rejects(anna.publishAsync('bert/door', 'open', { qos: 1 }), /[Nn]ot authorized/)
-  const [granted] = await anna.subscribeAsync('news/#')
-  assert.equal(granted?.qos, 0)
-  await assert.rejects(connect({}))
-  await run(deletion)
-  await assert.rejects(connect({ username: 'anna', password: 'a password' }))
-})
-
-test('the commands in the documentation have the described effects when run one after the other', async (t) => {
-  const broker = await sharedBroker()
-  const client = await connectAsync(`mqtt://127.0.0.1:${broker.port}`, { clientId: 'lamp-7', username: 'anna' })
-  t.after(() => client.endAsync(true))
-  const [name = '', password = ''] = administrator.split(':')
-  const lines = ['README.md', 'docs/OPERATING.md', 'docs/BACKUP.md'].flatMap(commandLinesIn)
-  const commands = lines.filter((line) => line.startsWith('godwit ctl '))
-  let archive = ''
-  const run = async (line: string): Promise<void> => {
-    const words = wordsOf(
-      line.replace(/\bFILE\b|godwit-export-\S+/g, archive).replace('http://broker:8081', broker.url),
-    )
-    const reach = words.includes('--url') ? ['--password-stdin'] : ['--data', broker.dataDirectory]
-    const { code, output, errors } = await godwit([...words, ...reach], [password])
-    assert.deepEqual({ code, errors }, { code: 0, errors: '' }, line)
-    archive = /exported to (\S+)\./.exec(output)?.[1] ?? archive
-  }
-  for (const line of commands.filter((one) => !isRestart(one))) await run(line)
-  const [curl = ''] = lines.filter((line) => line.startsWith('curl '))
-  const [, path = ''] = /http:\/\/127\.0\.0\.1:8081(\S+)/.exec(curl) ?? []
-  assert.equal((await broker.request(path, { as: `${name}:${password}` })).status, 200, curl)
-  for (const line of commands.filter(isRestart)) await run(line)
-  await broker.process.until(/restarting[^]*listening +mqtt:/)
 })
 
 test('every file of access rules in the documentation is valid', async (t) => {

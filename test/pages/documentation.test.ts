@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { globSync } from 'node:fs'
 import { test, type TestContext } from 'node:test'
+import { eventually } from '../e2e/eventually.ts'
 import type { IsolatedProcess } from '../e2e/isolated-machine.ts'
 import { longTest } from '../test-length.ts'
 import { blocksOf, checkout, commandsOf, type PageReader, startReader } from './page-reader.ts'
@@ -16,8 +17,13 @@ interface Page {
   readonly prints?: readonly RegExp[]
   /** The export of another broker that the page converts. */
   readonly exported?: string
+  /** What holds before the command that begins so, besides its exit code. */
+  readonly before?: Readonly<Record<string, readonly Check[]>>
   readonly isDaily?: boolean
 }
+
+/** A command that ends, or a program that goes on, such as a device of the reader. */
+type Check = { readonly shows: RegExp } & ({ readonly command: string } | { readonly program: string })
 
 const mosquittoSettings = 'listener 1883\nallow_anonymous false\npassword_file /etc/mosquitto/passwords\n'
 const emqxExport = JSON.stringify({
@@ -31,8 +37,55 @@ const emqxExport = JSON.stringify({
 const certificateFor = (name: string): string =>
   `openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=${name} -addext subjectAltName=DNS:${name} -keyout key.pem -out cert.pem`
 
+/** Debian's PostgreSQL with the settings of its package, and what starts it and changes the account on a machine without systemd and sudo. */
+const postgresql = [
+  'mount -t tmpfs none /run && mkdir -m 1777 /run/postgresql',
+  `cat > /mnt/bin/sudo <<'END'
+#!/bin/sh
+user=root
+[ "$1" = -u ] && { user=$2; shift 2; }
+as="setpriv --reuid=$user --regid=$user --clear-groups"
+$as true 2>/dev/null || as="unshare --user --map-user=$(id -u "$user") --map-group=$(id -g "$user")"
+[ "$user" = root ] && as=
+exec env -i PATH="$PATH" $as "$@"
+END
+`,
+  `cat > /mnt/bin/systemctl <<'END'
+#!/bin/sh
+[ "$2" = postgresql ] || exit 1
+exec sudo -u postgres pg_ctl -w -s -D /mnt/postgresql/data -l /mnt/postgresql/log -o '-c unix_socket_directories=/run/postgresql' "$1"
+END
+`,
+  'chmod 755 /mnt/bin/sudo /mnt/bin/systemctl && ln -s $(ls -d /usr/lib/postgresql/*/bin/* | sort -V) -f -t /mnt/bin',
+  'mkdir /mnt/postgresql && { chown postgres /mnt/postgresql || true; }',
+  'sudo -u postgres initdb -D /mnt/postgresql/data --auth-local=peer --auth-host=scram-sha-256 -N',
+  'sudo systemctl start postgresql',
+]
+
+const configurationOf = (page: string): string =>
+  `cat > godwit.conf <<'END'\n${blocksOf(page).find(({ word }) => word === 'conf')?.text}END\n`
+
+/** What a user may do, over MQTT 5.0, which says why not. */
+const asAnna = (topic: string): string =>
+  `mosquitto_pub -V 5 -q 1 -u anna -P 'correct horse 7' -t ${topic} -m open 2>&1 || true`
+
 const pages: Readonly<Record<string, Page>> = {
-  'docs/USERS.md': { names: { CLIENT: 'anna', TOPIC: 'anna/door' }, has: ['mosquitto_sub -i anna -t news/# &'] },
+  'docs/USERS.md': {
+    names: { CLIENT: 'anna', TOPIC: 'anna/door' },
+    has: ['mosquitto_sub -i anna -t news/# &'],
+    before: {
+      'godwit ctl explain': [
+        { command: "echo 'correct horse 7' | godwit ctl user add anna", shows: /anna/ },
+        { command: 'godwit ctl config set auth.no_match=deny', shows: /no_match/ },
+        { command: asAnna('anna/door'), shows: /^$/ },
+        { command: asAnna('bert/door'), shows: /[Nn]ot authorized/ },
+        { command: asAnna('news/1'), shows: /[Nn]ot authorized/ },
+        { command: 'godwit ctl user del anna', shows: /anna/ },
+        { command: asAnna('anna/door'), shows: /Bad User Name or Password/ },
+      ],
+    },
+  },
+  'docs/TUTORIAL.md': { has: [...postgresql, configurationOf('docs/TUTORIAL.md')] },
   'docs/OPERATING.md': { has: ['mosquitto_sub -i lamp-7 -t plant/1/light &'], isDaily: true },
   'docs/BACKUP.md': { isDaily: true },
   'docs/BRIDGES.md': {},
@@ -43,7 +96,7 @@ const pages: Readonly<Record<string, Page>> = {
     has: [
       certificateFor('broker.example'),
       'cp cert.pem authority.pem',
-      `cat > godwit.conf <<'END'\n${blocksOf('docs/TLS.md').find(({ word }) => word === 'conf')?.text}END\n`,
+      configurationOf('docs/TLS.md'),
       'godwit start --config godwit.conf --set auth.allow_anonymous=true',
     ],
   },
@@ -60,19 +113,22 @@ const pages: Readonly<Record<string, Page>> = {
     ],
     exported: 'emqx-export.json',
   },
-  'docs/gateways/lwm2m.md': { prints: [/^lwm2m\/meter-1\/up\/resp \{/m] },
+  'docs/gateways/lwm2m.md': {
+    // The response to the command of the page.
+    prints: [/^lwm2m\/meter-1\/up\/resp \{"reqID":1,"msgType":"read".*"value":"maker"/m],
+    before: {
+      mosquitto_pub: [
+        { program: `"${process.execPath}" "${checkout}test/pages/lwm2m-meter.ts" meter-1 5783`, shows: /registered/ },
+      ],
+    },
+  },
+  'docs/gateways/mqtt-sn.md': {},
 }
 
 /** Page, beginning of the command, and why it does not run here. */
 const notRun: readonly (readonly [page: string, command: string, reason: string])[] = [
   ['docs/SERVICE.md', 'docker ', 'needs a service of Docker and images of a registry'],
-  [
-    'docs/TUTORIAL.md',
-    '',
-    'needs sudo and systemd; test/clients/sinks.test.ts runs its steps with a PostgreSQL of its own',
-  ],
-  ['docs/gateways/mqtt-sn.md', '', 'needs mqtt-sn-tools, which Debian does not have'],
-  ['docs/gateways/lwm2m.md', 'mosquitto_pub ', 'needs a device that responds; test/clients has one'],
+  ['docs/gateways/mqtt-sn.md', 'mqtt-sn-pub ', 'needs mqtt-sn-tools, which Debian does not have'],
   ['docs/recipes/debug.md', '', 'needs a debugger, or runs until it is interrupted'],
 ]
 
@@ -100,6 +156,8 @@ class Walk {
   readonly #reader: PageReader
   readonly #page: Page
   readonly subscribers: IsolatedProcess[] = []
+  /** Keys of `before`. */
+  readonly checked = new Set<string>()
   #broker: IsolatedProcess | undefined
   #archive = ''
 
@@ -110,6 +168,7 @@ class Walk {
 
   async follow(written: string): Promise<void> {
     const command = this.#fill(written)
+    await this.#check(command)
     if (/^godwit start\b/.test(command)) {
       await this.end()
       this.#broker = await this.#reader.start(command)
@@ -122,10 +181,26 @@ class Walk {
     else this.#keepArchive(await this.#reader.run(command))
   }
 
+  /** Runs a command until it prints what the page shows: what it reports can arrive a moment later. */
+  async followUntil(command: string, shown: string): Promise<void> {
+    await eventually(async () => assert.equal(await this.#reader.run(command), shown, command))
+  }
+
   /** As ^C. */
   async end(): Promise<void> {
     if (this.#broker !== undefined) assert.equal(await this.#broker.interrupt(), 0)
     this.#broker = undefined
+  }
+
+  async #check(command: string): Promise<void> {
+    for (const [start, checks] of Object.entries(this.#page.before ?? {})) {
+      if (!command.startsWith(`${start} `)) continue
+      for (const check of checks) {
+        if ('program' in check) await this.#reader.background(check.program).until(check.shows)
+        else assert.match(await this.#reader.run(check.command), check.shows, check.command)
+      }
+      this.checked.add(start)
+    }
   }
 
   #fill(command: string): string {
@@ -155,11 +230,18 @@ async function readPage(t: TestContext, name: string, page: Page): Promise<void>
   reader.folder = reader.newFolder
   const walk = new Walk(reader, page)
   for (const command of page.has ?? []) await walk.follow(command)
-  for (const command of commandsIn(name)) {
-    const reason = reasonOf(name, command)
-    if (reason === undefined) await walk.follow(command)
-    else t.diagnostic(`NOT RUN: ${command}: ${reason}`)
+  const blocks = blocksOf(name)
+  for (const [index, block] of blocks.entries()) {
+    const commands = commandsOf(block)
+    const next = blocks[index + 1]
+    for (const command of commands) {
+      const reason = reasonOf(name, command)
+      if (reason !== undefined) t.diagnostic(`NOT RUN: ${command}: ${reason}`)
+      else if (next?.word === 'text' && command === commands.at(-1)) await walk.followUntil(command, next.text)
+      else await walk.follow(command)
+    }
   }
+  assert.deepEqual([...walk.checked], Object.keys(page.before ?? {}))
   for (const pattern of page.prints ?? []) await Promise.any(walk.subscribers.map((each) => each.until(pattern)))
   await walk.end()
 }

@@ -82,6 +82,8 @@ export class PageReader {
   folder = checkout
   readonly #machine: IsolatedMachine
   readonly #environment: NodeJS.ProcessEnv
+  /** What the reader's shell has exported. */
+  #exports = ''
 
   private constructor(machine: IsolatedMachine, environment: NodeJS.ProcessEnv) {
     this.#machine = machine
@@ -117,16 +119,12 @@ export class PageReader {
     return new PageReader(machine, environment)
   }
 
-  /** Sets a variable of the reader's shell. */
-  export(name: string, value: string): void {
-    this.#environment[name] = value
-  }
-
   /** Runs a command. Returns its output; fails if it fails. */
   async run(command: string): Promise<string> {
     const running = this.#start(`timeout ${limitSeconds} bash -c "$COMMAND"`, command)
     running.child.stdin?.end()
     await succeeded(command, running)
+    if (command.startsWith('export ')) this.#exports += `${command}\n`
     return running.output
   }
 
@@ -164,6 +162,10 @@ export class PageReader {
 
   /** A session of its own, so that ^C reaches all its processes. */
   #start(script: string, command: string): IsolatedProcess {
-    return this.#machine.run(`exec setsid ${script}`, { ...this.#environment, COMMAND: command }, this.folder)
+    return this.#machine.run(
+      `exec setsid ${script}`,
+      { ...this.#environment, COMMAND: this.#exports + command },
+      this.folder,
+    )
   }
 }
