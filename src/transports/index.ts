@@ -44,6 +44,6 @@ export {
 export { openUdp, type UdpOptions, type UdpSocket } from './udp.ts'
 export { listenErrorText } from './listen-error.ts'
 export { DtlsServer, type DtlsSession } from '../../lib/dtls/index.ts'
-export { type DtlsSettings, loadDtlsCredentials, problemOfDtls } from './certificates/dtls-files.ts'
+export { type DtlsProblem, type DtlsSettings, loadDtlsCredentials, problemOfDtls } from './certificates/dtls-files.ts'
 export { fileStampOf } from './certificates/tls-files.ts'
 export type { PeerCertificate } from '../../lib/certificates/index.ts'

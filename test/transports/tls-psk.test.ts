@@ -71,6 +71,40 @@ for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
   })
 }
 
+test('keys of a file that was emptied are refused from then on, which is reported, until it has text again', async (t) => {
+  const stage = await new TlsStage(t, keyOnly).listen()
+  await stage.gate.reload()
+  assert.equal(stage.problems.left, 0)
+  for (const nothing of ['', ' \n\n']) {
+    stage.write('psk.txt', nothing)
+    await stage.gate.reload()
+    assert.match(
+      await stage.problems.next(),
+      /psk\.txt is empty, so no client has a key from it; restore it, or write a comment/,
+    )
+    assert.notEqual(await stage.refusalOf(withKey('TLSv1.3')), '')
+    stage.write('psk.txt', '# no keys')
+    await stage.gate.reload()
+    assert.equal(await stage.problems.next(), 'in order again')
+  }
+  stage.write('psk.txt', psk)
+  await stage.gate.reload()
+  await stage.pairUp(withKey('TLSv1.3'))
+  assert.equal(stage.problems.left, 0)
+})
+
+for (const [name, content, expected] of [
+  ['empty', '', 1],
+  ['a comment', '# keys are stored', 0],
+] as const) {
+  test(`a file of keys that is ${name} at the start is ${expected === 0 ? 'not ' : ''}reported`, async (t) => {
+    const stage = await new TlsStage(t, { ...keyOnly, psk: content }).listen()
+    await stage.gate.reload()
+    await stage.gate.reload()
+    assert.equal(stage.problems.left, expected)
+  })
+}
+
 test('a session that began with a key is not resumed without it', async (t) => {
   const stage = await new TlsStage(t, keyOnly).listen()
   const sessions: Buffer[] = []

@@ -132,7 +132,7 @@ export const tlsSettings = {
   }),
   psk_file: setting(file, undefined, {
     description:
-      'File of pre-shared keys, with one line "identity:key" for each. The key is in hexadecimal. The file may be empty: keys that are stored over the API are used as well.',
+      'File of pre-shared keys, with one line "identity:key" for each. The key is in hexadecimal. The file may have comments only: keys that are stored over the API are used as well. An alarm reports a file without any text.',
   }),
   handshake_timeout: setting(duration({ minMs: 100, maxMs: 300_000 }), 15_000, {
     description: 'Maximum duration of the TLS handshake.',

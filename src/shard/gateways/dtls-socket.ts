@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { isLoopback, type PeerAddress, type SecurePeer } from '../../gateways/index.ts'
 import type { Log } from '../../telemetry/index.ts'
 import {
+  type DtlsProblem,
   DtlsServer,
   type DtlsSession,
   type DtlsSettings,
@@ -28,8 +29,8 @@ export interface DtlsSocketOptions extends Pick<UdpOptions, 'host' | 'port' | 'a
   readonly nowMs: () => number
   readonly guarded: (work: () => void) => void
   readonly findStoredKey: (identity: string) => Uint8Array | undefined
-  /** Called when changed files cannot be used: the previous ones stay in use. Undefined: the current files are in use. */
-  readonly onProblem: (message: string | undefined) => void
+  /** Called when changed files cannot be used: the previous ones stay in use, unless it says otherwise. Undefined: the current files are in use. */
+  readonly onProblem: (problem: DtlsProblem | undefined) => void
   readonly onDatagram: (bytes: Buffer, peer: PeerAddress) => void
 }
 
@@ -117,11 +118,12 @@ function watchFiles(
   let stamp: string | undefined
   const checkFiles = async (): Promise<void> => {
     const now = await fileStampOf(settings.files)
-    const isChanged = stamp !== undefined && stamp !== now
+    const isFirst = stamp === undefined
+    if (stamp === now) return
     stamp = now
-    if (!isChanged) return
     const loading = loadDtlsCredentials(settings, findStoredKey)
-    onProblem('problem' in loading ? `${loading.problem.setting}: ${loading.problem.message}` : undefined)
+    const problem = 'problem' in loading ? loading.problem : loading.warning
+    if (!isFirst || problem !== undefined) onProblem(problem)
     if ('credentials' in loading) guarded(() => server.setCredentials(loading.credentials))
   }
   void checkFiles()

@@ -31,7 +31,13 @@ import {
 } from '../../gateways/index.ts'
 import { type QoS, TopicTable } from '../../protocol/index.ts'
 import type { AlarmName, Log } from '../../telemetry/index.ts'
-import { type ByteStream, type ConnectionLimit, openUdp, type UdpSocket } from '../../transports/index.ts'
+import {
+  type ByteStream,
+  type ConnectionLimit,
+  type DtlsProblem,
+  openUdp,
+  type UdpSocket,
+} from '../../transports/index.ts'
 import type { GatewayAssignment, GatewayPlan, GatewayReport, GatewayType } from '../messages/gateway-plan.ts'
 import type { ShardListener } from '../messages/messages.ts'
 import type { OpenListener } from '../listeners/open-listener.ts'
@@ -255,7 +261,7 @@ export class GatewayManager {
         nowMs: () => dependencies.nowMs(),
         guarded,
         findStoredKey: (identity) => this.#dependencies.storedKey(identity, listener),
-        onProblem: (message) => this.#noteCertificates(assignment, message),
+        onProblem: (problem) => this.#noteCertificates(assignment, problem),
         onDatagram: (bytes, peer) => protocol.handleDatagram(bytes, peer),
       })
     }
@@ -289,15 +295,15 @@ export class GatewayManager {
     if (gateway.isClosed) await gateway.multicast.close()
   }
 
-  #noteCertificates({ type, listener }: GatewayAssignment, problem: string | undefined): void {
+  #noteCertificates({ type, listener }: GatewayAssignment, problem: DtlsProblem | undefined): void {
     const name: AlarmName = `certificates:${type}:${listener.name}`
     if (problem === undefined)
       this.#dependencies.endAlarm(name, 'the changed files of the gateway are valid and in use')
-    else
-      this.#dependencies.raiseAlarm(
-        name,
-        `changed files of the gateway are invalid: ${problem}; the previous files stay in use`,
-      )
+    else {
+      const text = `${problem.setting}: ${problem.message}`
+      const invalid = `changed files of the gateway are invalid: ${text}; the previous files stay in use`
+      this.#dependencies.raiseAlarm(name, problem.isInUse ? `the files of the gateway: ${text}` : invalid)
+    }
   }
 
   async #close(gateway: RunningGateway): Promise<void> {

@@ -203,6 +203,7 @@ export class ListenerFactory {
     const files = `${listenerLabel(listener)}: the certificate files`
     const alarm = alarmOfFiles(listener)
     if (problem === undefined) this.#dependencies.endAlarm(alarm, `${files} are valid again and in use`)
+    else if (problem.isInUse) this.#dependencies.raiseAlarm(alarm, `${listenerLabel(listener)}: ${problem.message}`)
     else
       this.#dependencies.raiseAlarm(alarm, `${files} are invalid: ${problem.message}; the previous files stay in use`)
   }

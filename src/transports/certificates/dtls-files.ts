@@ -26,9 +26,13 @@ export interface DtlsProblem {
   /** The setting that it concerns. */
   readonly setting: string
   readonly message: string
+  /** The files are in use all the same. */
+  readonly isInUse?: true
 }
 
-type DtlsLoading = { readonly credentials: DtlsCredentials } | { readonly problem: DtlsProblem }
+type DtlsLoading =
+  | { readonly credentials: DtlsCredentials; readonly warning: DtlsProblem | undefined }
+  | { readonly problem: DtlsProblem }
 
 const minRsaBits = 2_048
 
@@ -58,6 +62,7 @@ export function loadDtlsCredentials(
   const { ca } = material.options
   const trust = new ClientTrust(Buffer.isBuffer(ca) ? ca : undefined)
   return {
+    warning: material.warning,
     credentials: {
       suites,
       certificate,

@@ -19,6 +19,8 @@ export interface TlsProblem {
   readonly certificateName: string | undefined
   /** The error, its file, and what to do. */
   readonly message: string
+  /** The files are in use all the same. */
+  readonly isInUse?: true
 }
 
 /** Contents in use until the files change. */
@@ -27,6 +29,8 @@ export interface TlsMaterial {
   readonly options: SecureContextOptions
   readonly byServerName: ReadonlyMap<string, SecureContext>
   readonly keys: PreSharedKeys
+  /** What is probably a mistake, although the files can be used. */
+  readonly warning: TlsProblem | undefined
 }
 
 export type TlsLoading = { readonly material: TlsMaterial } | { readonly problem: TlsProblem }
@@ -124,8 +128,8 @@ function load(settings: TlsSettings, ticketKeysFor: (trust: string) => Buffer, r
   const readOne = (setting: TlsFileSetting, file: string): Buffer => readFor(setting, file, readFile)
   const ca = settings.caFile === undefined ? undefined : readOne('cacertfile', settings.caFile)
   const crl = settings.crlFile === undefined ? undefined : readOne('crlfile', settings.crlFile)
-  const keys =
-    settings.pskFile === undefined ? noKeys : readKeys(settings.pskFile, readOne('psk_file', settings.pskFile))
+  const psk =
+    settings.pskFile === undefined ? undefined : readKeys(settings.pskFile, readOne('psk_file', settings.pskFile))
   // Clients verified by other authorities must show a certificate again, because a session ticket replaces it.
   const trust = createHash('sha256')
     .update(JSON.stringify([settings.verifyPeer, settings.failIfNoPeerCertificate, ca?.toString(), crl?.toString()]))
@@ -136,7 +140,7 @@ function load(settings: TlsSettings, ticketKeysFor: (trust: string) => Buffer, r
   const byServerName = new Map<string, SecureContext>()
   for (const files of settings.byServerName)
     byServerName.set(files.serverName.toLowerCase(), namedContext(shared, files, readOne))
-  return { options, byServerName, keys }
+  return { options, byServerName, keys: psk?.keys ?? noKeys, warning: psk?.warning }
 }
 
 const noKeys: PreSharedKeys = new Map()
@@ -234,8 +238,12 @@ function expectPem(setting: TlsFileSetting, file: string | undefined, content: B
   }
 }
 
-function readKeys(file: string, content: Buffer): PreSharedKeys {
-  const parsed = parsePskFile(content.toString('utf8'))
+/** A file without text, such as one that a full disk has cut, is in use: a key that was removed must not be accepted. It is reported. */
+function readKeys(file: string, content: Buffer): Pick<TlsMaterial, 'keys' | 'warning'> {
+  const text = content.toString('utf8')
+  const parsed = parsePskFile(text)
   if ('problem' in parsed) throw new FileProblem('psk_file', `${file}, line ${parsed.line}: ${parsed.problem}`)
-  return parsed.keys
+  if (text.trim() !== '') return { keys: parsed.keys, warning: undefined }
+  const message = `${file} is empty, so no client has a key from it; restore it, or write a comment such as "# no keys"`
+  return { keys: parsed.keys, warning: { setting: 'psk_file', certificateName: undefined, message, isInUse: true } }
 }

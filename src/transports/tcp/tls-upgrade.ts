@@ -168,7 +168,7 @@ export class TlsUpgrade {
     if (stamp === this.#stamp || this.#isClosed) return
     const loading = loadTlsFiles(this.#options.settings, (trust) => ticketKeys(this.#options, trust))
     if ('problem' in loading) return this.#noteProblem(loading.problem)
-    this.#noteProblem(undefined)
+    this.#noteProblem(loading.material.warning)
     this.#stamp = stamp
     this.#material = loading.material
     this.#server.setSecureContext(loading.material.options)
