@@ -13,7 +13,7 @@ export const includedFiles: Readonly<Record<string, string>> = {
   'users.conf': 'alice = one\n"bob@home" : "two words"\n',
   'more/limits.conf': 'limit = 3\nhalf = ${limit}0\n',
   'braces.conf': '{ inside = true }',
-  'empty.conf': '',
+  'empty.conf': '# none\n',
   'chain.conf': 'include "users.conf"\ncarol = three',
   'looks-up.conf': 'here = ${name}',
   'circle.conf': 'include "circle.conf"',

@@ -141,6 +141,33 @@ longTest('log files on a full disk do not prevent a start: lines go to the conso
   await broker.until(/cannot write the log .*lines go to the console until it works again/)
 })
 
+longTest(
+  'log files on a disk that fills up do not stop a broker: lines go to the console, and to the files when there is space',
+  async (t) => {
+    const machine = await startIsolatedMachine(t)
+    if (machine === undefined) return
+    await machine.complete(`mount -t tmpfs -o size=1m none ${disk}; mount -t tmpfs none /media`, environment)
+    const log = `--set 'log.to=[file]' --set log.dir=${disk}/log --set log.level=debug`
+    const broker = machine.run(`${start.replace(data, '/media/data')} ${log}`, environment)
+    const run = (script: string): Promise<string> => machine.complete(script, environment)
+    await broker.until(/listening +mqtt:/)
+    await run(`${subscribe} -E`)
+    await run(fill)
+    await run(`${publish} while-full`)
+    // The first lines may still fit into the last page of the file.
+    await run('for i in $(seq 60); do mosquitto_pub -i without-space -t other -m x; done')
+    await broker.until(/cannot write the log .*lines go to the console until it works again/)
+    await run(free)
+    // The file is opened again after half a minute. Each connection is a line.
+    await eventually(async () => {
+      await run('mosquitto_pub -i after-space -t other -m x')
+      assert.match(await run(`cat ${disk}/log/* || true`), /after-space/)
+    })
+    assert.equal(await run(`${subscribe} -C 1`), 'while-full\n')
+    assert.equal(await broker.stop('SIGTERM'), 0)
+  },
+)
+
 const vanishing = {
   renamed: { make: `mv ${data} ${disk}/elsewhere`, undo: `mv ${disk}/elsewhere ${data}` },
   'unmounted while files are open': {

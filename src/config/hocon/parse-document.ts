@@ -68,6 +68,8 @@ export function parseDocument(text: string, file: string, reading: Reading): Obj
   })
 }
 
+const emptyHint = 'restore it; if it is to have no settings, write a comment, such as "# none"'
+
 class DocumentParser {
   readonly #cursor: TextCursor
   readonly #reading: Reading
@@ -337,6 +339,9 @@ class DocumentParser {
       throw new HoconSyntaxError(at, 'files cannot be included here', 'write the settings themselves')
     const found = readInclude(name, this.#cursor.file)
     if ('error' in found) throw new HoconSyntaxError(at, `cannot include ${quoteForMessage(name)}: ${found.error}`)
+    // Such as a file that was cut by a full disk: what it denied would be allowed.
+    if (found.text.trim() === '')
+      throw new HoconSyntaxError(at, `cannot include ${quoteForMessage(name)}: the file is empty`, emptyHint)
     const file = found.file ?? resolveInclude(this.#cursor.file, name)
     if (place.openFiles.includes(file)) throw new HoconSyntaxError(at, `${quoteForMessage(file)} includes itself`)
     const parser = new DocumentParser(new TextCursor(found.text, file), this.#reading, this.#key)

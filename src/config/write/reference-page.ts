@@ -45,7 +45,7 @@ auth.password { include "users.conf" }
 - **Sizes** are numbers of bytes, or numbers with the unit \`KB\`, \`MB\` or \`GB\`; K is 1024.
 - **Switches** are \`true\` and \`false\`; \`on\`, \`off\`, \`yes\` and \`no\` are accepted as well.
 - If a setting can be without a value, \`none\`, \`unlimited\`, \`auto\`, \`unset\` and \`null\` remove the value.
-- \`include "file"\` includes another file, which must be below the directory of the configuration file. A missing file is an error.
+- \`include "file"\` includes another file, which must be below the directory of the configuration file. A missing or empty file is an error.
   \`include url(...)\` and \`include classpath(...)\` are refused.
 - With \`--set\`, a value that begins with a quote, a bracket or a brace is parsed as in a file; any other value is plain text.
 

@@ -10,16 +10,20 @@ const keyOfKeyFile = 'http_server.jwt.public.keyfile'
 /** undefined: no key is configured. A problem is a sentence with file, line and key. */
 export function apiTokens({ http, places }: GodwitConfig): { tokens: Tokens | undefined } | { problem: string } {
   const { keyText, issuer, leewayMs } = http.jwt
-  const problemAt = (words: string): { problem: string } => {
+  const problemAt = (words: string, hint?: string): { problem: string } => {
     const nowhere = { file: 'configuration', line: 0, column: 0 }
-    return { problem: formatConfigError(configErrorAt(places.get(keyOfKeyFile) ?? nowhere, keyOfKeyFile, words)) }
+    return { problem: formatConfigError(configErrorAt(places.get(keyOfKeyFile) ?? nowhere, keyOfKeyFile, words, hint)) }
   }
   if (keyText === undefined) {
     if (http.authType !== 'jwt') return { tokens: undefined }
     return problemAt('http_server.auth_type = jwt needs the key that tokens are checked with: name its file')
   }
   const read = readTokenKeys({ kind: 'public-key', text: keyText })
-  if ('problem' in read) return problemAt(`the file has no key that can verify tokens: ${read.problem}`)
+  if ('problem' in read)
+    return problemAt(
+      `the file has no key that can verify tokens: ${read.problem}`,
+      'restore the file, or name another one',
+    )
   const [key] = read.keys
   if (key === undefined) return problemAt('the file contains no key')
   return {

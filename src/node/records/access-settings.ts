@@ -56,6 +56,7 @@ function problemOfTokenKeys({ auth: { jwt }, places }: GodwitConfig): string | u
     places.get(key) ?? noPosition,
     key,
     `the file has no key that can verify tokens: ${read.problem}`,
+    'restore the file, or name another one',
   )
   return formatConfigError(error)
 }
