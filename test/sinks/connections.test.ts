@@ -73,9 +73,12 @@ test('a connection that does not open fails in time for all requests that wait, 
   assert.equal(await shared.use(async () => 'works'), 'works')
 })
 
+const countTimers = (): number => process.getActiveResourcesInfo().filter((type) => type === 'Timeout').length
+
 test('closing ends requests and attempts at once', async () => {
   const driver = new MemoryDriver()
   const slow = { connectTimeoutMs: 60_000, requestTimeoutMs: 60_000 }
+  const timersBefore = countTimers()
   const [shared, opening] = [new SharedConnection(driver, slow), new SharedConnection(driver, slow)]
   const pool = new ConnectionPool(driver, slow, 1)
   const requests = [shared.use(never), pool.use(never), pool.use(never)]
@@ -87,6 +90,8 @@ test('closing ends requests and attempts at once', async () => {
   for (const each of [shared, opening, pool]) each.close()
   for (const result of await results)
     assert.match(result.status === 'rejected' ? String(result.reason) : '', /being stopped/)
+  // A limit of time that stays would keep the connection in memory, and the process running.
+  assert.ok(countTimers() <= timersBefore)
 })
 
 test('a pool has at most its size of connections, replaces broken ones, and gives them to users in order', async () => {

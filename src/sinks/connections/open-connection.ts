@@ -50,7 +50,7 @@ export class OpenConnection<Connection> {
   readonly #driver: ConnectionDriver<Connection>
   readonly #connection: Connection
   readonly #sockets: Set<Socket>
-  readonly #rejectPending = new Set<(why: Error) => void>()
+  readonly #pending = new Set<(why: Error) => void>()
   #endedBecause: Error | undefined
 
   /** `sockets`: those that the client library has opened by itself. */
@@ -69,11 +69,15 @@ export class OpenConnection<Connection> {
     if (this.#endedBecause !== undefined) return Promise.reject(this.#endedBecause)
     const { promise, resolve, reject } = Promise.withResolvers<Value>()
     const timer = setTimeout(() => this.destroy(new NoResponse(`no response within ${timeoutMs} ms`)), timeoutMs)
-    this.#rejectPending.add(reject)
     const settle = (): void => {
       clearTimeout(timer)
-      this.#rejectPending.delete(reject)
+      this.#pending.delete(abandon)
     }
+    const abandon = (why: Error): void => {
+      settle()
+      reject(why)
+    }
+    this.#pending.add(abandon)
     // Some libraries open further sockets for a request.
     collectSockets(this.#sockets, () => work(this.#connection)).then(
       (value) => {
@@ -95,16 +99,16 @@ export class OpenConnection<Connection> {
     this.#endedBecause = why
     destroyQuietly(() => this.#driver.destroy(this.#connection, why))
     destroyLater(this.#sockets)
-    if (this.#rejectPending.size === 0) return
+    if (this.#pending.size === 0) return
     setTimeout(() => {
-      for (const reject of this.#rejectPending) reject(why)
+      for (const abandon of this.#pending) abandon(why)
     }, settleTimeoutMs)
   }
 
   /** Says goodbye to the service, for a limited time, and destroys the connection. Requests in progress reject. */
   end(why: Error): void {
     const driver = this.#driver
-    const isBusy = this.#rejectPending.size > 0
+    const isBusy = this.#pending.size > 0
     if (this.#endedBecause !== undefined || isBusy || !this.isUsable || driver.end === undefined)
       return this.destroy(why)
     const timer = setTimeout(() => this.destroy(why), endTimeoutMs)
