@@ -1,7 +1,9 @@
 // Reasons of actions name what is wrong and the remedy, also if a client library has a text of its own.
 
 import assert from 'node:assert/strict'
+import { createRequire } from 'node:module'
 import { test } from 'node:test'
+import { errors } from '@nats-io/transport-node'
 import { explainLibraryText } from '../../src/sinks/library-error-text.ts'
 import { messageOf } from '../../src/sinks/service-responses.ts'
 
@@ -21,6 +23,50 @@ const texts: readonly (readonly [library: string, text: string, expected: RegExp
   ['redis', 'Connection timeout', /^the service does not respond in time/],
   ['amqplib', 'Socket closed abruptly during opening handshake', /^the service closed the connection/],
   ['amqplib', 'Heartbeat timeout', /^the service does not respond in time/],
+  ['nats', 'closed connection', /^the service closed the connection: see its log/],
+  ['nats', 'connection draining', /^the service closed the connection/],
+  ['nats', 'connection disconnected', /^the service closed the connection/],
+  ['nats', 'connection refused', /^no server of the service is reachable/],
+  ['nats', 'timeout', /^the service does not respond in time/],
+  ['kafkajs', 'Closed connection', /^the service closed the connection/],
+  ['kafkajs', 'Connection closed by the server', /^the service closed the connection/],
+  ['kafkajs', 'Not connected', /^the service closed the connection/],
+  ['kafkajs', 'Broker not connected', /^the service closed the connection/],
+  ['kafkajs', 'Connection timeout', /^the service does not respond in time/],
+  ['kafkajs', 'Request Metadata(key: 3, version: 6) timed out', /^the service does not respond in time/],
+  ['kafkajs', 'No brokers in the broker pool', /^no server of the service is reachable/],
+  ['kafkajs', 'Broker 1 not found in the cached metadata', /^no server of the service is reachable/],
+  [
+    'kafkajs',
+    'SASL SCRAM SHA256 authentication failed: no',
+    /check username, password and mechanism of authentication/,
+  ],
+  ['kafkajs', 'SASL Plain: Invalid username or password', /check username, password and mechanism of authentication/],
+  [
+    'kafkajs',
+    'SASL PLAIN mechanism is not supported by the server',
+    /set mechanism of authentication of the connector/,
+  ],
+  ['kafkajs', 'This server does not host this topic-partition', /create the topic, or check topic in parameters/],
+  ['kafkajs', 'Not authorized to access topics: [Topic authorization failed]', /allow it there \(ACL\)/],
+  ['kafkajs', 'Not authorized to access group: Group authorization failed', /allow it there \(ACL\)/],
+  [
+    'kafkajs',
+    'Messages are rejected since there are fewer in-sync replicas than required',
+    /start the missing servers/,
+  ],
+  ['kafkajs', 'There is no leader for this topic-partition as we are in the middle', /start the missing servers/],
+  ['kafkajs', 'The request timed out', /start the missing servers/],
+  [
+    'kafkajs',
+    'The request included a message larger than the max message size',
+    /increase max\.message\.bytes of the topic/,
+  ],
+  [
+    'kafkajs',
+    'The session timeout is not within the range allowed by the broker',
+    /change session_timeout of the source/,
+  ],
   ['undici', 'other side closed', /^the service closed the connection/],
   ['undici', 'Headers Timeout Error', /^the service does not respond in time/],
 ]
@@ -32,6 +78,27 @@ for (const [library, text, expected] of texts) {
     assert.ok(reason.endsWith(` (${text})`))
   })
 }
+
+test('errors of the client of NATS are explained as the installed version words them', () => {
+  assert.match(
+    messageOf(new errors.ClosedConnectionError()),
+    /^the service closed the connection.* \(closed connection\)$/,
+  )
+  assert.match(messageOf(new errors.DrainingConnectionError()), /^the service closed the connection/)
+  assert.match(messageOf(new errors.TimeoutError()), /^the service does not respond in time.* \(timeout\)$/)
+})
+
+test('error codes of Kafka that an administrator can mend are explained as the installed client words them', () => {
+  const { createErrorFromCode } = createRequire(import.meta.url)('kafkajs/src/protocol/error.js') as {
+    createErrorFromCode(code: number): Error & { readonly type: string }
+  }
+  for (const code of [3, 5, 7, 10, 18, 19, 20, 26, 29, 30, 31, 58]) {
+    const error = createErrorFromCode(code)
+    const reason = messageOf(error)
+    assert.match(reason, /: \w+.* \(/, `${error.type}: ${reason}`)
+    assert.ok(reason.endsWith(` (${error.message})`), `${error.type}: ${reason}`)
+  }
+})
 
 test('texts of servers stay as they are, also if they quote such a text', () => {
   for (const text of [
