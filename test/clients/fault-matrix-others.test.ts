@@ -1,40 +1,25 @@
-// Fault x dependency x phase for what is not an action: sources, bridges, probes of connectors, the HTTP service of authentication, and the HTTP client
-// that authentication, access rules and OpenID Connect have in common. Actions: fault-matrix.test.ts.
+// Fault x dependency x phase for what is not an action: sources, probes of connectors, the HTTP service of authentication, and the HTTP client
+// that authentication, access rules and OpenID Connect have in common. Actions: fault-matrix.test.ts; bridges:
+// fault-matrix-bridges.test.ts.
 
 import assert from 'node:assert/strict'
-import { chmod, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import mqtt from 'mqtt'
 import { HttpClient } from '../../src/access/http/http-client.ts'
 import { fromPlain, parseHocon, toPlain } from '../../src/config/index.ts'
-import { type Scope, temporaryFolder } from '../e2e/godwit-process.ts'
 import { HttpService } from '../e2e/http-service.ts'
-import { reservePort } from '../e2e/reserve-port.ts'
-import { type BrokerWithApi, startBrokerWithApi } from '../management/api.ts'
+import { startBrokerWithApi } from '../management/api.ts'
 import { eventually } from '../e2e/eventually.ts'
-import { settleWithin, TimeLimit } from '../e2e/time-limit.ts'
+import { settleWithin } from '../e2e/time-limit.ts'
 import { casesOf, isLong } from '../test-length.ts'
-import { Authority } from '../transports/certificates.ts'
-import { dependencies, lateMs, type Proxies } from './matrix/dependencies.ts'
-import { type Fault, FaultProxy } from './matrix/fault-proxy.ts'
+import { findUnnoticed, hasAlarm, isReachedWithin, pause } from './matrix/broker-state.ts'
+import { dependencies } from './matrix/dependencies.ts'
+import { type Fault, FaultProxy, faults } from './matrix/fault-proxy.ts'
+import { lateMs } from './matrix/proxied-services.ts'
 import { sourceDependencies } from './matrix/source-dependencies.ts'
-import { startMosquitto } from './mosquitto-server.ts'
 import { untilSource } from './source-stage.ts'
 
-const faults: readonly Fault[] = ['refuse', 'silent', 'freeze', 'delay', 'reset', 'nonsense', 'late']
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
-const noticedMs = 45_000
 const recoveredMs = 60_000
-
-async function until(isReached: () => Promise<boolean> | boolean, limitMs: number): Promise<boolean> {
-  const limit = new TimeLimit(limitMs)
-  while (!(await isReached())) {
-    if (limit.isOver) return false
-    await pause(200)
-  }
-  return true
-}
 
 describe('the HTTP client of authentication, access rules and OpenID Connect', { concurrency: true }, () => {
   const timeoutMs = 2_000
@@ -57,9 +42,9 @@ describe('the HTTP client of authentication, access rules and OpenID Connect', {
         // More requests than connections.
         await settleWithin(timeoutMs + 1_500, phase, Promise.all(Array.from({ length: 10 }, send)))
         await proxy.heal()
-        const isWell = await until(async () => 'status' in (await send()), 3 * timeoutMs)
+        const isWell = await isReachedWithin(3 * timeoutMs, async () => 'status' in (await send()))
         assert.ok(isWell, `${phase}: not recovered`)
-        assert.ok(await until(() => proxy.open <= poolSize, 3_000), `${phase}: ${proxy.open} connections`)
+        assert.ok(await isReachedWithin(3_000, () => proxy.open <= poolSize), `${phase}: ${proxy.open} connections`)
       }
     })
   }
@@ -115,7 +100,7 @@ describe('a probe of a connector', { concurrency: true }, () => {
         const { status, json, text } = await settleWithin(9_000, fault, probe())
         assert.equal(status, 400, `${fault}: ${text}`)
         assert.ok(String(json.message).length > 5, text)
-        assert.ok(await until(() => proxies.open === 0, 5_000), `${fault}: ${proxies.open} connections`)
+        assert.ok(await isReachedWithin(5_000, () => proxies.open === 0), `${fault}: ${proxies.open} connections`)
         await proxies.heal()
       }
     })
@@ -130,15 +115,6 @@ function bodyOf(setting: string): object {
   const { value } = toPlain(parsed.value) as { readonly value: object }
   assert.ok(!('errors' in fromPlain({ ...value }, '')))
   return { ...value, type, name }
-}
-
-async function checkDown(broker: BrokerWithApi, alarm: string, view: () => Promise<readonly [string, string]>) {
-  const problems: string[] = []
-  if (!(await until(async () => (await view())[0] !== 'connected', noticedMs))) problems.push('it is still connected')
-  if (!(await until(async () => (await view())[1] !== '', noticedMs))) problems.push('it has no reason')
-  const hasAlarm = async (): Promise<boolean> => (await broker.request('/api/v4/alarms/activated')).text.includes(alarm)
-  if (!(await until(hasAlarm, noticedMs))) problems.push(`there is no alarm ${alarm}`)
-  return problems
 }
 
 const sources = casesOf(
@@ -182,17 +158,16 @@ describe('a source whose service fails', { concurrency: true }, () => {
         if (phase === 'start') await control('start')
         for (let count = 0; count < 5; count++) await send(sent++)
         if (fault === 'silent' || fault === 'refuse' || fault === 'nonsense')
-          found.push(...(await checkDown(broker, `source:${source}`, view)))
+          found.push(...(await findUnnoticed(broker, `source:${source}`, view)))
         else await pause(1_000)
         await proxies.heal()
         const isWell = async (): Promise<boolean> => {
           const [status, reason] = await view()
           const hasAll = Array.from({ length: sent }, (_, number) => number).every((number) => received.has(number))
-          const { text } = await broker.request('/api/v4/alarms/activated')
           // A source of MQTT has no persistent session at a broker that has not seen it.
-          return status === 'connected' && reason === '' && hasAll && !text.includes(`source:${source}`)
+          return status === 'connected' && reason === '' && hasAll && !(await hasAlarm(broker, `source:${source}`))
         }
-        if (!(await until(isWell, recoveredMs)))
+        if (!(await isReachedWithin(recoveredMs, isWell)))
           found.push(`not recovered: ${(await view()).join(', ')}; ${received.size} of ${sent}`)
         if (proxies.open > maxConnections) found.push(`${proxies.open} connections`)
         await control('restart')
@@ -204,67 +179,3 @@ describe('a source whose service fails', { concurrency: true }, () => {
     })
   }
 })
-
-const bridgeCells: readonly Fault[] = isLong ? faults : ['silent']
-const authority = new Authority('The test authority')
-
-/** Starts mosquitto, and returns its port without TLS, and the port and the settings with which a bridge reaches it. */
-const remotes = {
-  TCP: async (t: Scope) => {
-    const { port } = await startMosquitto(t)
-    return { port, bridged: port, scheme: 'mqtt-tcp', tls: '' }
-  },
-  TLS: async (t: Scope) => {
-    const folder = await temporaryFolder(t)
-    // mosquitto changes to another system user, which must be able to read its files.
-    await chmod(folder, 0o777)
-    const { certificate, key } = authority.issue('localhost', { hostNames: ['localhost', '127.0.0.1'] })
-    const files = { 'ca.pem': authority.certificate, 'cert.pem': certificate, 'key.pem': key }
-    for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text)
-    const bridged = await reservePort(t)
-    const lines = [`listener ${bridged} 127.0.0.1`, `certfile ${folder}/cert.pem`, `keyfile ${folder}/key.pem`]
-    const { port } = await startMosquitto(t, lines)
-    return { port, bridged, scheme: 'tls+mqtt-tcp', tls: `tls={cacertfile="${folder}/ca.pem"},` }
-  },
-}
-
-for (const [transport, start] of Object.entries(remotes)) {
-  test(`a bridge over ${transport} recovers from each fault of its remote broker, its state is true, and each message arrives`, async (t) => {
-    const { port, bridged, scheme, tls } = await start(t)
-    const proxy: Proxies & { readonly port: number } = await FaultProxy.start(t, bridged, { lateMs })
-    const broker = await startBrokerWithApi(t, {
-      set: [
-        `bridges.mqtt.far={server="${scheme}://127.0.0.1:${proxy.port}",${tls}enable=true,proto_ver=4,clientid=far,clean_start=false,keepalive=2s,backoff_max=2s,resend_wait=1s,forwards=[{remote_topic="",local_topic="to/#",qos=1}]}`,
-      ],
-    })
-    const [client, remote] = [
-      await mqtt.connectAsync(`mqtt://127.0.0.1:${broker.port}`),
-      await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`),
-    ]
-    t.after(() => [client, remote].map((each) => each.end(true)))
-    const received = new Set<number>()
-    remote.on('message', (_, payload) => void received.add(Number(payload.toString())))
-    await remote.subscribeAsync('to/#', { qos: 1 })
-    const view = async (): Promise<readonly [string, string]> => {
-      const { json } = await broker.request('/api/v4/bridges/far')
-      const { status } = json.data.bridge.nodes[0]
-      return [String(status.state), String(status.last_error ?? '')]
-    }
-    let sent = 0
-    for (const fault of bridgeCells) {
-      assert.ok(
-        await until(async () => (await view())[0] === 'connected', recoveredMs),
-        `${fault}: not connected before`,
-      )
-      await proxy.begin(fault)
-      for (let count = 0; count < 20; count++) await client.publishAsync('to/1', String(sent++), { qos: 1 })
-      if (fault === 'silent' || fault === 'refuse')
-        assert.deepEqual(await checkDown(broker, 'bridge:far', view), [], fault)
-      else await pause(3_000)
-      await proxy.heal()
-      const hasAll = () => Array.from({ length: sent }, (_, number) => number).every((number) => received.has(number))
-      assert.ok(await until(hasAll, recoveredMs), `${fault}: ${received.size} of ${sent}`)
-      assert.ok(proxy.open <= 3, `${fault}: ${proxy.open} connections`)
-    }
-  })
-}

@@ -6,10 +6,9 @@ import mqtt from 'mqtt'
 import { startBrokerWithApi } from '../management/api.ts'
 import { isLong } from '../test-length.ts'
 import { dependencies } from './matrix/dependencies.ts'
-import type { Fault } from './matrix/fault-proxy.ts'
+import { faults } from './matrix/fault-proxy.ts'
 import { type Cell, MatrixRun, type Phase } from './matrix/run-cell.ts'
 
-const faults: readonly Fault[] = ['refuse', 'silent', 'freeze', 'delay', 'reset', 'nonsense', 'late']
 const phases: readonly Phase[] = ['start', 'handshake', 'idle', 'request', 'batch', 'close', 'reconnect']
 const transactionPhases: readonly Phase[] = ['begin', 'commit', 'rollback']
 

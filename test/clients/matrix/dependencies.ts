@@ -1,42 +1,32 @@
 // The services of the fault matrix: the settings of an action that sends through a proxy, and how to read what has arrived without the proxy.
 
-import assert from 'node:assert/strict'
-import amqplib from 'amqplib'
-import mqtt from 'mqtt'
 import mysql from 'mysql2/promise'
-import { connect as connectNats } from '@nats-io/transport-node'
 import pg from 'pg'
 import { createClient } from 'redis'
 import type { Scope } from '../../e2e/godwit-process.ts'
 import { HttpService } from '../../e2e/http-service.ts'
 import { MongodbStub } from '../../e2e/mongodb-stub.ts'
 import { DatabaseServer } from '../database-server.ts'
-import { KafkaCluster } from '../kafka-cluster.ts'
-import { startMosquitto } from '../mosquitto-server.ts'
-import { natsServer } from '../nats-server.ts'
-import { rabbitmqServer } from '../rabbitmq-server.ts'
-import { type Begin, type Fault, FaultProxy } from './fault-proxy.ts'
+import { FaultProxy } from './fault-proxy.ts'
+import {
+  connectTimeout,
+  lateMs,
+  overlap,
+  type ProxiedService,
+  startKafka,
+  startNats,
+  startRabbitmq,
+  startRemoteBroker,
+} from './proxied-services.ts'
 import { StubService } from './stub-service.ts'
 
-export const connectTimeoutMs = 1_500
 export const requestTimeoutMs = 2_000
-export const lateMs = 3_000
 export const poolSize = 2
 
-/** A fault of one or several proxies. */
-export interface Proxies {
-  readonly open: number
-  begin(fault: Fault, begin?: Begin): Promise<void>
-  heal(): Promise<void>
-}
-
-export interface Dependency {
+export interface Dependency extends Pick<ProxiedService<unknown>, 'proxies' | 'maxConnections'> {
   /** `type:name` */
   readonly action: string
   readonly settings: readonly string[]
-  readonly proxies: Proxies
-  /** The maximum number of connections that one shard keeps open. */
-  readonly maxConnections: number
   /** Texts that begin the named phases, if the service has them. */
   readonly phases: Readonly<Record<string, RegExp>>
   /** True: a message becomes a dead letter if the service ends the connection for it repeatedly, without a reason. */
@@ -46,10 +36,7 @@ export interface Dependency {
 }
 
 const options = `resource_opts={batch_size=10,batch_time=50ms,inflight_window=60,retry_interval=100ms,max_retries=1,request_timeout=${requestTimeoutMs}ms,health_check_interval=300ms}`
-const connectTimeout = `connect_timeout=${connectTimeoutMs}ms`
 const pool = `pool_size=${poolSize}`
-/** A connection that replaces one which is being closed. */
-const overlap = 2
 
 type Start = (t: Scope) => Promise<Dependency>
 
@@ -190,108 +177,70 @@ export const dependencies: Readonly<Record<string, Start>> = {
   },
 
   kafka: async (t) => {
-    const proxies: FaultProxy[] = []
-    const cluster = await KafkaCluster.startBehind(t, 1, async (port, rewrite) => {
-      const proxy = await FaultProxy.start(t, port, { lateMs, rewrite })
-      proxies.push(proxy)
-      return proxy
-    })
+    const { client: cluster, connector, ...service } = await startKafka(t)
     return {
+      ...service,
       action: 'kafka_producer:matrix',
       settings: [
-        `connectors.kafka_producer.matrix={bootstrap_hosts="${cluster.servers}",${connectTimeout}}`,
+        `connectors.kafka_producer.matrix={${connector}}`,
         `actions.kafka_producer.matrix={connector=matrix,parameters={topic=matrix,message={value="\${payload.number}"}},${options}}`,
       ],
-      proxies: togetherWith(proxies),
-      // Producer and administration, each with a connection for metadata.
-      maxConnections: 4 + overlap,
       phases: {},
       arrived: async () => new Set((await cluster.read('matrix')).map(({ value }) => Number(value))),
     }
   },
 
   rabbitmq: async (t) => {
-    const server = await rabbitmqServer(t)
-    await server.start()
-    const connection = await amqplib.connect({ hostname: '127.0.0.1', port: server.port })
-    connection.on('error', () => {})
-    // The server has ended before, and the connection with it.
-    t.after(() => connection.close().catch((error) => assert.match(String(error), /closed/i)))
-    const channel = await connection.createChannel()
+    const { client: channel, connector, ...service } = await startRabbitmq(t)
     await channel.assertQueue('matrix', { durable: true })
     const numbers = new Set<number>()
     await channel.consume('matrix', (message) => void numbers.add(Number(message?.content.toString())), { noAck: true })
-    const proxy = await FaultProxy.start(t, server.port, { lateMs })
     return {
+      ...service,
       action: 'rabbitmq:matrix',
       settings: [
-        `connectors.rabbitmq.matrix={server="127.0.0.1",port=${proxy.port},${connectTimeout}}`,
+        `connectors.rabbitmq.matrix={${connector}}`,
         `actions.rabbitmq.matrix={connector=matrix,parameters={routing_key=matrix,payload_template="\${payload.number}"},${options}}`,
       ],
-      proxies: proxy,
-      maxConnections: 1 + overlap,
       phases: {},
       arrived: async () => numbers,
     }
   },
 
   nats: async (t) => {
-    const server = await natsServer(t)
-    await server.start()
-    const connection = await connectNats({ servers: `127.0.0.1:${server.port}` })
-    t.after(() => connection.close())
+    const { client, connector, ...service } = await startNats(t)
     const numbers = new Set<number>()
-    connection.subscribe('matrix', { callback: (_, message) => void numbers.add(Number(message.string())) })
-    await connection.flush()
-    const proxy = await FaultProxy.start(t, server.port, { lateMs })
+    client.subscribe('matrix', { callback: (_, message) => void numbers.add(Number(message.string())) })
+    await client.flush()
     return {
+      ...service,
       action: 'nats:matrix',
       settings: [
-        `connectors.nats.matrix={server="127.0.0.1:${proxy.port}",${connectTimeout}}`,
+        `connectors.nats.matrix={${connector}}`,
         `actions.nats.matrix={connector=matrix,parameters={subject=matrix,payload="\${payload.number}"},${options}}`,
       ],
-      proxies: proxy,
-      maxConnections: 1 + overlap,
       phases: {},
       arrived: async () => numbers,
     }
   },
 
   mqtt: async (t) => {
-    const { port } = await startMosquitto(t)
-    const client = await mqtt.connectAsync(`mqtt://127.0.0.1:${port}`)
-    t.after(() => client.end(true))
+    const { client, connector, ...service } = await startRemoteBroker(t)
     const numbers = new Set<number>()
     client.on('message', (_, payload) => void numbers.add(Number(payload.toString())))
     await client.subscribeAsync('matrix', { qos: 2 })
-    const proxy = await FaultProxy.start(t, port, { lateMs })
     return {
+      ...service,
       action: 'mqtt:matrix',
       suspectsMessages: true,
       settings: [
-        `connectors.mqtt.matrix={server="127.0.0.1:${proxy.port}",${connectTimeout}}`,
+        `connectors.mqtt.matrix={${connector}}`,
         `actions.mqtt.matrix={connector=matrix,parameters={topic=matrix,qos="1",payload="\${payload.number}"},${options}}`,
       ],
-      proxies: proxy,
-      maxConnections: 1 + overlap,
       phases: {},
       arrived: async () => numbers,
     }
   },
-}
-
-export function togetherWith(proxies: readonly FaultProxy[]): Proxies {
-  return {
-    get open() {
-      return proxies.reduce((sum, { open }) => sum + open, 0)
-    },
-    begin: async (fault, begin) => {
-      for (const proxy of proxies) await proxy.begin(fault, begin)
-    },
-    heal: async () => {
-      for (const proxy of proxies) await proxy.heal()
-    },
-  }
 }
 
 /** Databases over HTTP have one client; other tests use their real servers. */

@@ -13,7 +13,9 @@ import type { Rewrite } from '../relay.ts'
  * silent, new ones work. `delay`: each part is 1 s late. `reset`: the connection is reset in the middle of an answer. `nonsense`: answers are
  * random bytes. `late`: answers come after the time limit.
  */
-export type Fault = 'refuse' | 'silent' | 'freeze' | 'delay' | 'reset' | 'nonsense' | 'late'
+export const faults = ['refuse', 'silent', 'freeze', 'delay', 'reset', 'nonsense', 'late'] as const
+
+export type Fault = (typeof faults)[number]
 
 /** When a fault begins: at once on all connections, on new connections after their first answer, or when the client sends this text. */
 export type Begin = 'now' | 'handshake' | RegExp

@@ -2,8 +2,8 @@
 // compared with what is known, and everything that was acknowledged must arrive.
 
 import type mqtt from 'mqtt'
-import { TimeLimit } from '../../e2e/time-limit.ts'
 import type { BrokerWithApi } from '../../management/api.ts'
+import { findUnnoticed, hasAlarm, isReachedWithin, pause } from './broker-state.ts'
 import { type Dependency, requestTimeoutMs } from './dependencies.ts'
 import type { Begin, Fault } from './fault-proxy.ts'
 
@@ -42,7 +42,6 @@ const lastingFaults: readonly Fault[] = ['refuse', 'silent', 'nonsense']
 /** Connections with which a fault begins on a text are other ones after a reconnect. */
 const noticedMs = 20_000
 const recoveredMs = 40_000
-const pollMs = 100
 
 export class MatrixRun {
   readonly #broker: BrokerWithApi
@@ -95,7 +94,7 @@ export class MatrixRun {
     if (phase === 'start' || phase === 'handshake') await this.#control('stop')
     if (phase === 'reconnect') {
       await proxies.begin('refuse')
-      await this.#until(async () => (await this.#view()).status !== 'connected', noticedMs)
+      await isReachedWithin(noticedMs, async () => (await this.#view()).status !== 'connected')
       await proxies.heal()
     }
     if (phase !== 'batch') await proxies.begin(fault, phases[phase] ?? beginOf[phase] ?? 'now')
@@ -129,12 +128,11 @@ export class MatrixRun {
 
   async #checkFailure(expect: (isTrue: boolean, text: string) => void): Promise<void> {
     const { action } = this.#dependency
-    const isNoticed = await this.#until(async () => (await this.#view()).status !== 'connected', noticedMs)
-    expect(isNoticed, `the action is connected ${noticedMs} ms after the fault began`)
-    const isExplained = await this.#until(async () => (await this.#view()).status_reason !== '', noticedMs)
-    expect(isExplained, `the action is ${(await this.#view()).status} and has no reason`)
-    const hasAlarm = await this.#until(async () => await this.#hasAlarm(), noticedMs)
-    expect(hasAlarm, 'no alarm is active')
+    const view = async (): Promise<readonly [string, string]> => {
+      const { status, status_reason: reason } = await this.#view()
+      return [status, reason]
+    }
+    for (const problem of await findUnnoticed(this.#broker, `action:${action}`, view, noticedMs)) expect(false, problem)
     const isLogged = this.#log
       .split('\n')
       .some((line) => /action (?:disconnected|gets no response)/.test(line) && line.includes(action))
@@ -148,7 +146,7 @@ export class MatrixRun {
   /** Checks that the action recovers by itself, and that everything arrives. */
   async #recovers(expect: (isTrue: boolean, text: string) => void, when: string): Promise<void> {
     let missing: readonly number[] = []
-    const isDone = await this.#until(async () => {
+    const isDone = await isReachedWithin(recoveredMs, async () => {
       const { status } = await this.#view()
       if (status !== 'connected') return false
       const arrived = await this.#dependency.arrived()
@@ -157,7 +155,7 @@ export class MatrixRun {
       const mayBeDead = this.#dependency.suspectsMessages === true
       const isComplete = mayBeDead ? missing.length <= dead : missing.length === 0 && dead === this.#deadLetters
       return isComplete && queuing + inflight === 0 && !(await this.#hasAlarm())
-    }, recoveredMs)
+    })
     if (isDone) {
       const { status_reason: reason } = await this.#view()
       return expect(reason === '', `${when}: connected, with the reason ${reason}`)
@@ -190,21 +188,7 @@ export class MatrixRun {
     return metrics
   }
 
-  async #hasAlarm(): Promise<boolean> {
-    const { text } = await this.#broker.request('/api/v4/alarms/activated')
-    return text.includes(`action:${this.#dependency.action}`)
+  #hasAlarm(): Promise<boolean> {
+    return hasAlarm(this.#broker, `action:${this.#dependency.action}`)
   }
-
-  async #until(isReached: () => Promise<boolean>, limitMs: number): Promise<boolean> {
-    const limit = new TimeLimit(limitMs)
-    while (!(await isReached())) {
-      if (limit.isOver) return false
-      await pause(pollMs)
-    }
-    return true
-  }
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }
