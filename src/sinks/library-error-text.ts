@@ -5,6 +5,10 @@ const silent =
   'the service does not respond in time: check the network, its load, and the time limits of the connector and of the action'
 const withoutTls =
   'the service does not use TLS on this port: set ssl.enable = false of the connector, or enable TLS there'
+const notTls =
+  'the service closed the connection instead of a TLS handshake: check ssl of the connector, and that this port uses TLS'
+const wrongProtocol =
+  'the service sent what its protocol does not allow: check the server, the port and ssl of the connector'
 const withoutPassword = 'the service requires a password: set password of the connector'
 const notProven =
   'the service did not prove that it knows the password: check password, server and ssl of the connector'
@@ -52,14 +56,21 @@ const sentences: readonly (readonly [RegExp, string])[] = [
   [/^There is no leader for this topic-partition|^The request timed out$/, missingReplicas],
   [/^The request included (a message|message batch) larger than/, tooLarge],
   [/^The session timeout is not within the range/, wrongSessionTimeout],
+  [/^(the connection was reset|error connecting - node provided an undefined error)/, closed],
+  [/^Client network socket disconnected before secure TLS connection was established/, notTls],
+  [/^(The value of "\w+" is out of range|Attempt to access memory outside buffer bounds)/, wrongProtocol],
   [/^There was an error establishing an SSL connection/, withoutTls],
   [/^The server does not support SSL connections/, withoutTls],
   [/^SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be/, withoutPassword],
   [/^SASL: SCRAM-SERVER-/, notProven],
 ]
 
+/** kafkajs puts it before each text of a socket. */
+const socketPrefix = /^Connection error: /
+
 /** Returns the sentence with the text of the library, by which it can be found; other texts are returned unchanged. */
-export function explainLibraryText(text: string): string {
+export function explainLibraryText(message: string): string {
+  const text = message.replace(socketPrefix, '')
   const found = sentences.find(([beginning]) => beginning.test(text))
   return found === undefined ? text : `${found[1]} (${text})`
 }

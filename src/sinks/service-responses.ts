@@ -8,10 +8,18 @@ export function messageOf(error: unknown): string {
   return explainLibraryText(error instanceof Error ? serviceErrorText(error, 'ssl.cacertfile') : String(error))
 }
 
+export function noConnectionText(timeoutMs: number): string {
+  return `no connection within ${timeoutMs} ms: check the service, its address and the network, or increase connect_timeout of the connector`
+}
+
+export function noResponseText(timeoutMs: number): string {
+  return `no response within ${timeoutMs} ms: check the service, its load and the network, or increase the time limits of the connector and of the action`
+}
+
 /** Resolves like `work`. Rejects if the service does not respond in time. */
 export async function withTimeout<Value>(work: Promise<Value>, timeoutMs: number): Promise<Value> {
   const { promise, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error(`no response within ${timeoutMs} ms`)), timeoutMs)
+  const timer = setTimeout(() => reject(new Error(noResponseText(timeoutMs))), timeoutMs)
   try {
     return await Promise.race([work, promise])
   } finally {

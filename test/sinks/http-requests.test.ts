@@ -107,10 +107,8 @@ test('a request without a response fails after the timeout, also while it waits 
   const url = `http://127.0.0.1:${await portOf(t, held)}`
   const requests = requestsTo(t, url, { poolSize: 1, requestTimeoutMs: 50 })
   const results = await Promise.all([requests.send(post), requests.send(post)])
-  assert.deepEqual(
-    results,
-    [1, 2].map(() => ({ failure: 'no response within 50 ms' })),
-  )
+  for (const result of results)
+    assert.match('failure' in result ? result.failure : '', /^no response within 50 ms: check the service/)
   // The connection of the failed request is not used for another one.
   held.removeAllListeners('request').on('request', (_, response: ServerResponse) => response.end('late'))
   let next = await requests.send(post)
@@ -123,7 +121,7 @@ test('opening a connection has its own timeout', async (t) => {
   const server = createTcpServer((socket) => socket.on('error', () => {}))
   const url = `https://127.0.0.1:${await portOf(t, server)}`
   const why = await failureOf(t, url, { connectTimeoutMs: 50, tls: { rejectUnauthorized: true } })
-  assert.equal(why, 'no connection within 50 ms')
+  assert.match(why, /^no connection within 50 ms: check the service, its address.* connect_timeout/)
 })
 
 test('denied addresses get no request, whether the address is configured or resolved from a name', async (t) => {

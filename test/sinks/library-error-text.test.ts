@@ -67,6 +67,17 @@ const texts: readonly (readonly [library: string, text: string, expected: RegExp
     'The session timeout is not within the range allowed by the broker',
     /change session_timeout of the source/,
   ],
+  ['nats', 'error connecting - node provided an undefined error', /^the service closed the connection/],
+  [
+    'kafkajs',
+    'The value of "offset" is out of range. It must be >= 0 and <= 14',
+    /^the service sent what its protocol/,
+  ],
+  [
+    'Node.js',
+    'Client network socket disconnected before secure TLS connection was established',
+    /check ssl of the con/,
+  ],
   ['undici', 'other side closed', /^the service closed the connection/],
   ['undici', 'Headers Timeout Error', /^the service does not respond in time/],
 ]
@@ -90,7 +101,7 @@ test('errors of the client of NATS are explained as the installed version words 
 
 test('error codes of Kafka that an administrator can mend are explained as the installed client words them', () => {
   const { createErrorFromCode } = createRequire(import.meta.url)('kafkajs/src/protocol/error.js') as {
-    createErrorFromCode(code: number): Error & { readonly type: string }
+    readonly createErrorFromCode: (code: number) => Error & { readonly type: string }
   }
   for (const code of [3, 5, 7, 10, 18, 19, 20, 26, 29, 30, 31, 58]) {
     const error = createErrorFromCode(code)
@@ -98,6 +109,13 @@ test('error codes of Kafka that an administrator can mend are explained as the i
     assert.match(reason, /: \w+.* \(/, `${error.type}: ${reason}`)
     assert.ok(reason.endsWith(` (${error.message})`), `${error.type}: ${reason}`)
   }
+})
+
+test('the prefix of kafkajs before texts of sockets hides no text', () => {
+  const text = 'Connection error: read ECONNRESET'
+  assert.match(messageOf(new Error(text)), /^the service closed the connection.* \(the connection was reset\)$/)
+  const tls = 'Client network socket disconnected before secure TLS connection was established'
+  assert.match(messageOf(new Error(`Connection error: ${tls}`)), /^the service closed the connection instead of a TLS/)
 })
 
 test('texts of servers stay as they are, also if they quote such a text', () => {

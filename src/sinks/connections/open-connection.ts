@@ -5,7 +5,7 @@
 //       └──────────────────────────────── run: late, or a fatal error ─┘   a connection without a response is never used again
 
 import type { Socket } from 'node:net'
-import { messageOf } from '../service-responses.ts'
+import { messageOf, noConnectionText, noResponseText } from '../service-responses.ts'
 import { collectSockets } from './opened-sockets.ts'
 
 /** The service has not responded within the time limit. */
@@ -68,7 +68,7 @@ export class OpenConnection<Connection> {
   run<Value>(work: (connection: Connection) => Promise<Value>, timeoutMs: number): Promise<Value> {
     if (this.#endedBecause !== undefined) return Promise.reject(this.#endedBecause)
     const { promise, resolve, reject } = Promise.withResolvers<Value>()
-    const timer = setTimeout(() => this.destroy(new NoResponse(`no response within ${timeoutMs} ms`)), timeoutMs)
+    const timer = setTimeout(() => this.destroy(new NoResponse(noResponseText(timeoutMs))), timeoutMs)
     const settle = (): void => {
       clearTimeout(timer)
       this.#pending.delete(abandon)
@@ -144,7 +144,7 @@ export function openWithin<Connection>(
     for (const end of ends) destroyQuietly(end)
     destroyLater(sockets)
   }
-  const fail = (): void => cancel(new NoResponse(`no connection within ${connectTimeoutMs} ms`))
+  const fail = (): void => cancel(new NoResponse(noConnectionText(connectTimeoutMs)))
   const onFailure = (end: () => unknown): void => {
     if (state === 'failed') destroyQuietly(end)
     else ends.push(end)

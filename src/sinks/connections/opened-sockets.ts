@@ -4,7 +4,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { subscribe } from 'node:diagnostics_channel'
 import type { Socket } from 'node:net'
-import { messageOf } from '../service-responses.ts'
 
 const current = new AsyncLocalStorage<Set<Socket>>()
 
@@ -29,7 +28,7 @@ export function endOnException<Opened extends Socket>(socket: Opened): Opened {
     try {
       return emit(event, ...values)
     } catch (error) {
-      const why = messageOf(error)
+      const why = error instanceof Error ? error.message : String(error)
       socket.destroy(new Error(`the service sent what its protocol does not allow: ${why}`, { cause: error }))
       return true
     }

@@ -5,6 +5,7 @@ import type { ServiceTls } from '../service-address.ts'
 import { safeLookup } from '../../transports/index.ts'
 import type { HttpExchange } from './http-exchange.ts'
 import type { HttpClient, SocketOpener, HttpLibrary } from './http-library.ts'
+import { noConnectionText } from '../service-responses.ts'
 
 export interface HttpConnectionSettings {
   /** `http://host:port`; a path in it is not used. */
@@ -80,8 +81,7 @@ export class HttpConnection {
         callback(...result)
       }) as unknown as Socket
       this.#socket = socket
-      const why = `no connection within ${connectTimeoutMs} ms`
-      const timer = setTimeout(() => socket.destroy(new Error(why)), connectTimeoutMs)
+      const timer = setTimeout(() => socket.destroy(new Error(noConnectionText(connectTimeoutMs))), connectTimeoutMs)
       return socket
     }
   }

@@ -7,6 +7,7 @@ import { isForbiddenAddress } from '../../transports/index.ts'
 import { HttpConnection, type HttpConnectionSettings } from './http-connection.ts'
 import { HttpExchange, type HttpExchangeCallbacks, type HttpRequest, type HttpResult } from './http-exchange.ts'
 import { type HttpLibrary, loadHttpLibrary } from './http-library.ts'
+import { noResponseText } from '../service-responses.ts'
 
 export interface HttpRequestsSettings extends HttpConnectionSettings {
   readonly poolSize: number
@@ -157,7 +158,7 @@ export class HttpRequests {
         this.#timer = setTimeout(this.#failOverdue, Math.ceil(leftMs)).unref()
         return
       }
-      exchange.fail(`no response within ${this.#settings.requestTimeoutMs} ms`)
+      exchange.fail(noResponseText(this.#settings.requestTimeoutMs))
     }
   }
 }
