@@ -173,19 +173,34 @@ for (const kind of sqlKinds) {
       async () => (await deadLettersOf(broker, `${type}:corrected`)).length === 1,
     )
     await until(broker, `${type}:corrected`, async () => outcomes.has(10))
+    const retryAll = async (count: number) =>
+      assert.partialDeepStrictEqual(await call('POST', `${path}/dead_letters/retry`), { count })
+    const untilRows = (count: number) =>
+      until(broker, `${type}:corrected`, async () => {
+        const [row] = await query('SELECT count(DISTINCT number) AS count FROM corrected')
+        return Number(row?.['count']) === count
+      })
+    await call('PUT', path, settingsOf('corrected'))
+    await Promise.all(published)
+    await untilRows(39)
+    await retryAll(1)
+    await untilRows(40)
+    await call('PUT', path, settingsOf('no_such_table'))
+    // As many as the action keeps dead letters.
+    const later = Array.from({ length: 10 }, (_, index) =>
+      client.publishAsync('corrected/1', JSON.stringify({ number: 40 + index }), { qos: 1 }),
+    )
+    await until(broker, `${type}:corrected`, async () => (await listed()).length === 10)
     assert.deepEqual(await call('POST', `${path}/queue/discard`), { count: 10 })
+    await Promise.all(later)
     await until(
       broker,
       `${type}:corrected`,
-      async () => (await deadLettersOf(broker, `${type}:corrected`)).length === 11,
+      async () => (await deadLettersOf(broker, `${type}:corrected`)).length === 10,
     )
     await call('PUT', path, settingsOf('corrected'))
-    await Promise.all(published)
-    assert.deepEqual(await call('POST', `${path}/dead_letters/retry`), { count: 11 })
-    await until(broker, `${type}:corrected`, async () => {
-      const [row] = await query('SELECT count(DISTINCT number) AS count FROM corrected')
-      return Number(row?.['count']) === 40
-    })
+    await retryAll(10)
+    await untilRows(50)
   })
 
   test(`${name} gets the rows of the section \`rules\` of NanoMQ`, async () => {
