@@ -106,13 +106,8 @@ export type {
 } from './subjects/access/credentials.ts'
 export type { PageFound, PageWanted } from './lists/numbered-pages.ts'
 export type { NamespacedOperations, Operations } from './operations.ts'
-export {
-  createManagementServer,
-  type ListenAt,
-  type ManagementOptions,
-  type ManagementServer,
-  type ManagementSettings,
-} from './server.ts'
+export { createManagementServer, type ListenAt, type ManagementServer } from './server.ts'
+export type { ManagementOptions, ManagementSettings } from './server-context.ts'
 export { mqttUpgradePath } from './dashboard/mqtt-upgrade.ts'
 export { DashboardFiles } from './dashboard/dashboard-files.ts'
 export { closeGraceMs, maxSocketHeaderBytes, requestTimeoutMs } from './http/limits.ts'

@@ -105,7 +105,7 @@ export const architectureRules: ArchitectureRules = {
     '@fastify/busboy': 'src/management/http/multipart.ts',
     '@currentspace/http3': 'src/transports/quic/quic-library.ts',
     'classic-level': 'src/storage/database/level-database.ts',
-    fastify: 'src/management/server.ts',
+    fastify: 'src/management/fastify-library.ts',
     typebox: 'src/contract/definition/schema.ts',
     commander: 'src/cli/program.ts',
     jose: 'src/access/tokens/token-check.ts',
