@@ -2,46 +2,30 @@
 // decisions of remote services are promises.
 
 import { setTimeout as delay } from 'node:timers/promises'
-import { isDeepStrictEqual } from 'node:util'
 import {
   type AuthenticationResult,
   type Connection,
-  type ConnectionOrigin,
-  type Identity,
-  namespacedName,
   type CoreRequest,
+  type Identity,
   splitNamespacedName,
 } from '../core/index.ts'
-import { assert, reasonCodes, type ReasonCode } from '../protocol/index.ts'
-import type { AccessRecord, AccessRecordKey, BanRecord } from '../records/index.ts'
+import { reasonCodes, type ReasonCode } from '../protocol/index.ts'
+import type { BanRecord } from '../records/index.ts'
 import type { Log } from '../telemetry/index.ts'
 import type { AccessSettings } from './access-settings.ts'
-import type {
-  Attempt,
-  Authenticator,
-  AuthenticatorName,
-  UnknownClient,
-  Accepted,
-} from './authenticators/authenticator.ts'
-import { AuthenticationChain, type ChainLink, type ChainResult } from './chain/authentication-chain.ts'
-import { type ListenerAuthentication, ListenerChains } from './chain/listener-chains.ts'
-import { PasswordAuthenticator } from './authenticators/password-authenticator.ts'
-import { CertificateAuthenticator, PskAuthenticator } from './authenticators/transport-authenticators.ts'
+import { type Admission, identityOf } from './authenticators/accepted-identity.ts'
+import type { Attempt, UnknownClient } from './authenticators/authenticator.ts'
+import type { ChainResult } from './chain/authentication-chain.ts'
+import { AuthenticatorSet, type RecordChange } from './authenticator-set.ts'
 import type { BanSubject } from './bans/ban-list.ts'
 import { Bans } from './bans/bans.ts'
-import { CredentialTable } from './credentials/credential-table.ts'
-import { GatewayUsers } from './credentials/gateway-users.ts'
 import { LoginTable } from './failed-logins/login-table.ts'
 import { type Login, LoginThrottle } from './failed-logins/login-throttle.ts'
-import { HttpAuthorizer, type HttpDecision } from './http/http-authorizer.ts'
+import type { HttpDecision } from './http/http-authorizer.ts'
 import { AccessRules } from './rules/access-rules.ts'
 import type { Action, Decision as RuleDecision } from './rules/compiled-rule.ts'
-import { tokenGrants } from './rules/token-grants.ts'
-import { ScramAuthenticator } from './scram/scram-authenticator.ts'
 import type { ScramStep } from './scram/scram-exchange.ts'
-import { TokenAuthenticator, type TokenSettings } from './tokens/token-authenticator.ts'
 import { readTokenHeader } from './tokens/token-check.ts'
-import { readTokenKeys } from './tokens/token-keys.ts'
 
 export type ConnectRequest = Extract<CoreRequest, { kind: 'authenticate' }>
 export type AuthenticateRequest = Extract<CoreRequest, { kind: 'continue-authentication' }>
@@ -59,33 +43,18 @@ export interface AccessDependencies {
   readonly logins?: { readonly table: SharedArrayBuffer; readonly shard: number } | undefined
 }
 
-/** Changes of stored records. */
-export interface RecordChange {
-  readonly put: readonly AccessRecord[]
-  readonly delete: readonly AccessRecordKey[]
-}
-
-/** With the name of the authenticator that accepted the client. */
-type Admission = Accepted & { readonly by: AuthenticatorName | 'anonymous' }
-
 export class AccessControl {
   readonly permissions: AccessRules
   readonly #dependencies: AccessDependencies
-  readonly #credentials = new CredentialTable()
-  readonly #gatewayUsers = new GatewayUsers()
-  readonly #listenerChains = new ListenerChains(this.#gatewayUsers)
-  readonly #scram = new ScramAuthenticator()
-  readonly #preSharedKeys = new Map<string, Uint8Array>()
+  readonly #authenticators: AuthenticatorSet
   readonly #bans: Bans
   readonly #throttle: LoginThrottle
   #settings: AccessSettings
-  #http: HttpAuthorizer | undefined
-  #chain: AuthenticationChain
 
   constructor(settings: AccessSettings, dependencies: AccessDependencies) {
     this.#dependencies = dependencies
     this.#settings = settings
-    this.#chain = this.#buildChain(settings)
+    this.#authenticators = new AuthenticatorSet(settings)
     this.#bans = new Bans(settings.flapping)
     const { logins } = dependencies
     this.#throttle = new LoginThrottle(settings.failedLogins, new LoginTable(logins?.table, logins?.shard))
@@ -121,15 +90,9 @@ export class AccessControl {
   #authenticate(request: ConnectRequest, attempt: Attempt): AuthenticationResult | Promise<AuthenticationResult> {
     const { authenticationMethod: method, authenticationData: data } = request
     if (method !== undefined) return this.#authenticateBy(method, data, attempt)
-    const decided = this.#chainOf(attempt).run(attempt)
+    const decided = this.#authenticators.chainOf(attempt).run(attempt)
     if (decided instanceof Promise) return decided.then((late) => this.#resultOf(attempt, late))
     return this.#resultOf(attempt, decided)
-  }
-
-  /** Returns the chain of the listener, of its gateway, or of the broker. */
-  #chainOf({ connection: { listener } }: Attempt): AuthenticationChain {
-    const own = listener.authentication as ListenerAuthentication | undefined
-    return own === undefined ? this.#chain : this.#listenerChains.of(own)
   }
 
   /** Returns the credentials of the client; undefined if these cannot be guessed, such as a signed token. */
@@ -163,10 +126,10 @@ export class AccessControl {
   prepare(request: AuthorizationRequest): Promise<void> | undefined {
     const { connection, identity, action, topic } = request
     const { namespace, clientId, username } = identity
-    const service = this.#http
+    const service = this.#authenticators.http
     return service?.authorize({ connection, namespace, clientId, username, action, topic }).then((decision) => {
       // A service that is not used any more decides nothing: no response is not a denial.
-      return service === this.#http ? this.#recordResponse(request, decision) : this.prepare(request)
+      return service === this.#authenticators.http ? this.#recordResponse(request, decision) : this.prepare(request)
     })
   }
 
@@ -178,10 +141,7 @@ export class AccessControl {
   /** Applies new settings. Connected clients remain; `permissions-changed` concerns their actions. */
   changeSettings(settings: AccessSettings): void {
     this.#settings = settings
-    const before = this.#http
-    this.#chain = this.#buildChain(settings)
-    // Clients whose request to the old service is pending are refused; they may retry.
-    if (before !== this.#http) before?.close()
+    this.#authenticators.changeSettings(settings)
     this.#bans.changeSettings(settings.flapping)
     this.#throttle.changeSettings(settings.failedLogins)
     this.permissions.changeSettings(settings.rules)
@@ -189,19 +149,7 @@ export class AccessControl {
 
   /** Stored records have changed, or are read at start. Returns true if results of `permissions` may change. */
   applyRecords(change: RecordChange): boolean {
-    for (const key of change.delete) {
-      if (key.kind === 'credential') this.#credentials.delete(key)
-      else if (key.kind === 'gateway-user') this.#gatewayUsers.delete(key)
-      else if (key.kind === 'scram') this.#scram.delete(key)
-      else if (key.kind === 'psk') this.#preSharedKeys.delete(namespacedName(key.namespace, key.identity))
-    }
-    for (const record of change.put) {
-      if (record.kind === 'credential') this.#credentials.put(record)
-      else if (record.kind === 'gateway-user') this.#gatewayUsers.put(record)
-      else if (record.kind === 'scram') this.#scram.put(record)
-      else if (record.kind === 'psk')
-        this.#preSharedKeys.set(namespacedName(record.namespace, record.identity), record.key)
-    }
+    this.#authenticators.applyRecords(change)
     const haveRulesChanged = this.permissions.applyRecords(change)
     if (!this.#bans.applyRecords(change)) return haveRulesChanged
     this.permissions.noteChange()
@@ -219,16 +167,14 @@ export class AccessControl {
     return this.#bans.flapping(namespace, this.#dependencies.nowMs())
   }
 
-  /** Returns the stored key of an identity for a handshake: of the namespace, or otherwise one without a namespace. */
+  /** Returns the stored key of an identity for a handshake. */
   preSharedKey(identity: string, namespace: string | undefined): Uint8Array | undefined {
-    // An identity must not contain a namespace.
-    if (identity.includes('\0')) return undefined
-    return this.#preSharedKeys.get(namespacedName(namespace, identity)) ?? this.#preSharedKeys.get(identity)
+    return this.#authenticators.preSharedKey(identity, namespace)
   }
 
   /** The client disconnected: its state may be deleted. */
   forget(connection: Connection): void {
-    this.#scram.forget(connection)
+    this.#authenticators.scram.forget(connection)
     const ban = this.#bans.recordDisconnect(connection, this.#dependencies.nowMs())
     if (ban === undefined) return
     const { who: clientId, reason, untilMs } = ban
@@ -237,8 +183,7 @@ export class AccessControl {
 
   /** No further requests are made. */
   close(): void {
-    this.#http?.close()
-    this.#listenerChains.close()
+    this.#authenticators.close()
   }
 
   #recordResponse({ identity, action, topic }: AuthorizationRequest, decision: HttpDecision): void {
@@ -247,37 +192,6 @@ export class AccessControl {
       this.#dependencies.log.warn('authorization service failed', { clientId, why: decision.why })
     }
     this.permissions.recordResponse(identity, action, topic, decision.result)
-  }
-
-  #buildChain(settings: AccessSettings): AuthenticationChain {
-    this.#credentials.setConfigured(settings.credentials)
-    this.#scram.changeSettings(settings.chain.includes('scram') ? settings.scram : undefined)
-    this.#http = httpAuthorizerOf(settings.http, this.#http)
-    const links: ChainLink[] = []
-    for (const name of settings.chain) {
-      const authenticator = this.#createAuthenticator(name, settings)
-      if (authenticator !== undefined) links.push({ name, authenticator })
-    }
-    return new AuthenticationChain(links, { refusesOnError: settings.profile === 'hardened' })
-  }
-
-  #createAuthenticator(name: AuthenticatorName, settings: AccessSettings): Authenticator | undefined {
-    switch (name) {
-      case 'certificate':
-        return new CertificateAuthenticator(settings.certificateName)
-      case 'psk':
-        return new PskAuthenticator()
-      case 'password':
-        return new PasswordAuthenticator(this.#credentials, settings.hashParameters.algorithm)
-      case 'jwt':
-        return settings.token === undefined ? undefined : tokenAuthenticator(settings.token)
-      case 'http':
-        return this.#http
-      case 'scram':
-        return undefined // The client requests it: see `#authenticateBy`.
-      default:
-        return name satisfies never
-    }
   }
 
   #createAttempt({ connection, clientId: session, username, password }: ConnectRequest): Attempt {
@@ -291,13 +205,13 @@ export class AccessControl {
     data: Buffer | undefined,
     attempt: Attempt,
   ): AuthenticationResult | Promise<AuthenticationResult> {
-    if (!this.#scram.isOffered(method)) {
+    if (!this.#authenticators.scram.isOffered(method)) {
       return this.#refuse(attempt, reasonCodes.badAuthenticationMethod, 'the authentication method is not known')
     }
     return this.#resultOfStep(
       attempt,
       method,
-      this.#scram.startExchange(attempt.connection, method, { data, namespace: attempt.namespace }),
+      this.#authenticators.scram.startExchange(attempt.connection, method, { data, namespace: attempt.namespace }),
     )
   }
 
@@ -308,8 +222,9 @@ export class AccessControl {
     const nowMs = this.#dependencies.nowMs()
     const attempt = { connection, namespace, clientId, ...nothingShown, nowMs, isReauthentication }
     // The core checks the order of steps: a first one comes only if no exchange is in progress.
-    if (isReauthentication && !this.#scram.isInProgress(connection)) return this.#authenticateBy(method, data, attempt)
-    return this.#resultOfStep(attempt, method, this.#scram.continueExchange(connection, method, data))
+    if (isReauthentication && !this.#authenticators.scram.isInProgress(connection))
+      return this.#authenticateBy(method, data, attempt)
+    return this.#resultOfStep(attempt, method, this.#authenticators.scram.continueExchange(connection, method, data))
   }
 
   #resultOfStep(
@@ -366,7 +281,7 @@ export class AccessControl {
     }
     const isOwn = connection.listener.authentication !== undefined
     // The name belongs to a SCRAM user, and rules for the name concern that user.
-    const isNameOfAnother = username !== undefined && this.#scram.isUser(username, namespace)
+    const isNameOfAnother = username !== undefined && this.#authenticators.scram.isUser(username, namespace)
     if (!isOwn && !isNameOfAnother && (allowAnonymous ?? (profile === 'legacy' || connection.listener.isLoopback))) {
       return this.#admit(attempt, { result: 'accepted', username, isSuperuser: false, by: 'anonymous' })
     }
@@ -393,8 +308,9 @@ export class AccessControl {
       this.#bans.recordConnect(attempt.connection, identity)
       return { allowed: true, identity, ...(authenticationData === undefined ? undefined : { authenticationData }) }
     }
-    if (success.isSuperuser || this.#http?.hasSuperuserRequest !== true) return decision(success.isSuperuser)
-    return this.#http.isSuperuser({ ...attempt, username: success.username }).then(decision)
+    if (success.isSuperuser || this.#authenticators.http?.hasSuperuserRequest !== true)
+      return decision(success.isSuperuser)
+    return this.#authenticators.http.isSuperuser({ ...attempt, username: success.username }).then(decision)
   }
 
   #refuseBanned(subject: BanSubject, attempt: Attempt): AuthenticationResult | undefined {
@@ -428,52 +344,6 @@ function withHint(
   hint: string,
 ): AuthenticationResult & { allowed: false } {
   return { ...refusal, reasonString: `${refusal.reasonString}; ${hint}`, cause: `${refusal.cause}; ${hint}` }
-}
-
-/** An unchanged authorizer is kept, with its connections and its cache. */
-function httpAuthorizerOf(
-  settings: AccessSettings['http'],
-  before: HttpAuthorizer | undefined,
-): HttpAuthorizer | undefined {
-  if (settings === undefined) return undefined
-  return before !== undefined && isDeepStrictEqual(before.settings, settings) ? before : new HttpAuthorizer(settings)
-}
-
-/** Keys were validated with the settings, so a problem now is an internal error. */
-function tokenAuthenticator(settings: TokenSettings): TokenAuthenticator {
-  const read = readTokenKeys(settings.key)
-  assert('keys' in read, 'the keys for tokens were checked before')
-  return new TokenAuthenticator(settings, read.keys, tokenGrants)
-}
-
-/** Written out: with a spread, each client would take 32 bytes more. */
-function identityOf({ connection, namespace, clientId }: Attempt, success: Admission): Identity {
-  return {
-    namespace,
-    clientId,
-    username: success.username,
-    principal: principalOf(success, connection),
-    peerAddress: connection.peerAddress,
-    isSuperuser: success.isSuperuser,
-    expiresAtMs: success.expiresAtMs,
-    grants: success.grants,
-    authenticatedBy: success.by,
-  }
-}
-
-/** The authenticated name: a client that proved its client ID may send any user name. */
-function principalOf({ by, username, provesClientId }: Admission, { listener, origin }: Connection): string {
-  if (by === 'anonymous') return (listener.gateway === undefined ? undefined : deviceIn(origin)) ?? 'anonymous'
-  return provesClientId === true ? 'clientid' : `user:${username ?? ''}`
-}
-
-/**
- * The identity that the DTLS handshake of a device proved. It counts also where no authenticator uses it: the gateway passes the datagrams of
- * this identity to its client.
- */
-function deviceIn(origin: ConnectionOrigin | undefined): string | undefined {
-  if (origin?.pskIdentity !== undefined) return `psk:${origin.pskIdentity}`
-  return origin?.certificate === undefined ? undefined : `certificate:${origin.certificate.subject}`
 }
 
 function reasonText(reason: ReasonCode): string {

@@ -6,12 +6,12 @@ export {
   type AuthenticateRequest,
   type ConnectRequest,
   type AuthorizationRequest,
-  type RecordChange,
 } from './access-control.ts'
 export { defaultAccessSettings, type AccessSettings } from './access-settings.ts'
 export { authenticatorNames, type AuthenticatorName } from './authenticators/authenticator.ts'
 export { hashPassword, isPassword, type HashedPassword, type HashParameters } from './credentials/password-hash.ts'
 export { createLoginTable, freeLoginTable } from './failed-logins/login-table.ts'
+export type { RecordChange } from './authenticator-set.ts'
 export type { ListenerAuthentication } from './chain/listener-chains.ts'
 export type { RuleSettings } from './rules/access-rules.ts'
 export type { Action, Decision } from './rules/compiled-rule.ts'
