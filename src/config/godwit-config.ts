@@ -1,28 +1,16 @@
 // The typed configuration that other modules use.
 
-import {
-  type AutoSubscribeConfig,
-  autoSubscriptionsOf,
-  countedTopicsOf,
-  type RewriteConfig,
-  rewritesOf,
-} from './topic-config.ts'
+import { type AclConfig, toAclConfig } from './acl-config.ts'
 import type { AclRule } from './acl/acl-rule.ts'
 import { toAuthConfig, type AuthConfig } from './auth-config.ts'
 import type { Checked, SettingText } from './check/check-settings.ts'
+import { type CoreConfig, toCoreConfig } from './core-config.ts'
 import type { Position } from './hocon/values.ts'
-import {
-  type ListenerConfig,
-  toDashboardListener,
-  toListeners,
-  type WebSocketListenerConfig,
-} from './listener-config.ts'
-import type { Bind } from './schema/bind.ts'
+import { type HttpServerConfig, toHttpServerConfig } from './http-server-config.ts'
+import { type ListenerConfig, toListeners } from './listener-config.ts'
 import type { NamespacePattern } from './schema/namespace.ts'
-import { type OidcConfig, toOidcConfig } from './oidc-config.ts'
-import { type CoreValues, readCoreValues } from './schema/core-values.ts'
-import { mqtt as mqttSection, retainer as retainerSection } from './settings/mqtt.ts'
 import type { root, SettingValues } from './settings/root.ts'
+import { type AutoSubscribeConfig, autoSubscriptionsOf, countedTopicsOf } from './topic-config.ts'
 
 export type SecurityProfile = 'hardened' | 'legacy'
 
@@ -44,23 +32,6 @@ export interface NodeConfig {
   readonly allowedDirectories: readonly string[]
 }
 
-/** Settings of the core. Those that it takes unchanged are named by their entries in `settings/mqtt.ts`. */
-export interface CoreConfig extends CoreValues<typeof mqttSection>, CoreValues<typeof retainerSection> {
-  /** Undefined: none. */
-  readonly topicRewrites: readonly RewriteConfig[] | undefined
-  readonly delaysMessages: boolean
-  /** Undefined: no limit. */
-  readonly maxDelayedMessages: number | undefined
-  readonly maxDelayedMessagesPerClient: number | undefined
-  readonly maxPacketBytes: number
-  readonly storedMessagesOverflow: 'drop-oldest' | 'reject-publish'
-  readonly maximumQoS: 0 | 1 | 2
-  readonly bindsClientIds: boolean
-  readonly sessionExpirySeconds: number
-  readonly maxSessionExpirySeconds: number | undefined
-  readonly maxRetainedMessages: number | undefined
-}
-
 export interface StorageConfig {
   readonly sync: 'commit' | 'interval' | 'never'
   readonly syncIntervalMs: number
@@ -78,21 +49,6 @@ export interface LogConfig {
   readonly file: string
   readonly rotationSizeBytes: number
   readonly rotationCount: number
-}
-
-/** Authorization of clients. */
-export interface AclConfig {
-  /** Rules of the configuration, followed by those of the file. */
-  readonly rules: readonly AclRule[]
-  /** Path, as written in the configuration. */
-  readonly file: string | undefined
-  readonly noMatch: 'allow' | 'deny'
-  readonly denyAction: 'ignore' | 'disconnect'
-  /** A service decides if no rule matches. */
-  readonly usesService: boolean
-  /** Cached decisions of the service for one client. */
-  readonly maxDecisions: number
-  readonly decisionTtlMs: number
 }
 
 /** Limits for bans of clients that reconnect too often. */
@@ -125,42 +81,6 @@ export interface LimitsConfig {
   readonly maxConnections: number | undefined
   /** New connections of the whole node per second; undefined: no limit. */
   readonly maxConnectionRate: number | undefined
-}
-
-/** The management API over HTTP. */
-export interface HttpServerConfig {
-  readonly isEnabled: boolean
-  readonly port: number
-  /** Undefined: as for listeners with only a port. */
-  readonly host: string | undefined
-  /** Maximum requests at the same time. */
-  readonly maxRequests: number
-  readonly maxBodyBytes: number
-  readonly maxUploadBytes: number
-  /** User name of the first administrator. */
-  readonly username: string
-  readonly password: string | undefined
-  /** The dashboard; undefined: not served. */
-  readonly dashboard:
-    | {
-        readonly allowedOrigins: readonly string[]
-        /** Address of a separate listener for the dashboard and the API; undefined: there is none. */
-        readonly bind: Bind | undefined
-        /** For MQTT clients of the page. */
-        readonly listener: WebSocketListenerConfig
-        /** Login by OpenID Connect; undefined: off. */
-        readonly oidc: OidcConfig | undefined
-      }
-    | undefined
-  readonly authType: 'basic' | 'jwt' | 'no_auth'
-  readonly jwt: {
-    /** Path, as written in the configuration. */
-    readonly keyFile: string | undefined
-    /** Content of the file. */
-    readonly keyText: string | undefined
-    readonly issuer: string | undefined
-    readonly leewayMs: number
-  }
 }
 
 export interface SysTopicsConfig {
@@ -256,8 +176,6 @@ export interface GodwitConfig {
 }
 
 const bytesPerKibibyte = 1_024
-const msPerSecond = 1_000
-
 /** Contents of files that settings name, read by `loadConfig`. */
 export interface NamedFiles {
   /** Rules of `auth.acl.file`. */
@@ -321,78 +239,6 @@ export function toGodwitConfig({ values, settingTexts, places }: CheckedSettings
     },
     settingTexts,
     places,
-  }
-}
-
-/**
- * Maximum packet size of the standard is 268,435,460 bytes. A forwarded message may have more than the received one
- * (subscription identifiers, an alias, a mount point, markers of a bridge), and must be a valid packet for each
- * receiver.
- */
-const maxPacketBytes = 255 * 1_048_576
-
-function toCoreConfig(values: SettingValues): CoreConfig {
-  const { auth, delayed, mqtt, node, retainer } = values
-  const topicRewrites = rewritesOf(values)
-  const usualBinding = node.security_profile === 'hardened' ? 'identity' : 'none'
-  const maxExpiryMs = mqtt.max_session_expiry_interval
-  const maxRetained = retainer.max_retained_messages
-  return {
-    ...readCoreValues(mqttSection, mqtt),
-    ...readCoreValues(retainerSection, retainer),
-    topicRewrites: topicRewrites.length === 0 ? undefined : topicRewrites,
-    delaysMessages: delayed.enable,
-    maxDelayedMessages: delayed.max_delayed_messages === 0 ? undefined : delayed.max_delayed_messages,
-    maxDelayedMessagesPerClient:
-      delayed.max_delayed_messages_per_client === 0 ? undefined : delayed.max_delayed_messages_per_client,
-    maxPacketBytes: Math.min(mqtt.max_packet_size, mqtt.client_max_packet_size ?? Infinity, maxPacketBytes),
-    storedMessagesOverflow: mqtt.stored_messages_overflow === 'drop_oldest' ? 'drop-oldest' : 'reject-publish',
-    maximumQoS: mqtt.max_qos_allowed === '2' ? 2 : mqtt.max_qos_allowed === '1' ? 1 : 0,
-    bindsClientIds: (auth.client_id_binding === 'auto' ? usualBinding : auth.client_id_binding) === 'identity',
-    sessionExpirySeconds: mqtt.session_expiry_interval / msPerSecond,
-    maxSessionExpirySeconds: maxExpiryMs === undefined ? undefined : maxExpiryMs / msPerSecond,
-    maxRetainedMessages: maxRetained === 0 ? undefined : maxRetained,
-  }
-}
-
-function toAclConfig({ auth, node }: SettingValues, fileRules: readonly AclRule[]): AclConfig {
-  const { acl, cache, http_auth: service } = auth
-  const usesService = service.enable && service.acl_req.url !== undefined
-  // If any rule is configured, actions without a rule are denied.
-  const hasRules = acl.rules.length > 0 || acl.file !== undefined || service.acl_req.url !== undefined
-  const defaultNoMatch = node.security_profile === 'hardened' && hasRules ? 'deny' : 'allow'
-  return {
-    rules: [...acl.rules, ...fileRules],
-    file: acl.file,
-    noMatch: auth.no_match ?? defaultNoMatch,
-    denyAction: auth.deny_action,
-    usesService,
-    maxDecisions: cache.max_size,
-    decisionTtlMs: service.cache_ttl > 0 ? service.cache_ttl : cache.ttl,
-  }
-}
-
-function toHttpServerConfig(values: SettingValues, keyText: string | undefined): HttpServerConfig {
-  const { http_server: http, dashboard } = values
-  return {
-    isEnabled: http.enable,
-    port: http.port,
-    host: http.ip_addr,
-    maxRequests: http.parallel ?? http.limit_conn,
-    maxBodyBytes: http.max_body,
-    maxUploadBytes: http.max_upload,
-    username: http.username,
-    password: http.password,
-    authType: http.auth_type,
-    dashboard: dashboard.enable
-      ? {
-          allowedOrigins: dashboard.allow_origins,
-          bind: dashboard.bind,
-          listener: toDashboardListener(values),
-          oidc: toOidcConfig(dashboard.oidc),
-        }
-      : undefined,
-    jwt: { keyFile: http.jwt.public.keyfile, keyText, issuer: http.jwt.issuer, leewayMs: http.jwt.leeway },
   }
 }
 

@@ -40,10 +40,8 @@ export type {
   BridgesConfig,
   ConnectorsConfig,
   RuleEngineConfig,
-  CoreConfig,
   DiskCacheConfig,
   GodwitConfig,
-  HttpServerConfig,
   LimitsConfig,
   LogConfig,
   LogLevel,
@@ -61,6 +59,8 @@ export type {
   TlsConfig,
   WebSocketConfig,
 } from './listener-config.ts'
+export type { CoreConfig } from './core-config.ts'
+export type { HttpServerConfig } from './http-server-config.ts'
 export type { OidcConfig } from './oidc-config.ts'
 export { isSafeAddress } from './check/check-oidc.ts'
 export { toTlsConfig } from './listener-config.ts'
