@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { AccessRules } from '../../src/access/rules/access-rules.ts'
 import { defaultAccessSettings } from '../../src/access/index.ts'
-import { resolveNamespace, plainIdentity, type NamespaceSettings } from '../../src/core/index.ts'
+import { type ConnectionOrigin, resolveNamespace, plainIdentity, type NamespaceSettings } from '../../src/core/index.ts'
 import { reasonCodes, type TopicFilter } from '../../src/protocol/index.ts'
 import { createNamespaceTable, type NamespaceLimits, NamespaceTable } from '../../src/shard/index.ts'
 import type { HostTraits } from '../simulator/broker-host.ts'
@@ -123,6 +123,19 @@ describe('clients of different namespaces', () => {
   })
 })
 
+function arrivalOf(traits: Partial<ConnectionOrigin>): ConnectionOrigin {
+  const nothing = { clientId: undefined, username: undefined, certificate: undefined, pskIdentity: undefined }
+  return { port: 1, ...nothing, ...traits }
+}
+
+const shopCertificate = {
+  commonName: 'x',
+  subject: 'CN=x,OU=shop',
+  serialNumber: '',
+  fingerprint: '',
+  der: new Uint8Array(),
+}
+
 describe('no client can get', () => {
   test('from no namespace to the topics of one, neither to publish nor to subscribe', () => {
     const world = worldOf()
@@ -165,10 +178,74 @@ describe('no client can get', () => {
     assert.equal(join(world, 'shop/c').isConnected, true)
   })
 
+  const foreigners: readonly {
+    readonly name: string
+    readonly username?: string
+    readonly proved?: string
+    readonly origin?: ConnectionOrigin
+    readonly changes?: Partial<NamespaceSettings>
+  }[] = [
+    { name: 'a user name', username: 'shop/c' },
+    { name: 'a user name that its token proves', username: 'c', proved: 'shop/c' },
+    { name: 'the user name of its certificate', origin: arrivalOf({ username: 'shop/c' }) },
+    { name: 'the identity of a pre-shared key', origin: arrivalOf({ pskIdentity: 'shop/c' }) },
+    {
+      name: 'the identity of a pre-shared key, whatever its user name,',
+      username: 'plant/c',
+      origin: arrivalOf({ pskIdentity: 'shop/c' }),
+    },
+    {
+      name: 'a certificate',
+      origin: arrivalOf({ certificate: shopCertificate }),
+    },
+    {
+      name: 'a certificate, whatever its user name,',
+      username: 'plant/c',
+      origin: arrivalOf({ certificate: shopCertificate }),
+      changes: { sources: ['username', 'certificate'] },
+    },
+  ]
+  for (const version of [4, 5] as const)
+    for (const { name, username, proved, origin, changes } of foreigners)
+      test(`into a namespace through its listener, with ${name} of another one (version ${version})`, () => {
+        const known = proved ?? username ?? origin?.username
+        const identity = { ...plainIdentity('plant\0c', known, '10.0.0.1'), authenticatedBy: 'x' }
+        const decision: HostTraits['decision'] = () => ({ decision: { allowed: true, identity }, afterMs: 0 })
+        const world = worldOf(changes, { host: { decision } })
+        world.host.traits.listener = { namespace: 'plant' }
+        if (origin !== undefined) world.host.traits.arrival = origin
+        const client = world.client('c', { version, ...(username === undefined ? {} : { username }) })
+        client.connect()
+        assert.equal(client.isConnected, false)
+        assert.deepEqual([...world.view.clients()], [])
+      })
+
   test('a connection without a namespace, if one is required', () => {
     const world = worldOf({ isRequired: true })
     assert.equal(join(world, 'plant/a').isConnected, true)
     assert.equal(join(world, 'c').isConnected, false)
+  })
+})
+
+describe('a client can connect', () => {
+  test('to a listener of a namespace, with a user name of that namespace or of none', () => {
+    const world = worldOf()
+    world.host.traits.listener = { namespace: 'plant' }
+    for (const username of ['plant/c', 'c', '../c', '$SYS/c']) {
+      const client = world.client(username, { username })
+      client.connect()
+      assert.equal(client.isConnected, true, username)
+    }
+  })
+
+  test('to a listener of another namespace, if user names come first in `namespaces.from`', () => {
+    const world = worldOf({ sources: ['username', 'listener'] })
+    world.host.traits.listener = { namespace: 'hall' }
+    assert.equal(join(world, 'plant/a').isConnected, true)
+    assert.deepEqual(
+      [...world.view.clients()].map(({ clientId }) => clientId),
+      ['plant\0a'],
+    )
   })
 })
 

@@ -290,6 +290,28 @@ test('[MQTT5-4.12] a client connects and re-authenticates with SCRAM, and is ref
   assert.equal((await unauthenticated.request<ConnackPacket>(refused)).reasonCode, notAuthorized)
 })
 
+test('a client of a namespace cannot re-authenticate as a user of another one', async (t) => {
+  const broker = await configuredBroker([
+    onlyKnown,
+    'namespaces { enable = true, username = "${namespace}/*" }',
+    'listeners.tcp.namespace = plant',
+    'auth.client_id_binding = none',
+    `auth.scram={ iterations = 4096, user.1 { username = "plant/a", password = secret, algorithm = ${method} }, user.2 { username = "shop/b", password = secret, algorithm = ${method} } }`,
+  ])
+  const { continueAuthentication, reAuthenticate, success } = reasonCodes
+  const plant = new ScramClient({ hash: 'sha512', username: 'plant/a', password: 'secret' })
+  const shop = new ScramClient({ hash: 'sha512', username: 'shop/b', password: 'secret' })
+  const raw = new RawClient(t, broker.port)
+  const challenge = await raw.request<AuthPacket>(connectWith(plant.first))
+  const answer = plant.final(String(challenge.properties?.authenticationData)).message
+  const connack = await raw.request<ConnackPacket>(authWith(answer, continueAuthentication))
+  assert.equal(connack.reasonCode, success)
+  const next = await raw.request<AuthPacket>(authWith(shop.first, reAuthenticate))
+  const last = shop.final(String(next.properties?.authenticationData)).message
+  const end = await raw.request<DisconnectPacket>(authWith(last, continueAuthentication))
+  assert.equal(end.type === 'disconnect' && end.reasonCode, notAuthorized)
+})
+
 test('[MQTT5-4.12] a SCRAM user that is stored over the API can connect at once, until it is deleted', async (t) => {
   const broker = await configuredBroker([onlyKnown])
   const { continueAuthentication, success } = reasonCodes

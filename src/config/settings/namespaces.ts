@@ -17,7 +17,7 @@ export const namespaces = section(
     }),
     from: setting(listOf(choice(['listener', 'username', 'certificate']), 3), ['listener', 'username', 'certificate'], {
       description:
-        'Sources of the namespace of a client, in order of precedence: listeners.*.namespace, its user name by namespaces.username, its certificate by namespaces.certificate.',
+        'Sources of the namespace of a client, in order of precedence: listeners.*.namespace, its user name by namespaces.username, its certificate by namespaces.certificate. A client whose user name or certificate belongs to another namespace than the selected one is refused.',
     }),
     username: setting(optional(namespacePattern, 'none'), undefined, {
       description:

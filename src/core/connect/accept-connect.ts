@@ -24,7 +24,7 @@ import { resolvePublication, storedWillTopic } from '../publish/resolve-publicat
 import type { AuthenticationResult } from '../model/inputs.ts'
 import { mountpointFor } from '../namespaces/mountpoint.ts'
 import { namespaceTopics, splitNamespacedName } from '../namespaces/namespaced-names.ts'
-import { resolveNamespace } from '../model/resolve-namespace.ts'
+import { findForeignNamespace, resolveNamespace } from '../model/resolve-namespace.ts'
 import { refuseConnect } from './close-connection.ts'
 import { refuseOtherIdentity } from './client-id-owner.ts'
 import { waitForTakeover } from './takeover-wait.ts'
@@ -156,17 +156,26 @@ function canHaveWill(
   return false
 }
 
-/** Refuses a client whose authenticated identity names another namespace than the one found at CONNECT. */
-function refuseForeignNamespace(
+/**
+ * Refuses a client whose authenticated identity names another namespace than the one found at CONNECT, also if the listener selects that: the
+ * clients of a namespace cannot enter another one through its listener.
+ */
+export function refuseForeignNamespace(
   { settings }: NamespaceState,
   { listener, origin }: Connection,
-  { clientId }: AwaitingAuthentication,
-  { identity: { username } }: GrantedAccess,
+  { clientId }: Pick<AwaitingAuthentication, 'clientId'>,
+  { identity: { username } }: Pick<GrantedAccess, 'identity'>,
 ): Refusal | undefined {
   if (settings === undefined) return undefined
   const { namespace } = splitNamespacedName(clientId)
-  if (resolveNamespace(settings, { listener, arrival: origin, username }) === namespace) return undefined
-  return { reason: reasonCodes.notAuthorized, text: 'its user name belongs to another namespace' }
+  const evidence = { listener, arrival: origin, username }
+  if (resolveNamespace(settings, evidence) !== namespace)
+    return { reason: reasonCodes.notAuthorized, text: 'its user name belongs to another namespace' }
+  const foreign = findForeignNamespace(settings, evidence, namespace)
+  if (foreign === undefined) return undefined
+  const text = 'its user name, pre-shared key or certificate belongs to another namespace'
+  const cause = `it belongs to ${foreign}, the connection to ${namespace ?? 'no namespace'}: use a listener of ${foreign}`
+  return { reason: reasonCodes.notAuthorized, text, cause }
 }
 
 /**

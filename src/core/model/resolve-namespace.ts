@@ -44,6 +44,24 @@ export function resolveNamespace(settings: NamespaceSettings, evidence: Namespac
   return undefined
 }
 
+/**
+ * Returns the first namespace other than `namespace` that the names of the client belong to: its user name, the identity of its pre-shared key or its
+ * certificate. Undefined: none. A listener selects a namespace, but does not make a client of another one its own.
+ */
+export function findForeignNamespace(
+  { sources, usernamePattern, certificateField }: NamespaceSettings,
+  { listener, arrival, username }: NamespaceEvidence,
+  namespace: string | undefined,
+): string | undefined {
+  if (listener.isBridge === true) return undefined
+  const names: (string | undefined)[] = []
+  if (sources.includes('username') && usernamePattern !== undefined)
+    names.push(partOfName(username, usernamePattern), partOfName(arrival?.pskIdentity, usernamePattern))
+  if (sources.includes('certificate') && certificateField !== undefined && arrival?.certificate !== undefined)
+    names.push(attributeOf(arrival.certificate.subject, certificateField))
+  return names.find((name) => name !== undefined && name !== namespace && isNamespaceName(name))
+}
+
 function namespaceFromSource(
   source: NamespaceSource,
   { usernamePattern, certificateField }: NamespaceSettings,

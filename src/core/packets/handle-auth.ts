@@ -16,7 +16,7 @@ import { readPauseReasons, resumeReading } from '../outgoing/read-pause-reasons.
 import { sendPacket } from '../outgoing/send-to-client.ts'
 import { setIdentity } from '../sessions/set-identity.ts'
 import type { AuthenticationResult, RequestId } from '../model/inputs.ts'
-import { refuseConnection } from '../connect/accept-connect.ts'
+import { refuseConnection, refuseForeignNamespace } from '../connect/accept-connect.ts'
 import { isSameOwner } from '../connect/client-id-owner.ts'
 import { endConnection } from '../connect/close-connection.ts'
 import {
@@ -135,6 +135,13 @@ export function handleReauthenticationResult(
   if (identity !== undefined && state.settings.bindsClientIds && !isSameOwner(now.session, identity)) {
     const text = 're-authentication proved another identity'
     return endConnection(state, connection, { reason: reasonCodes.notAuthorized, text, publishWill: true })
+  }
+  const session = { clientId: now.session.clientId }
+  const foreign =
+    identity === undefined ? undefined : refuseForeignNamespace(state.namespaces, connection, session, { identity })
+  if (foreign !== undefined) {
+    const { reason, text } = foreign
+    return endConnection(state, connection, { reason, text, publishWill: true })
   }
   const isComplete = decision.allowed === true
   const reason = isComplete ? reasonCodes.success : reasonCodes.continueAuthentication
