@@ -32,6 +32,7 @@ export {
   spoolProperties,
 } from './messages/bridge-client-id.ts'
 export {
+  isSourceClient,
   isSourceTopic,
   sourceBridgeName,
   sourceOfBridge,

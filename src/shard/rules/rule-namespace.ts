@@ -5,6 +5,7 @@
 //   republish to b  ──►  $ns/plant/b
 
 import {
+  isSourceClient,
   isSourceTopic,
   namespaceOfTopic,
   namespaceTopics,
@@ -12,6 +13,7 @@ import {
   splitNamespacedName,
   splitScopedName,
   splitSourceTopic,
+  type Message,
   type RulePublication,
   type RuleTrigger,
 } from '../../core/index.ts'
@@ -35,10 +37,18 @@ export function publicationWithin(namespace: string, publication: RulePublicatio
   return { ...publication, topic: delayed + namespaceTopics(namespace) + topic.slice(delayed.length) }
 }
 
-/** Returns the namespace that a trigger belongs to; undefined: none. */
+/**
+ * Returns the namespace that a trigger belongs to; undefined: none. It is that of the client, or for a dropped message, of its publisher. The topic of
+ * the message does not count: a client chooses it, and its message may be dropped because it must not publish there.
+ */
 export function namespaceOfTrigger(trigger: RuleTrigger): string | undefined {
   if ('clientId' in trigger) return splitNamespacedName(trigger.clientId).namespace
-  return trigger.kind === 'message-dropped' ? namespaceOf(trigger.message.topic.name) : undefined
+  return trigger.kind === 'message-dropped' ? namespaceOfPublisher(trigger.message) : undefined
+}
+
+/** Only the client of a source, which a client cannot be, publishes in the name of the source. */
+function namespaceOfPublisher({ publisher, topic }: Message): string | undefined {
+  return isSourceClient(publisher) ? namespaceOf(topic.name) : splitNamespacedName(publisher).namespace
 }
 
 /** Returns the namespace of the topic of a message, or of its source; undefined: none. */

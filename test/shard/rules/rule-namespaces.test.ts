@@ -77,6 +77,51 @@ test('events and messages of other namespaces, and of no namespace, run no rule 
   assert.deepEqual(new Set(topics), new Set(['lamp/1', 'nowhere', 'lamp/#']))
 })
 
+const forged = [
+  '$ns/plant/lamp/1',
+  '$ns/plant/$events/x',
+  '$ns/plant/$delayed/0/x',
+  '$delayed/0/$ns/plant/x',
+  '$ns/plant/$bridges/x/y',
+]
+
+for (const version of [4, 5] as const)
+  test(`a client outside a namespace runs no rule of it by what it is refused (version ${version})`, () => {
+    const { world, take, outputsOf } = namespacedWorld()
+    const sql = `SELECT * FROM ${events.map((name) => `"$events/${name}"`).join(', ')}`
+    take([
+      { id: 'all@plant', sql, actions: toConsole },
+      { id: 'global', sql, actions: toConsole },
+    ])
+    for (const [name, username] of [
+      ['outsider', undefined],
+      ['neighbor', 'shop/neighbor'],
+    ] as const) {
+      const client = world.connect(name, { version, ...(username === undefined ? {} : { username }) })
+      for (const topic of [...forged, '$bridges/mqtt:in@plant/x', '$event/plant'])
+        for (const qos of [0, 1, 2] as const) {
+          client.publish(topic, 'forged', { qos })
+          world.settle()
+          if (!client.isConnected) client.connect()
+        }
+      client.subscribe(['$ns/plant/#', '$share/g/$ns/plant/#', '$queue/$ns/plant/#'], { qos: 1 })
+      client.unsubscribe('$ns/plant/#')
+      client.disconnect()
+      world.passSeconds(2)
+    }
+    assert.ok(outputsOf('global').some(({ event }) => event === 'message.dropped'))
+    assert.deepEqual(outputsOf('all@plant'), [])
+  })
+
+test('the will of a client outside a namespace runs no rule of it', () => {
+  const { world, take, outputsOf } = namespacedWorld()
+  const sql = `SELECT * FROM ${events.map((name) => `"$events/${name}"`).join(', ')}`
+  take([{ id: 'all@plant', sql, actions: toConsole }])
+  for (const topic of forged) world.client('outsider', { will: { topic, payload: 'forged', qos: 1 } }).connect()
+  world.settle()
+  assert.deepEqual(outputsOf('all@plant'), [])
+})
+
 test('messages of a rule stay in its namespace, also delayed ones and those below topics of the broker', () => {
   const { world, take, join } = namespacedWorld()
   const targets = ['out', '$delayed/1/later', '$SYS/x', '$ns/shop/out', '$bridges/mqtt:in/x']
