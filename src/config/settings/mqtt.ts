@@ -70,7 +70,7 @@ export const mqtt = section('MQTT: limits of clients, and the features that the 
   }),
   stored_messages_overflow: setting(choice(['drop_oldest', 'reject_publish']), 'drop_oldest', {
     description:
-      'What happens if a persistent session has mqtt.max_stored_messages. drop_oldest: the session loses its own oldest messages, which are counted and reported; publishers and other subscribers are not affected. reject_publish: no message is lost. MQTT 5.0 publishers get reason code 0x97 (quota exceeded), others are not acknowledged and wait until the session has space, also if other subscribers could receive the message. Queues of bridges and actions have settings of their own.',
+      'What happens if a persistent session has mqtt.max_stored_messages. drop_oldest: the session loses its own oldest messages, which are counted and reported; publishers and other subscribers are not affected. reject_publish: no message that a client publishes is lost. MQTT 5.0 publishers get reason code 0x97 (quota exceeded), others are not acknowledged and wait until the session has space, also if other subscribers could receive the message. Queues of bridges and actions have settings of their own.',
     appliesOn: 'at-once',
   }),
   max_inflight_window: setting(integer({ min: 1, max: max16Bits }), 1_024, {
