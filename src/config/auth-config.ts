@@ -233,6 +233,13 @@ function placeOf(key: string, places: Places): Position {
 }
 
 function checkConfiguredCredentials(auth: AuthValues, complain: ReportError): void {
+  const enabled = auth.password.named.get('enable')
+  if (enabled === 'true' || enabled === 'false')
+    complain(
+      'auth.password.enable',
+      `auth.password is a list of users: this would be the user "enable" with the password "${enabled}"`,
+      'remove the line: passwords need no setting to be checked',
+    )
   const seen = new Map<string, string>()
   for (const [key, credential] of configuredCredentialsOf(auth)) {
     const word = credential.by === 'clientid' ? 'clientid' : 'username'

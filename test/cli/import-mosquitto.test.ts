@@ -70,7 +70,7 @@ test('imported users with both kinds of hashes, rules and retained messages of m
   const check = await runHere(['config', 'check', join(output, 'godwit.conf')])
   assert.equal(check.code, 0, check.errors)
 
-  const set = ['node.shards=1', 'auth.password.enable=true', 'auth.allow_anonymous=false']
+  const set = ['node.shards=1', 'auth.allow_anonymous=false']
   const rules = [`auth.acl.file="${join(output, 'acl.conf')}"`, 'auth.no_match=deny']
   const broker = await startBrokerWithApi(t, { set: [...set, ...rules] })
   const [archive = ''] = readdirSync(output).filter((name) => name.endsWith('.tar.gz'))

@@ -105,6 +105,14 @@ test('settings that contradict each other are an error with line and key', () =>
   }
 })
 
+test('auth.password.enable is an error, because it would be a user with the name enable', () => {
+  for (const value of ['true', 'false'])
+    assert.match(
+      errorsOf(`auth.password.enable = ${value}`).join('\n'),
+      /^test\.conf:1:24: auth\.password\.enable: .*the user "enable"/,
+    )
+})
+
 test('no error contains a secret', () => {
   const errors = errorsOf('auth { jwt { secret = hunter2 }, user.1 { password = hunter2 }, scram.iterations = 1 }')
   assert.equal(errors.length, 3)

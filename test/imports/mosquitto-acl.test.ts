@@ -62,8 +62,20 @@ const cases: readonly {
     ],
     stricter: /denials of patterns come before/,
   },
-  { of: 'user\nnonsense 1\ntopic', rules: [], skipped: /names no user\n.*"nonsense" is not known\n.*names no topic/ },
+  { of: 'topic', rules: [], skipped: /names no topic/ },
 ]
+
+test('a line that mosquitto refuses stops the import: what follows is not given to the user before it', () => {
+  for (const [line, problem] of [
+    ['User carl', /^ACL file, line 3: "User" is not known, so the user of the next lines is not known.*correct it$/],
+    ['user', /^ACL file, line 3: it names no user/],
+    ['Topic deny a/secret', /^ACL file, line 3: "Topic" is not known/],
+    ['include other', /^ACL file, line 3: "include" is not known/],
+  ] as const) {
+    const text = `user alice\ntopic read a/#\n${line}\ntopic readwrite carl/#`
+    assert.throws(() => convertAclFile(text), { message: problem })
+  }
+})
 
 test('each line of an ACL file becomes the same rule, a stricter one, or is left out and named', () => {
   for (const { of, rules, skipped = /^$/, stricter = /^$/ } of cases) {

@@ -16,6 +16,8 @@ function convert(lines: readonly string[], included?: ReadonlyMap<string, readon
   const { value, skipped, stricter } = convertConfiguration({ name, text: lines.join('\n') }, options)
   const settings = value.text.trimEnd().split('\n').slice(1)
   const loaded = loadConfig({ text: value.text, overrides: [], readFile: () => ({ text: '' }) })
+  // `auth.password.NAME` is a user, so that no setting there is what it seems to be.
+  if ('config' in loaded) assert.deepEqual(loaded.config.auth.credentials, [])
   const errors = 'errors' in loaded ? loaded.errors.map(({ key, message }) => `${key}: ${message}`) : []
   return { value, settings, skipped, stricter: stricter.join('\n'), errors }
 }
@@ -129,12 +131,12 @@ const cases: readonly Case[] = [
   // Users and rules.
   {
     of: [network, 'password_file /pw', 'allow_anonymous true'],
-    has: ['auth.allow_anonymous = false', 'auth.password.enable = true'],
+    has: ['auth.allow_anonymous = false'],
     stricter: /a client without a password could take any user name/,
   },
   {
     of: [network, 'password_file /pw', 'allow_anonymous false'],
-    has: ['auth.allow_anonymous = false', 'auth.password.enable = true'],
+    has: ['auth.allow_anonymous = false'],
     stricter: none,
   },
   {
@@ -299,7 +301,6 @@ const cases: readonly Case[] = [
     ],
     has: [
       'auth.allow_anonymous = false',
-      'auth.password.enable = true',
       'auth.no_match = deny',
       'listeners.tcp.port8883.bind = "0.0.0.0:8883"',
       '!listeners.tcp.default.enable = false',

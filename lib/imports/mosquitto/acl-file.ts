@@ -8,6 +8,7 @@
 // first. A line that allows something, and cannot be converted, is left out; one that denies becomes a denial of more.
 
 import { readAclTopic } from '../../../src/config/index.ts'
+import { InvalidArchive } from '../../../src/backup/index.ts'
 import type { Converted } from './converted.ts'
 
 interface Rule {
@@ -41,9 +42,18 @@ function formatLines(places: readonly string[]): string {
   return `${places.length === 1 ? 'line' : 'lines'} ${numbers.join(', ')}${others}`
 }
 
+/** mosquitto does not start with such a file. Without the line, what follows could be allowed to the user before it. */
+function unusableLine(place: string, problem: string): InvalidArchive {
+  return new InvalidArchive(
+    `${place}: ${problem}, so the user of the next lines is not known. mosquitto does not start with it either: correct it`,
+  )
+}
+
 const isAccess = (word: string): word is Access => Object.hasOwn(actions, word)
 
-/** Returns the text of an ACL file. The first matching rule decides. `usesUsernameAsClientId`: %c stands for the user name. */
+/**
+ * Returns the text of an ACL file. Throws InvalidArchive if a line has an unknown first word, or names no user. The first matching rule decides. `usesUsernameAsClientId`: %c stands for the user name.
+ */
 export function convertAclFile(
   text: string,
   { usesUsernameAsClientId = false }: { readonly usesUsernameAsClientId?: boolean } = {},
@@ -71,10 +81,10 @@ class AclConversion {
     if (line === '' || line.startsWith('#')) return
     const [, word = '', rest = ''] = /^(\S+)\s*(.*)$/.exec(line) ?? []
     if (word === 'user') {
-      if (rest === '') this.#skipped.push(`${place}: it names no user`)
-      else this.#user = rest
+      if (rest === '') throw unusableLine(place, 'it names no user')
+      this.#user = rest
     } else if (word === 'topic' || word === 'pattern') this.#readTopic(word, rest, place)
-    else this.#skipped.push(`${place}: ${JSON.stringify(word.slice(0, 40))} is not known`)
+    else throw unusableLine(place, `${JSON.stringify(word.slice(0, 40))} is not known`)
   }
 
   result(): Converted<string> {

@@ -88,7 +88,6 @@ function describeAccess(
       'a plugin may have denied anything: no client may publish or subscribe until auth.acl.rules or auth.no_match allows it',
     )
   const lines = [`auth.allow_anonymous = ${String(isAnonymous)}`]
-  if (passwordFile !== undefined) lines.push('auth.password.enable = true')
   if (opened.some(({ policy: { identity } }) => identity === 'certificate'))
     lines.push('auth.certificate.enable = true')
   if (opened.some(({ policy: { identity } }) => identity === 'pre-shared-key')) lines.push('auth.psk.enable = true')
