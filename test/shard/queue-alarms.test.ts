@@ -4,6 +4,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { NearlyFullSession } from '../../src/core/index.ts'
 import { QueueAlarms } from '../../src/shard/observe/queue-alarms.ts'
+import { noteCount } from '../../src/core/queues/persistent-queue.ts'
+import type { PersistentQueue, Session } from '../../src/core/state/sessions/session.ts'
+import { defaultCoreSettings } from '../core/default-settings.ts'
 import { World } from '../simulator/world.ts'
 
 const hourMs = 3_600_000
@@ -39,4 +42,18 @@ test('a session from 80 % of the limit on has an alarm with the time since its c
   world.settle()
   alarms.check()
   assert.equal(active.size, 0)
+})
+
+/** Returns the number of nearly full sessions after a restored queue had 50 of 50 messages. */
+function countAfterRestore(clientId: string): number {
+  const sessions = { nearlyFull: new Set(), full: new Set() }
+  const state = { settings: { ...defaultCoreSettings, maxStoredMessages: 50 }, sessions }
+  const stored = { count: 50 } as PersistentQueue
+  noteCount(state as unknown as Parameters<typeof noteCount>[0], { clientId, stored } as Session, stored)
+  return sessions.nearlyFull.size
+}
+
+test('the restored queue of an action, which has not named its limit yet, is not nearly full', () => {
+  assert.equal(countAfterRestore('$bridge/$action/http:a'), 0)
+  assert.equal(countAfterRestore('device-7'), 1)
 })

@@ -6,6 +6,7 @@ import type { QueuedRecord, SessionRecord, StoredChange } from '../../records/in
 import type { CoreSettings } from '../model/settings.ts'
 import type { Parts, QueueParts } from '../state/parts.ts'
 import type { Batches } from '../model/batches.ts'
+import { isBridgeClient } from '../messages/bridge-client-id.ts'
 import { fromStored, toStored, type Message } from '../messages/message.ts'
 import { maxAckDelayMs, type AckLatency } from '../state/sessions/ack-latency.ts'
 import { releaseDelivery } from '../outgoing/held-bytes.ts'
@@ -82,8 +83,8 @@ export function noteCount(
 ): void {
   const max = maxStoredOf(state.settings, session)
   if (stored.count < max * nearlyFullPart) return
-  // Bridges and actions have alarms of their own.
-  if (session.bridge === undefined) state.sessions.nearlyFull.add(session)
+  // Bridges and actions have alarms of their own. After a restart, their queues are restored before they have named their limits.
+  if (session.bridge === undefined && !isBridgeClient(session.clientId)) state.sessions.nearlyFull.add(session)
   if (stored.count >= max) markFull(state, session)
 }
 
