@@ -77,7 +77,7 @@ export class BrokerCore {
    * Increases with each step that costs as much as many messages. The driver checks the clock when it has increased.
    */
   get costlySteps(): number {
-    return this.#state.router.costlySteps
+    return this.#state.router.costlySteps + this.#state.rules.costlySteps
   }
 
   /**

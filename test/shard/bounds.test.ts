@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { defaultAccessSettings, makeScramRecord, type AccessSettings } from '../../src/access/index.ts'
-import { reasonCodes } from '../../src/protocol/index.ts'
+import type { RuleHook } from '../../src/core/index.ts'
+import { parseTopicFilter, reasonCodes } from '../../src/protocol/index.ts'
 import { HttpService } from '../access/http-service.ts'
 import { encodePublish } from '../simulator/wire.ts'
 import { ShardStage, type TestClient } from './stage.ts'
@@ -167,6 +168,30 @@ test('a turn ends after some milliseconds, also if no packet has a subscriber, a
     ['done/quick', 'done/half', 'done/half', 'done/half', 'done/whole', 'done/whole', 'done/whole'],
   )
   for (const flood of floods) assert.equal(flood.stream.isPaused, false)
+})
+
+test('other clients wait for one evaluation of a rule, not for those of all packets of a chunk', async (context) => {
+  const rule = { id: 'slow', actionQueues: [] }
+  const ruleHook: RuleHook = {
+    // The steps of 40 ms.
+    run: () => {
+      stage.clock.now += 40
+      return 640
+    },
+    runTriggers: (triggers) => triggers.length,
+    noteLost: () => undefined,
+  }
+  const stage: ShardStage = new ShardStage(context, { ruleHook })
+  const filter = parseTopicFilter('flood') ?? assert.fail()
+  stage.shard.core.handle({ kind: 'rules', rules: [[filter, rule]], triggers: new Set() }, stage.clock.now)
+  const ear = await stage.subscriber('ear', '#')
+  const [flood, quick] = [await stage.client('flood'), await stage.client('quick')]
+  flood.publish(...manyFrames(8, 'flood'))
+  assert.equal(flood.stream.isPaused, true)
+  quick.publish({ topic: 'quick', payload: '' })
+  await stage.turns(40)
+  const topics = ear.of('publish').map((packet) => packet.topic?.name)
+  assert.deepEqual(topics, ['flood', 'quick', ...Array.from({ length: 7 }, () => 'flood')])
 })
 
 /** A shard whose clients are authenticated by a service. `respond` sends the first response. */

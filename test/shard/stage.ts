@@ -3,7 +3,7 @@
 
 import type { TestContext } from 'node:test'
 import { defaultAccessSettings } from '../../src/access/index.ts'
-import { type CoreSettings } from '../../src/core/index.ts'
+import type { CoreSettings, RuleHook } from '../../src/core/index.ts'
 import { defaultCoreSettings } from '../core/default-settings.ts'
 import {
   AckPacket,
@@ -34,6 +34,8 @@ export interface StageOptions {
   readonly start?: Partial<ShardStart>
   readonly store?: HeldStore
   readonly nowMs?: number
+  /** Undefined: rules do nothing. */
+  readonly ruleHook?: RuleHook
   /** Whether another stage of the same test has mocked the timers. */
   readonly timersAreMocked?: boolean
 }
@@ -77,7 +79,7 @@ export class ShardStage {
     }
     this.shard = new Shard({
       identity: 'stage',
-      ruleHook: { run: () => {}, runTriggers: (triggers) => triggers.length, noteLost: () => {} },
+      ruleHook: options.ruleHook ?? { run: () => 0, runTriggers: (triggers) => triggers.length, noteLost: () => {} },
       start: {
         shardNumber: 0,
         dataDirectory: '/nowhere',

@@ -50,16 +50,18 @@ export interface RuleActions {
   storeInActionQueue(clientId: string, publication: RulePublication): RuleActionFailure | undefined
 }
 
-/** Runs the rules for `message`, as it was published. Its bytes may be in a chunk that is used again after the call. */
 export interface RuleHook {
+  /**
+   * Runs the rules for `message`, as it was published. Its bytes may be in a chunk that is used again after the call. Returns the work in
+   * steps that cost as much as many messages (`BrokerCore.costlySteps`), if it is not a part of another call.
+   */
+  run(rules: readonly MatchedRule[], message: Message, actions: RuleActions): number
   /**
    * Runs rules for triggers, in order. Returns the number handled in the available time, at least one. The others are
    * passed again later.
    */
-  run(rules: readonly MatchedRule[], message: Message, actions: RuleActions): void
-  /** Reports triggers that were dropped because they arrived faster than rules ran. */
   runTriggers(triggers: readonly RuleTrigger[], actions: RuleActions): number
-  /** So many came faster than rules ran for them, and are lost. */
+  /** Reports triggers that were dropped because they arrived faster than rules ran. */
   noteLost(lost: ReadonlyMap<RuleTriggerKind, number>): void
 }
 

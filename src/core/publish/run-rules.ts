@@ -38,7 +38,7 @@ export function runMatchedRules(state: BrokerState, message: Message, route: Rou
   rules.depth++
   const outerResults = rules.resultsOf
   rules.resultsOf ??= isStored ? 'publisher' : 'repeatable'
-  rules.hook?.run(matched, message, actionsIn(state, route))
+  if (rules.hook !== undefined) rules.costlySteps += rules.hook.run(matched, message, actionsIn(state, route))
   rules.depth--
   rules.isAdmitted = outer
   rules.resultsOf = outerResults

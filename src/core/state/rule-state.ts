@@ -26,6 +26,8 @@ export class RuleState {
    * waits for the results. `stored-message`: no, it is a will or a delayed message. `repeatable`: its client sends it again, or it has no promise.
    */
   resultsOf: 'publisher' | 'stored-message' | 'repeatable' | undefined = undefined
+  /** Work of all runs so far: see `RuleHook.run`. */
+  costlySteps = 0
   /** True if a full action queue has space again: connections that wait for actions are handled again. */
   hasActionCapacity = false
 

@@ -68,7 +68,7 @@ export class LiveWatches implements RuleHook {
     this.#applyRules()
   }
 
-  run(matched: readonly MatchedRule[], message: Message, actions: RuleActions): void {
+  run(matched: readonly MatchedRule[], message: Message, actions: RuleActions): number {
     if (this.#watches.size === 0) return this.#next.run(matched, message, actions)
     const rules: MatchedRule[] = []
     for (const rule of matched) {
@@ -76,7 +76,7 @@ export class LiveWatches implements RuleHook {
       if (watch === rule) note(watch, message)
       else rules.push(rule)
     }
-    if (rules.length > 0) this.#next.run(rules, message, actions)
+    return rules.length === 0 ? 0 : this.#next.run(rules, message, actions)
   }
 
   runTriggers(triggers: readonly RuleTrigger[], actions: RuleActions): number {

@@ -119,6 +119,9 @@ export interface RuleRunnerDependencies {
   setRules(rules: readonly (readonly [TopicFilter, MatchedRule])[], triggers: ReadonlySet<RuleTriggerKind>): void
 }
 
+/** The clock of the turn is checked after a millisecond of rules: other clients wait for one evaluation, not for those of all packets of a chunk. */
+const costlyStepsPerMs = 16
+
 export class RuleRunner implements RuleHook {
   readonly #dependencies: RuleRunnerDependencies
   readonly #context: TriggerColumnsContext & SourceColumnsContext
@@ -192,10 +195,15 @@ export class RuleRunner implements RuleHook {
     if (rules.size > 0) this.#seconds = setInterval(() => this.#noteSecond(), 1_000).unref()
   }
 
-  run(matched: readonly MatchedRule[], message: Message, actions: RuleActions): void {
-    if (this.#depth >= maxRuleDepth) return this.#noteDepth(matched as readonly RunningRule[])
+  run(matched: readonly MatchedRule[], message: Message, actions: RuleActions): number {
+    if (this.#depth >= maxRuleDepth) {
+      this.#noteDepth(matched as readonly RunningRule[])
+      return 0
+    }
     const columns = sourceColumns(message, this.#context) ?? new MessageColumns(message, this.#context)
+    const startMs = this.#depth === 0 ? this.#dependencies.monotonicMs() : undefined
     this.#runAll(matched as readonly RunningRule[], columns, { original: message, actions, trigger: undefined })
+    return startMs === undefined ? 0 : (this.#dependencies.monotonicMs() - startMs) * costlyStepsPerMs
   }
 
   runTriggers(triggers: readonly RuleTrigger[], actions: RuleActions): number {

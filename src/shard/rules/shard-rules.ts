@@ -67,8 +67,8 @@ const authorizationSources: Readonly<Record<Decision['because'], string>> = {
 export class LateRuleHook implements RuleHook {
   hook: RuleHook | undefined
 
-  run(rules: readonly MatchedRule[], message: Message, actions: RuleActions): void {
-    this.hook?.run(rules, message, actions)
+  run(rules: readonly MatchedRule[], message: Message, actions: RuleActions): number {
+    return this.hook?.run(rules, message, actions) ?? 0
   }
 
   runTriggers(triggers: readonly RuleTrigger[], actions: RuleActions): number {

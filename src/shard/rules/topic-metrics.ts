@@ -67,14 +67,14 @@ export class TopicMetrics implements RuleHook {
     this.#applyRules()
   }
 
-  run(matched: readonly MatchedRule[], message: Message, actions: RuleActions): void {
+  run(matched: readonly MatchedRule[], message: Message, actions: RuleActions): number {
     if (this.#registered.size === 0) return this.#next.run(matched, message, actions)
     const rules: MatchedRule[] = []
     for (const rule of matched) {
       if (rule instanceof CountedTopic) rule.published[message.qos]++
       else rules.push(rule)
     }
-    if (rules.length > 0) this.#next.run(rules, message, actions)
+    return rules.length === 0 ? 0 : this.#next.run(rules, message, actions)
   }
 
   runTriggers(triggers: readonly RuleTrigger[], actions: RuleActions): number {

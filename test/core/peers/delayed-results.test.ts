@@ -11,6 +11,7 @@ const hook: RuleHook = {
     const topic = `$delayed/1/out/${message.payload().toString()}`
     const publication = { topic, payload: Buffer.from('x'), qos: 1, retain: false, properties: undefined } as const
     assert.equal(actions.publish(publication), undefined)
+    return 0
   },
   runTriggers: () => assert.fail('no events are recorded'),
   noteLost: () => assert.fail('no events are recorded'),

@@ -51,6 +51,7 @@ function republish(): CoreRules {
         const failure = actions.publish({ ...result, payload: Buffer.from(payload), properties: undefined })
         assert.equal(failure, undefined)
       }
+      return 0
     },
     runTriggers: () => assert.fail('no events are recorded'),
     noteLost: () => assert.fail('no events are recorded'),

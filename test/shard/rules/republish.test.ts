@@ -143,13 +143,14 @@ for (const [way, args] of Object.entries(ways)) {
       const make = compileRepublish({ ...usual, topic: 'out', qos: '1', ...args })
       const ruleHook: RuleHook = {
         run: (_, message, actions) => {
-          if (message.topic.name !== 'in') return
+          if (message.topic.name !== 'in') return 0
           try {
             assert.equal(actions.publish(make(output, { qos: 1, retain: false })), undefined)
           } catch (error) {
             if (!(error instanceof RuleError)) throw error
             failure = error.message
           }
+          return 0
         },
         runTriggers: (triggers) => triggers.length,
         noteLost: () => undefined,
