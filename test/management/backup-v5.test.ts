@@ -266,6 +266,11 @@ check('an upload before authentication is refused', async (broker) => {
 
 const reasonOf = ({ status, json }: ApiResponse): [status: number, reason: string | undefined] => [status, json?.reason]
 
+function isForbidden({ status, text }: ApiResponse, key: RegExp): void {
+  assert.equal(status, 403, text)
+  assert.match(text, key)
+}
+
 test('an API key without permission for accounts neither reads nor restores them in archives', async (t) => {
   const broker = await sharedBroker()
   const before = (await broker.request('/api/v5/users')).json.data
@@ -355,6 +360,53 @@ test('an API key without permission for accounts neither reads nor restores them
     assert.equal((await broker.request('/api/v4/brokers', { as: null })).status, 401)
     const own = await post('data/export', undefined, as)
     assert.equal((await post('data/import', { filename: own.json.filename }, as)).status, 200, own.text)
+  })
+
+  await t.test('nor do settings that decide who else can use the management', async () => {
+    const sso = {
+      issuer: 'http://127.0.0.1:9/realm',
+      client_id: 'x',
+      redirect_uri: 'http://127.0.0.1:9/dashboard/',
+      default_role: 'administrator',
+    }
+    const settings = { oidc: sso, allow_origins: ['https://elsewhere.example'] }
+    const set = (dashboard: unknown, who: string): Promise<ApiResponse> =>
+      broker.request('/api/v4/configuration/dashboard', { as: who, method: 'POST', body: { data: { dashboard } } })
+    const version = async (): Promise<number> =>
+      Math.max(
+        ...(await broker.request('/api/v4/configuration_history')).json.data.map(
+          ({ number }: { number: number }) => number,
+        ),
+      )
+    for (const [name, value] of Object.entries(settings)) {
+      const key = new RegExp(`dashboard\\.${name}`)
+      isForbidden(await set({ [name]: value }, as), key)
+      const body = `dashboard.${name} = ${JSON.stringify(value)}`
+      for (const path of ['config_update?merge=true', 'config_update'])
+        isForbidden(await broker.request(`/api/v4/${path}`, { as, method: 'POST', body }), key)
+      const without = await version()
+      assert.equal((await set({ [name]: value }, administrator)).status, 200)
+      const back = await broker.request(`/api/v4/configuration_history/${without}/rollback`, { as, method: 'POST' })
+      isForbidden(back, key)
+      const unset = { keys: [`dashboard.${name}`] }
+      isForbidden(await broker.request('/api/v4/configuration_unset', { as, method: 'POST', body: unset }), key)
+    }
+    isForbidden(await set({ oidc: { roles: { anyone: 'administrator' } } }, as), /dashboard\.oidc\.roles/)
+    const profile = await broker.request('/api/v4/config_update?merge=true', {
+      as,
+      method: 'POST',
+      body: 'node.security_profile = legacy',
+    })
+    isForbidden(profile, /node\.security_profile/)
+    const { json: own } = await post('data/export', undefined, as)
+    const unset = { keys: ['dashboard.oidc', 'dashboard.allow_origins'] }
+    assert.equal((await broker.request('/api/v4/configuration_unset', { method: 'POST', body: unset })).status, 200)
+    const imported = await post('data/import', { filename: own.filename }, as)
+    assert.deepEqual(reasonOf(imported), [400, 'BAD_REQUEST'], 'the other parts of the archive are imported')
+    assert.match(imported.text, /dashboard\.allow_origins, dashboard\.oidc\.issuer/)
+    const { dashboard } = (await broker.request('/api/v4/configuration/dashboard')).json.data
+    assert.deepEqual([dashboard.allow_origins, dashboard.oidc.issuer], [[], 'none'])
+    assert.equal((await set({ enable: true }, as)).status, 200)
   })
 
   await t.test('restored accounts can log in as soon as the administrator gets the response', async () => {
