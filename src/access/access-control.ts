@@ -271,7 +271,7 @@ export class AccessControl {
   /** If `auth.allow_anonymous` is not set, clients that no authenticator knows are accepted on loopback listeners only. */
   #resultForUnknownClient(attempt: Attempt): AuthenticationResult | Promise<AuthenticationResult> {
     const { allowAnonymous, profile, isChainConfigured, chain } = this.#settings
-    const { namespace, username, password, connection } = attempt
+    const { username, password, connection } = attempt
     if (profile === 'hardened' && isChainConfigured && chain.length === 0) {
       return this.#refuse(
         attempt,
@@ -280,9 +280,7 @@ export class AccessControl {
       )
     }
     const isOwn = connection.listener.authentication !== undefined
-    // The name belongs to a SCRAM user, and rules for the name concern that user.
-    const isNameOfAnother = username !== undefined && this.#authenticators.scram.isUser(username, namespace)
-    if (!isOwn && !isNameOfAnother && (allowAnonymous ?? (profile === 'legacy' || connection.listener.isLoopback))) {
+    if (!isOwn && (allowAnonymous ?? (profile === 'legacy' || connection.listener.isLoopback))) {
       return this.#admit(attempt, { result: 'accepted', username, isSuperuser: false, by: 'anonymous' })
     }
     this.#noteLogin(attempt, false)

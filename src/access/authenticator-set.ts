@@ -98,13 +98,15 @@ export class AuthenticatorSet {
       case 'psk':
         return new PskAuthenticator()
       case 'password':
-        return new PasswordAuthenticator(this.#credentials, settings.hashParameters.algorithm)
+        return new PasswordAuthenticator(this.#credentials, settings.hashParameters.algorithm, (username, namespace) =>
+          this.scram.isUser(username, namespace),
+        )
       case 'jwt':
         return settings.token === undefined ? undefined : tokenAuthenticator(settings.token)
       case 'http':
         return this.http
       case 'scram':
-        return undefined // The client requests it: see `#authenticateBy`.
+        return this.scram // It authenticates clients that request it: see `AccessControl`.
       default:
         return name satisfies never
     }

@@ -7,7 +7,9 @@ import { ScramExchange } from '../../src/access/scram/scram-exchange.ts'
 import { type AuthenticationResult, type Connection, namespacedName } from '../../src/core/index.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { ScramClient, type ScramClientOptions } from './scram-client.ts'
-import { AccessStage, connectionFrom, outcomeOf } from './stage.ts'
+import { HttpService } from './http-service.ts'
+import { requestTo, settingsFor } from './http-stage.ts'
+import { AccessStage, connectionFrom, credential, outcomeOf } from './stage.ts'
 import { fc } from '../properties.ts'
 
 const secret = Buffer.alloc(32, 1)
@@ -350,4 +352,42 @@ test('a user name with SCRAM credentials belongs to that user only, also where u
   assert.equal(outcomeOf(made.decision({ username: '\u00adalice' })), badUserNameOrPassword, 'with another spelling')
   assert.equal(outcomeOf(made.decision({ username: 'bob' })), 'accepted')
   assert.equal(outcomeOf(made.decision()), 'accepted')
+})
+
+test('no authenticator after SCRAM accepts a client with the name of a SCRAM user', async (context) => {
+  const service = await HttpService.start(context)
+  const made = new AccessStage({
+    chain: ['password', 'scram', 'http'],
+    scram: { users: [], secret, iterations },
+    http: settingsFor({ authRequest: requestTo(service.url()) }),
+  })
+  context.after(() => made.access.close())
+  made.access.applyRecords({
+    put: [user(), { ...user({ username: 'bob' }), namespace: 'plant' }],
+    delete: [],
+  })
+  const outcome = async (username: string, clientId = 'client'): Promise<unknown> =>
+    outcomeOf(await made.authenticate({ clientId, username, password: 'any' }))
+  assert.equal(await outcome('carol'), 'accepted')
+  assert.equal(service.requests.length, 1)
+  for (const name of ['alice', '\u00adalice']) assert.equal(await outcome(name), reasonCodes.badUserNameOrPassword)
+  assert.equal(await outcome('bob', namespacedName('plant', 'client')), reasonCodes.badUserNameOrPassword)
+  assert.equal(service.requests.length, 1, 'the service is not asked')
+  assert.match(made.logText, /scram: the user name belongs to a SCRAM user/)
+  assert.equal(await outcome('bob'), 'accepted', 'the SCRAM user of another namespace')
+  // The password of the broker comes earlier in the chain.
+  made.access.applyRecords({ put: [credential('username', 'alice', 'plain')], delete: [] })
+  assert.equal(outcomeOf(await made.authenticate({ username: 'alice', password: 'plain' })), 'accepted')
+})
+
+test('the password of a client ID does not authenticate a SCRAM user', () => {
+  const made = stage(user())
+  made.access.applyRecords({ put: [credential('clientid', 'client', 'one')], delete: [] })
+  const usernameOf = (username: string): string | undefined => {
+    const decision = made.decision({ username, password: 'one' })
+    assert.ok(decision.allowed === true)
+    return decision.identity?.username
+  }
+  assert.equal(usernameOf('alice'), undefined)
+  assert.equal(usernameOf('bob'), 'bob')
 })

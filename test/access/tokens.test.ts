@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { createHmac, generateKeyPairSync, sign as signWith, type KeyObject } from 'node:crypto'
 import { test } from 'node:test'
-import { readTokenKeys, type TokenKeySource, type TokenSettings } from '../../src/access/index.ts'
+import { makeScramRecord, readTokenKeys, type TokenKeySource, type TokenSettings } from '../../src/access/index.ts'
 import type { AuthenticationResult } from '../../src/core/index.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { AccessStage, credential, outcomeOf, type RequestOptions } from './stage.ts'
@@ -313,4 +313,22 @@ test('the log and the client learn only that a token was refused', async () => {
   const decision = await authenticate(stage, wrong)
   assert.match(stage.logText, /jwt: the token has expired/)
   assert.ok(!stage.logText.includes(wrong.slice(0, 20)) && !JSON.stringify(decision).includes('expired'))
+})
+
+test('a token without a claim for the user name does not authenticate a SCRAM user', async () => {
+  const alice = makeScramRecord({
+    username: 'alice',
+    password: 'secret',
+    algorithm: 'SCRAM-SHA-256',
+    iterations: 4_096,
+    isSuperuser: false,
+    createdAtMs: 0,
+  })
+  const { settings } = stageFor(pem(ed))
+  const scram = { users: [], secret, iterations: 4_096 }
+  const stage = new AccessStage({ ...settings, chain: ['scram', 'jwt'], scram })
+  stage.access.applyRecords({ put: [alice], delete: [] })
+  const password = token('EdDSA', fresh)
+  assert.equal(outcomeOf(await stage.authenticate({ username: 'bob', password })), 'accepted')
+  assert.equal(outcomeOf(await stage.authenticate({ username: 'alice', password })), badUserNameOrPassword)
 })

@@ -21,10 +21,17 @@ export class PasswordAuthenticator implements Authenticator {
   readonly #credentials: CredentialSource
   /** Hash algorithm that is simulated for unknown users: that of most credentials. */
   readonly #defaultAlgorithm: PasswordHash
+  /** Whether a user proves this name in another way, so that the password of a client ID does not suffice for it. */
+  readonly #isNameOfAnother: (username: string, namespace: string | undefined) => boolean
 
-  constructor(credentials: CredentialSource, defaultAlgorithm: PasswordHash) {
+  constructor(
+    credentials: CredentialSource,
+    defaultAlgorithm: PasswordHash,
+    isNameOfAnother: (username: string, namespace: string | undefined) => boolean = () => false,
+  ) {
     this.#credentials = credentials
     this.#defaultAlgorithm = defaultAlgorithm
+    this.#isNameOfAnother = isNameOfAnother
   }
 
   authenticate(attempt: Attempt): AuthenticatorResult {
@@ -36,10 +43,15 @@ export class PasswordAuthenticator implements Authenticator {
       return { result: 'refused', reason: reasonCodes.badUserNameOrPassword, why: 'the password is wrong' }
     }
     // A client that knows only the password of the client ID has not proved its user name, which rules may use.
-    const provesUsername = byUsername?.isCorrect !== false || attempt.connection.origin?.username !== undefined
-    const username = provesUsername ? attempt.username : undefined
+    const username = this.#mayHaveUsername(attempt, byUsername?.isCorrect) ? attempt.username : undefined
     const provesClientId = match === byClientId
     return { result: 'accepted', username, isSuperuser: match.isSuperuser, provesClientId }
+  }
+
+  /** `isCorrect`: the password is that of the user name; undefined: the user name has no password. */
+  #mayHaveUsername({ username, namespace, connection }: Attempt, isCorrect: boolean | undefined): boolean {
+    if (isCorrect === true || connection.origin?.username !== undefined) return true
+    return isCorrect === undefined && (username === undefined || !this.#isNameOfAnother(username, namespace))
   }
 
   /**

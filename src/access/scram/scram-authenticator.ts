@@ -1,7 +1,14 @@
 // SCRAM users, and exchanges in progress: one per connection, deleted with it.
 
 import { type Connection, namespacedName } from '../../core/index.ts'
+import { reasonCodes } from '../../protocol/index.ts'
 import type { AccessRecordKey, ScramRecord } from '../../records/index.ts'
+import {
+  unknownClient,
+  type Attempt,
+  type Authenticator,
+  type AuthenticatorResult,
+} from '../authenticators/authenticator.ts'
 import { ScramExchange, type ScramStep } from './scram-exchange.ts'
 import { scramAlgorithms, scramNameOf, type ScramAlgorithm } from './scram-record.ts'
 
@@ -15,7 +22,7 @@ export interface ScramSettings {
   readonly iterations: number
 }
 
-export class ScramAuthenticator {
+export class ScramAuthenticator implements Authenticator {
   #settings: ScramSettings | undefined
   /** By namespaced name. */
   readonly #stored = new Map<string, ScramRecord>()
@@ -47,6 +54,19 @@ export class ScramAuthenticator {
   /** Returns whether this name belongs to a SCRAM user: other clients must not use it. */
   isUser(username: string, namespace: string | undefined): boolean {
     return this.#settings !== undefined && this.#userOf(scramNameOf(username), namespace) !== undefined
+  }
+
+  /**
+   * A client without an exchange: it cannot have the name of a SCRAM user, because rules for that name concern that user. Authenticators
+   * that come later in the chain, such as a service, do not decide about the name.
+   */
+  authenticate({ username, namespace }: Attempt): AuthenticatorResult {
+    if (username === undefined || !this.isUser(username, namespace)) return unknownClient
+    return {
+      result: 'refused',
+      reason: reasonCodes.badUserNameOrPassword,
+      why: 'the user name belongs to a SCRAM user, and the client does not use SCRAM',
+    }
   }
 
   /** Starts an exchange at CONNECT, or at a re-authentication. */
