@@ -9,6 +9,7 @@ import { test } from 'node:test'
 import { shared, temporaryFolder } from '../e2e/godwit-process.ts'
 import { type BrokerWithApi, startBrokerWithApi } from './api.ts'
 import { requestOverSocket } from './http.ts'
+import { dataEntries } from '../../src/node/data-dir/data-entries.ts'
 
 interface Stage {
   readonly broker: BrokerWithApi
@@ -111,6 +112,34 @@ test('only the system user of the broker can read the files that it writes', asy
   for (const entry of await readdir(broker.dataDirectory, { recursive: true }))
     await checkMode(join(broker.dataDirectory, entry))
   assert.ok(existsSync(join(dir, 'mine.log')))
+})
+
+test('no setting over the API names a file that the broker has written', async () => {
+  const { broker } = await stage()
+  // Each of these writes a further entry of the data directory.
+  const changed = await post(broker, '/configuration/mqtt', { data: { mqtt: { max_mqueue_len: 9 } } })
+  assert.equal(changed.status, 200, changed.text)
+  assert.equal((await broker.request('/api/v5/data/export', { method: 'POST', body: {} })).status, 200)
+  await post(broker, '/traces', { name: 'two', type: 'clientid', clientid: 'a' })
+  const existing = await readdir(broker.dataDirectory, { withFileTypes: true })
+  const byName = new Map(existing.map((entry) => [entry.name, entry.isDirectory()]))
+  for (const name of ['node.lock', 'ctl.sock', 'dashboard.sock', 'store', 'trace', 'backup', 'changed-settings.conf'])
+    assert.ok(byName.has(name), `${name} exists: ${[...byName.keys()].join(' ')}`)
+  // Of the setting log.dir in another test.
+  byName.delete('lines')
+  for (const name of Object.values(dataEntries)) if (!byName.has(name)) byName.set(name, false)
+  for (const [name, isDirectory] of byName) {
+    const path = join(broker.dataDirectory, name, isDirectory ? 'one' : '')
+    for (const setting of [
+      { type: 'disk_log', filepath: path },
+      { type: 'sqlite', path },
+    ]) {
+      const body = { name: 'writer', ...setting }
+      const { status, text } = await broker.request('/api/v5/connectors', { method: 'POST', body })
+      assert.equal(status, 400, `${setting.type} ${name}: ${text}`)
+      assert.match(text, /is reserved for the broker/)
+    }
+  }
 })
 
 test('paths of the local configuration, and its includes, stay allowed when they are sent back', async () => {

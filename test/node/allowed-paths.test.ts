@@ -73,10 +73,15 @@ describe('a path of a configuration over the API', () => {
       'ctl.sock',
       'log/godwit.log',
       'session-a.damaged',
+      'node.lock',
+      'disk-reserve',
+      'disk-reserve.new',
+      'dashboard.sock',
     ]) {
       assert.ok(!isAllowed(join(data, entry)), entry)
     }
     assert.ok(isAllowed(join(data, 'log'), 'dir', true), 'the directory of log files')
+    assert.ok(!isAllowed(join(data, 'log/godwit.log'), 'filepath', true), 'a log file of the broker')
     assert.ok(isAllowed(join(data, 'lines'), 'dir', true))
     for (const entry of ['store', 'certs', 'restored', 'backup', 'audit']) {
       assert.ok(!isAllowed(join(data, entry), 'dir', true), `${entry} for log files`)

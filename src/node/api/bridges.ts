@@ -16,6 +16,7 @@ import type { BridgeOperations, BridgeProblem, NewBridgeSettings } from '../../m
 import { type ConfigRefusal, refuseErrors, refuseProblem } from '../configuration/config-refusals.ts'
 import type { BridgeConfig } from '../bridges/bridge-config.ts'
 import type { ConfigManager } from '../configuration/config-manager.ts'
+import { dataEntries } from '../data-dir/data-entries.ts'
 
 export interface BridgeOperationDependencies {
   /** Absolute path. */
@@ -38,7 +39,7 @@ export function bridgeOperations({
     cache: () => configuration.config.bridges.mqtt.cache,
     reports: () => bridges.reports(),
     certificatesIn,
-    storePem: (bridge, file, pem) => writePem(join(dataDirectory, 'certs'), `${bridge}-${file}`, pem),
+    storePem: (bridge, file, pem) => writePem(join(dataDirectory, dataEntries.certificates), `${bridge}-${file}`, pem),
     create: (bridge, settings, caller) =>
       write(configuration, { bridge, caller }, (config) =>
         bridgesIn(config).has(bridge)

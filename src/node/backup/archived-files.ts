@@ -8,9 +8,10 @@ import { mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { archiveLimits } from '../../backup/index.ts'
 import type { PlainValue } from '../../config/index.ts'
+import { dataEntries } from '../data-dir/data-entries.ts'
 
 const scheme = 'archive:'
-const restoredFolder = 'restored'
+const restoredFolder = dataEntries.restored
 const restoredForm = /^[0-9a-f]{16}-/
 const archivedForm = /^[A-Za-z0-9_.-]{1,96}$/
 

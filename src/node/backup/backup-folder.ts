@@ -10,6 +10,7 @@ import { type FileHandle, link, lstat, mkdir, open, readdir, rm, unlink } from '
 import { basename, join } from 'node:path'
 import { isNamespaceName } from '../../core/index.ts'
 import type { BackupFile, BackupRefusal, BackupScope } from '../../management/index.ts'
+import { dataEntries } from '../data-dir/data-entries.ts'
 
 /** The suffix of archive names. */
 export const archiveSuffix = '.tar.gz'
@@ -28,7 +29,7 @@ export class BackupFolder {
 
   /** `dataDirectory`: absolute. */
   constructor(dataDirectory: string, nodeName: string) {
-    this.#root = join(dataDirectory, 'backup')
+    this.#root = join(dataDirectory, dataEntries.backup)
     this.#nodeName = nodeName
   }
 

@@ -16,6 +16,7 @@ import { passwordRisk, wellKnownPasswordText } from '../admins/default-admin.ts'
 import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 import { connectionLimitsOf } from '../shards/shard-plan.ts'
 import type { SysTopics } from '../observe/sys-topics.ts'
+import { dataEntries } from '../data-dir/data-entries.ts'
 
 export interface ConfigManagerDependencies {
   readonly config: GodwitConfig
@@ -67,8 +68,8 @@ function sourcesOf(config: GodwitConfig, dataDirectory: string): ConfigurationSo
   paths.setLocal(config, dataDirectory)
   return {
     dependencies: {
-      file: join(dataDirectory, 'godwit.conf'),
-      changesFile: join(dataDirectory, 'changed-settings.conf'),
+      file: join(dataDirectory, dataEntries.configuration),
+      changesFile: join(dataDirectory, dataEntries.changedSettings),
       overrides: [],
       environment: {},
     },

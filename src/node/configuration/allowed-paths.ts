@@ -11,26 +11,7 @@ import {
   type NamedPath,
   type Position,
 } from '../../config/index.ts'
-
-/** Entries of the data directory that the broker uses. A setting from the API must not name them. */
-const ownEntries: readonly string[] = [
-  'access-secret',
-  'audit',
-  'backup',
-  'changed-settings.conf',
-  'config-history',
-  'ctl.sock',
-  'godwit.conf',
-  'lock',
-  'monitor-history.ndjson',
-  'node-name',
-  'store',
-  'trace',
-]
-/** Further directories from which files are read and in which no setting may write. */
-const readOnlyEntries: ReadonlySet<string> = new Set(['certs', 'restored'])
-/** The directory of log files. Nothing is read from it. */
-const logEntry = 'log'
+import { isReservedEntry } from '../data-dir/data-entries.ts'
 
 export interface PathPlaces {
   /** Absolute. */
@@ -77,14 +58,15 @@ export class AllowedPaths {
   }
 
   /** Returns why the API may not name a path, with the remedy, or undefined. `path` is absolute. */
-  problemOf({ use, path, isWritten }: UsedPath): string | undefined {
+  problemOf(used: UsedPath): string | undefined {
+    const { use, path } = used
     if (this.#local.has(keyOf(use, path))) return undefined
     const outside = `${path} is neither in the data directory nor in a directory of node.allowed_directories; ${remedy}`
     if (path.includes('\0')) return outside
     const real = realOf(path)
     if (real === undefined) return outside
     const inData = pathBelow(realOf(this.#dataDirectory) ?? this.#dataDirectory, real)
-    if (inData !== undefined) return problemInside(path, inData.split(sep)[0] ?? '', isWritten)
+    if (inData !== undefined) return problemInside(used, inData.split(sep)[0] ?? '')
     const isAllowed = this.#directories.some((directory) => {
       const realDirectory = realOf(directory)
       return realDirectory !== undefined && (real === realDirectory || pathBelow(realDirectory, real) !== undefined)
@@ -122,14 +104,9 @@ function pathsOf(config: GodwitConfig, { dataDirectory, configurationFolder }: P
 
 const nowhere: Position = { file: 'configuration', line: 0, column: 0 }
 
-function problemInside(path: string, entry: string, isWritten: boolean): string | undefined {
-  // Including derived names: `godwit.conf.bak`, `store.damaged`.
-  const isReserved = ownEntries.some(
-    (own) => entry === own || entry.startsWith(`${own}.`) || entry.startsWith(`${own}-`),
-  )
-  const isOwn = isReserved || entry.startsWith('.') || entry.endsWith('.damaged') || (!isWritten && entry === logEntry)
-  if (isOwn || (isWritten && readOnlyEntries.has(entry))) {
-    return `${path} is reserved for the broker; name another path in the data directory`
+function problemInside(used: UsedPath, entry: string): string | undefined {
+  if (isReservedEntry(entry, used)) {
+    return `${used.path} is reserved for the broker; name another path in the data directory`
   }
   return undefined
 }

@@ -25,6 +25,7 @@ import {
 import { findLostChanges, problemOfLostFile, readNewestVersion } from './lost-settings.ts'
 import { layersOver } from './layers-over.ts'
 import { overruledSettings } from './overruled-settings.ts'
+import { dataEntries } from '../data-dir/data-entries.ts'
 
 export interface ConfigurationRequest {
   /** Value of the option `--config`. */
@@ -58,8 +59,8 @@ export type ConfigurationReading =
   | { readonly problem: string }
   | { readonly errors: readonly ConfigError[] }
 
-export const changesFileName = 'changed-settings.conf'
-const ownFileName = 'godwit.conf'
+export const changesFileName = dataEntries.changedSettings
+const ownFileName = dataEntries.configuration
 
 /** Reads all layers. Returns only errors, if there are any. */
 export function readConfiguration(request: ConfigurationRequest): ConfigurationReading {

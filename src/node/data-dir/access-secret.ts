@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileErrorText } from '../../telemetry/index.ts'
+import { dataEntries } from './data-entries.ts'
 import { wasUsed } from './earlier-run.ts'
 
 const secretBytes = 32
@@ -18,7 +19,7 @@ export type AccessSecret =
 
 /** Reads the secret from the data directory, or creates it at the first start. */
 export async function settleAccessSecret(directory: string): Promise<AccessSecret> {
-  const path = join(directory, 'access-secret')
+  const path = join(directory, dataEntries.accessSecret)
   let found: Buffer | undefined
   try {
     found = await readFile(path)

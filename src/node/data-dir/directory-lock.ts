@@ -9,6 +9,7 @@
 import { randomUUID } from 'node:crypto'
 import { link, readFile, rename, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { dataEntries } from './data-entries.ts'
 
 export interface DirectoryLock {
   release(): Promise<void>
@@ -27,7 +28,7 @@ interface Holder {
   readonly startedAt: string
 }
 
-const lockFile = 'node.lock'
+const lockFile = dataEntries.lock
 /** After each lost round another process has a valid lock. */
 const maxRounds = 5
 

@@ -4,8 +4,9 @@
 import { randomFillSync } from 'node:crypto'
 import { rename, rm, stat, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { dataEntries } from './data-entries.ts'
 
-const reserveFile = 'disk-reserve'
+const reserveFile = dataEntries.diskReserve
 /** Its size at first, which takes a few milliseconds. */
 const smallBytes = 1_048_576
 /** Its later size: twice the log of a database, which becomes a table, and the list of files. */

@@ -3,9 +3,10 @@
 
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { dataEntries } from './data-entries.ts'
 
 /** The history of the configuration, in the data directory. */
-export const historyFolder = 'config-history'
+export const historyFolder = dataEntries.configurationHistory
 /** Name of the file of a version of the configuration. */
 export const versionFile = /^\d{8}\.json$/
 
@@ -21,10 +22,10 @@ const databaseFile = /^(CURRENT|MANIFEST-\d+|\d+\.(ldb|log|sst))$/
  * was none.
  */
 export async function findLostDatabase(dataDirectory: string): Promise<string | undefined> {
-  const directory = join(dataDirectory, 'store')
+  const directory = join(dataDirectory, dataEntries.store)
   if ((await filesIn(directory)).some((name) => databaseFile.test(name))) return undefined
   // The storage itself reports what these files know.
-  if ((await filesIn(dataDirectory)).some((name) => name.startsWith('store.'))) return undefined
+  if ((await filesIn(dataDirectory)).some((name) => name.startsWith(`${dataEntries.store}.`))) return undefined
   if (!(await wasUsed(dataDirectory))) return undefined
   return `The database in ${directory} is missing, but ${join(dataDirectory, historyFolder)} shows that this data directory was used before: all sessions, messages, users, rules and bans of the database are lost, and the broker starts with an empty one. Stop the broker and put the directory back, or restore a backup.`
 }

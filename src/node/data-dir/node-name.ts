@@ -3,9 +3,10 @@
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { dataEntries } from './data-entries.ts'
 import { fileErrorText } from '../../telemetry/index.ts'
 
-const nameFile = 'node-name'
+const nameFile = dataEntries.nodeName
 
 /** Returns the configured name, or the stored one, or one derived from the host name. */
 export async function settleNodeName(

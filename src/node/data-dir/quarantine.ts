@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import type { StoredRecord } from '../../records/index.ts'
 import type { CrashCandidate } from '../../shard/index.ts'
 import type { RecordRange, Store } from '../../storage/index.ts'
+import { damagedEnding } from './data-entries.ts'
 
 const linesAtOnce = 500
 const nameCharacters = 16
@@ -54,7 +55,7 @@ async function quarantineRetained(store: Store, dataDirectory: string, topic: st
 
 function pathFor(dataDirectory: string, kind: CrashCandidate['kind'], of: string): string {
   const name = createHash('sha256').update(of).digest('hex').slice(0, nameCharacters)
-  return join(dataDirectory, `${kind}-${name}.damaged`)
+  return join(dataDirectory, `${kind}-${name}${damagedEnding}`)
 }
 
 async function appendAll(path: string, records: AsyncIterable<StoredRecord>): Promise<void> {

@@ -9,9 +9,10 @@
 import { lstat, mkdtemp, readlink, rm, symlink, unlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { dataEntries } from './data-entries.ts'
 
 /** The name in the data directory. */
-export const controlSocketName = 'ctl.sock'
+export const controlSocketName = dataEntries.controlSocket
 
 /** Maximum that every system accepts, in bytes. */
 const maxSocketPathBytes = 100
@@ -25,7 +26,7 @@ export interface SocketPath {
 }
 
 /** For MQTT clients of the dashboard. */
-export const dashboardSocketName = 'dashboard.sock'
+export const dashboardSocketName = dataEntries.dashboardSocket
 
 /** Prepares a socket of this data directory. Rejects for errors of the file system. */
 export async function prepareSocketPath(dataDirectory: string, name: string): Promise<SocketPath> {

@@ -12,6 +12,7 @@ import { pipeline } from 'node:stream/promises'
 import type { AuditEntry, AuditOperations, AuditQuery } from '../../management/index.ts'
 import type { Log } from '../../telemetry/index.ts'
 import type { ConfigOutcome, ConfigManager } from '../configuration/config-manager.ts'
+import { dataEntries } from '../data-dir/data-entries.ts'
 
 export interface AuditLog extends AuditOperations {
   /** audit.max_size, of both files together. */
@@ -22,7 +23,7 @@ export interface AuditLog extends AuditOperations {
 
 /** Opens the file only at the first entry. `maxBytes`: the maximum of both files together. */
 export function openAuditLog(dataDirectory: string, log: Log, maxBytes: number): AuditLog {
-  const file = new AuditFile(join(dataDirectory, 'audit'), maxBytes / 2)
+  const file = new AuditFile(join(dataDirectory, dataEntries.audit), maxBytes / 2)
   const writer = new AuditWriter(file, log)
   return {
     get maxBytes() {

@@ -6,10 +6,12 @@ import type { GodwitConfig } from '../../config/index.ts'
 import type { LogLevel, Logger, LogTargets } from '../../telemetry/index.ts'
 import { directoryErrorText, tryDirectory } from '../data-dir/data-directory.ts'
 import type { ConfigConsumer, Problem } from '../configuration/config-consumers.ts'
+import { dataEntries } from '../data-dir/data-entries.ts'
 
 /** By default, or with a relative directory, log files are in the data directory. */
 export function logTargetsOf({ level: _level, dir, ...rest }: GodwitConfig['log'], dataDirectory: string): LogTargets {
-  const directory = dir === undefined ? join(dataDirectory, 'log') : isAbsolute(dir) ? dir : join(dataDirectory, dir)
+  const directory =
+    dir === undefined ? join(dataDirectory, dataEntries.log) : isAbsolute(dir) ? dir : join(dataDirectory, dir)
   return { ...rest, dir: directory }
 }
 

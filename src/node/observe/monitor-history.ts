@@ -9,6 +9,7 @@ import { appendFile, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { MonitorPoint } from '../../management/index.ts'
 import { type CounterName, type Log, readCounters } from '../../telemetry/index.ts'
+import { dataEntries } from '../data-dir/data-entries.ts'
 
 export const fineStepMs = 10_000
 export const coarseStepMs = 60_000
@@ -21,7 +22,7 @@ const pointsPerWrite = 6
 const writesPerFile = 60
 const maxFileBytes = 4 * 1_024 * 1_024
 const fileMode = 0o600
-export const monitorFile = 'monitor-history.ndjson'
+export const monitorFile = dataEntries.monitorHistory
 
 export interface MonitorHistoryDependencies {
   readonly counters: SharedArrayBuffer

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import type { NewTrace, TraceOperations, TraceRecord } from '../../management/index.ts'
 import type { TraceLine, TraceTarget } from '../../shard/index.ts'
 import { escapeUnsafe, type Log } from '../../telemetry/index.ts'
+import { dataEntries } from '../data-dir/data-entries.ts'
 
 const maxTraces = 30
 const maxTraceBytes = 16 * 1_024 * 1_024
@@ -41,7 +42,7 @@ export class Traces implements TraceOperations {
 
   constructor(options: TracesOptions) {
     this.#options = options
-    this.#directory = join(options.dataDirectory, 'trace')
+    this.#directory = join(options.dataDirectory, dataEntries.trace)
   }
 
   /** Finds traces from before a restart. Unreadable ones do not prevent a start. */

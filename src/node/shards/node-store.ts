@@ -6,6 +6,7 @@ import type { AlarmName } from '../../telemetry/index.ts'
 import type { Alarms } from '../observe/alarms.ts'
 import { findLostDatabase } from '../data-dir/earlier-run.ts'
 import { translateDeliveries } from './translate-deliveries.ts'
+import { dataEntries } from '../data-dir/data-entries.ts'
 
 export interface NodeStore {
   /** Opens, repairs and reopens the database, and lets shards open it. */
@@ -32,7 +33,7 @@ export interface NodeStoreOptions {
 /** Opens the database. Rejects with StorageFailure. */
 export async function openNodeStore(options: NodeStoreOptions): Promise<NodeStore> {
   const { dataDirectory, shards, sync, syncIntervalMs, recoveredExpirySeconds, alarms } = options
-  const directory = join(dataDirectory, 'store')
+  const directory = join(dataDirectory, dataEntries.store)
   const onAlarm = ({ alarm, text }: { alarm: AlarmName; text: string }): void => alarms.raise(alarm, text)
   const loss = await findLostDatabase(dataDirectory)
   const owner = await openStoreOwner({ directory, shards, recoveredExpirySeconds, onAlarm })
