@@ -293,6 +293,18 @@ test('the user name is that of the token if a claim is configured for it', async
   assert.equal(outcomeOf(await stage.authenticate({ username: token('ES256', fresh) })), badUserNameOrPassword)
 })
 
+test('a user name with a control character is refused, as in CONNECT', async () => {
+  const stage = stageFor(pem(ec), { usernameClaim: 'sub' })
+  for (const name of ['alice\0', 'plant\0alice', '\0', 'a\nb', 'a\tb', 'a\u007f', 'a\u0085b', 'a\ud800'])
+    assert.equal(
+      await outcome(stage, token('ES256', { ...fresh, sub: name })),
+      badUserNameOrPassword,
+      JSON.stringify(name),
+    )
+  for (const name of ['alice', 'plant/ä b', '\u{1f600}'])
+    assert.equal(await outcome(stage, token('ES256', { ...fresh, sub: name })), 'accepted', name)
+})
+
 test('a client is disconnected when its token expires, unless it is configured otherwise', async () => {
   const ending = await authenticate(stageFor(pem(ec)), token('ES256', fresh))
   assert.equal(ending.allowed === true && ending.identity?.expiresAtMs, fresh.exp * 1_000)

@@ -220,6 +220,17 @@ describe('no client can get', () => {
         assert.deepEqual([...world.view.clients()], [])
       })
 
+  test('into a namespace with U+0000 in the client ID or user name of its certificate', () => {
+    for (const traits of [{ clientId: 'shop\0c' }, { clientId: '\0c' }, { username: 'shop\0c' }]) {
+      const world = worldOf()
+      world.host.traits.arrival = arrivalOf(traits)
+      const client = world.client('c')
+      client.connect()
+      assert.equal(client.isConnected, false)
+      assert.deepEqual([...world.view.clients()], [])
+    }
+  })
+
   test('a connection without a namespace, if one is required', () => {
     const world = worldOf({ isRequired: true })
     assert.equal(join(world, 'plant/a').isConnected, true)

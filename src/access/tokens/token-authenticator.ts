@@ -33,6 +33,9 @@ export type ReadGrants = (claim: unknown) => object | undefined
 /** Longer ones are not decoded. */
 const maxTokenBytes = 16_384
 
+/** U+0000 separates namespaces and names, and other control characters let a name look like another one. CONNECT cannot carry all of these either. */
+const notInNames = /[\p{Cc}\p{Cs}]/u
+
 export class TokenAuthenticator implements Authenticator {
   readonly #settings: TokenSettings
   readonly #keys: readonly TokenKey[]
@@ -84,6 +87,8 @@ export class TokenAuthenticator implements Authenticator {
     const named = usernameClaim === undefined ? names.username : ownClaim(claims, usernameClaim)
     if (usernameClaim !== undefined && typeof named !== 'string')
       return refuse(`the claim ${usernameClaim} is not a user name`)
+    if (typeof named === 'string' && notInNames.test(named))
+      return refuse(`the claim ${usernameClaim} contains a control character or an incomplete character`)
     const acl = ownClaim(claims, aclClaim)
     const grants = acl === undefined ? undefined : this.#readGrants(acl)
     if (acl !== undefined && grants === undefined) return refuse(`the claim ${aclClaim} is not of a form that is known`)

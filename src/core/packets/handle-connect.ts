@@ -187,6 +187,9 @@ function refuseClientId(settings: CoreSettings, connection: Connection, connect:
     return { reason, text: `client ids of MQTT 3.1 have at most ${maxClientIdCharacters31} characters` }
   // The broker chose the client ID of a bridge.
   if (connection.listener.isBridge === true) return undefined
+  // MQTT strings have no U+0000, but fields of certificates may: it separates the namespace from the name.
+  if (clientId.includes('\0') || connection.origin?.username?.includes('\0') === true)
+    return { reason, text: 'the client id or user name of the certificate contains U+0000' }
   // A client with such a client ID would receive everything that waits for the bridge.
   if (isBridgeClient(clientId))
     return { reason, text: 'client ids that begin like this one are for the bridges of the broker' }
