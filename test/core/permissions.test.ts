@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import type { Identity } from '../../src/core/index.ts'
 import { reasonCodes, type ProtocolVersion } from '../../src/protocol/index.ts'
 import { acksOf, connectedWire } from '../conformance/raw.ts'
 import { World, type Client } from '../simulator/world.ts'
@@ -513,6 +514,54 @@ describe('the expiry of the permissions of a client', () => {
     assert.equal(client.disconnected?.reasonCode, reasonCodes.maximumConnectTime)
     assert.equal(old.hasOpenConnection, false)
     assert.deepEqual(willSubscriber.payloads, ['gone'])
+  })
+})
+
+/** Clients that connect later have a token that ends after ten seconds. */
+function worldOfTokens(changes: Partial<Identity>): { readonly world: World; readonly subscriber: Client } {
+  const { world } = worldWith([])
+  const subscriber = world.subscriber('a')
+  const traits = identities({ grants: {}, expiresAtMs: world.nowMs + 10_000, ...changes })
+  world.host.traits.decision = traits.decision ?? world.host.traits.decision
+  return { world, subscriber }
+}
+
+describe('a delayed message whose permission comes from a token', () => {
+  for (const version of [3, 4, 5] as const) {
+    test(`is refused if the token ends before it is due, and counted (version ${version})`, () => {
+      const { world, subscriber } = worldOfTokens({})
+      const client = world.connect('guest', { version })
+      for (const qos of [0, 1, 2] as const) {
+        client.publish('$delayed/20/a', 'late', { qos })
+        const exact = client.publish('$delayed/10/a', 'at its end', { qos })
+        if (version === 5 && qos > 0) assert.equal(exact.reasonCode, reasonCodes.notAuthorized)
+        client.publish('$delayed/5/a', `early ${qos}`, { qos })
+      }
+      client.disconnect()
+      world.passSeconds(60)
+      assert.deepEqual(subscriber.payloads, ['early 0', 'early 1', 'early 2'])
+      assert.ok((world.view.counts.dropped['not-allowed'] ?? 0) >= 2)
+    })
+  }
+
+  test('is also refused if it is a will', () => {
+    const { world, subscriber } = worldOfTokens({})
+    world.connect('guest', { will: { topic: '$delayed/20/a', payload: 'late', qos: 1 } }).drop()
+    world.connect('other', { will: { topic: '$delayed/5/a', payload: 'early', qos: 1 } }).drop()
+    world.passSeconds(60)
+    assert.deepEqual(subscriber.payloads, ['early'])
+    assert.equal(world.view.counts.dropped['not-allowed'], 1)
+  })
+
+  test('is published if the client is a superuser, or its token has no rules', () => {
+    for (const changes of [{ isSuperuser: true }, { grants: undefined }]) {
+      const { world, subscriber } = worldOfTokens(changes)
+      const client = world.connect('guest')
+      client.publish('$delayed/20/a', 'later', { qos: 1 })
+      client.disconnect()
+      world.passSeconds(60)
+      assert.deepEqual(subscriber.payloads, ['later'])
+    }
   })
 })
 

@@ -29,6 +29,14 @@ export interface Identity {
   readonly grants: object | undefined
 }
 
+/**
+ * Returns whether the rights of a client come from a token that has ended by then. They cannot be checked later, because they are not stored with a
+ * message: so a message that is due later is refused at once.
+ */
+export function hasEndedToken({ isSuperuser, expiresAtMs, grants }: Identity, atMs: number): boolean {
+  return grants !== undefined && expiresAtMs !== undefined && expiresAtMs <= atMs && !isSuperuser
+}
+
 /** Returns the identity of a client for which `access` has nothing to add. `session` is the name of its session. */
 export function plainIdentity(session: string, username: string | undefined, peerAddress: string): Identity {
   const { namespace, name: clientId } = splitNamespacedName(session)

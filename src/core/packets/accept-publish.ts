@@ -8,6 +8,7 @@ import type { MessageDroppedTrigger } from '../model/rule-trigger.ts'
 import { acknowledgeDuplicate, acknowledgePublish, recordIncoming } from '../publish/acknowledge-publish.ts'
 import { delayMessage } from '../publish/delay-message.ts'
 import { matchesFullPeerSession, matchesFullSession, needsStorage } from '../publish/deliver-locally.ts'
+import { hasEndedToken } from '../messages/identity.ts'
 import { expireUnreleased } from '../publish/expire-unreleased.ts'
 import {
   canRefuseWithReason,
@@ -17,6 +18,7 @@ import {
   refusePublish,
   retainRefusalOf,
   storageFails,
+  tokenEndsBefore,
   topicIsReserved,
 } from '../publish/refuse-publish.ts'
 import { isReservedInside } from '../messages/reserved-roots.ts'
@@ -146,7 +148,7 @@ function needsCommit(state: Parts<'router' | 'settings'>, { open, packet }: Publ
 /** Returns why the message is not delivered, or undefined. */
 function findRefusal(
   state: PermitParts & Parts<'namespaces'>,
-  { connection, isDenied }: PublishAttempt,
+  { connection, open, isDenied, delay }: PublishAttempt,
   message: Message,
 ): Refused | undefined {
   const { name } = message.topic
@@ -154,6 +156,7 @@ function findRefusal(
   if (name.charCodeAt(0) === 36 && isReservedTopic(state, name, message.publisher)) return topicIsReserved
   if (mountpoint !== '' && isReservedInside(name.slice(mountpoint.length))) return topicIsReserved
   if (isDenied) return isNotAllowed
+  if (delay !== undefined && hasEndedToken(open.session.identity, delay.dueAtMs)) return tokenEndsBefore
   // Checked here because usually no session is full, and every message takes this path.
   if (state.sessions.full.size === 0 && state.peerTable === undefined) return undefined
   return matchesFullSession(state, message) || matchesFullPeerSession(state, message) ? receiverIsFull : undefined

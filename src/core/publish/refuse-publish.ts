@@ -13,6 +13,11 @@ import { type Delay, delayProblem, type findDelayedLimit } from './delay-message
 
 const { notAuthorized, quotaExceeded } = reasonCodes
 export const isNotAllowed: Refused = { reason: notAuthorized, cause: 'not-authorized', text: 'not allowed to publish' }
+export const tokenEndsBefore: Refused = {
+  reason: notAuthorized,
+  cause: 'not-authorized',
+  text: 'not delayed: the token that allows the topic ends before the message is due',
+}
 export const topicIsReserved: Refused = { reason: notAuthorized, cause: 'invalid-topic', text: 'the topic is reserved' }
 export const receiverIsFull: Refused = {
   reason: quotaExceeded,

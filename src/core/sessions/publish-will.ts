@@ -8,7 +8,8 @@
 // next start.
 
 import { parseTopicName, reasonCodes, type Topic, type TopicTable } from '../../protocol/index.ts'
-import { type Identity, plainIdentity } from '../messages/identity.ts'
+import { hasEndedToken, type Identity, plainIdentity } from '../messages/identity.ts'
+import { tokenEndsBefore } from '../publish/refuse-publish.ts'
 import { isBridgeClient } from '../messages/bridge-client-id.ts'
 import { isEventTopic, isReservedInNamespace, isReservedInside } from '../messages/reserved-roots.ts'
 import { isSourceTopic } from '../messages/source-topics.ts'
@@ -201,7 +202,7 @@ function publishWillMessage(
   const { target, delay } = resolved
   const renamed = target === message.topic ? message : withOtherTopic(message, target)
   const timed = isDelayed ? renamed : withExpiryFrom(renamed, state.nowMs)
-  if (delay !== undefined) return delayWill(state, timed, delay.dueAtMs)
+  if (delay !== undefined) return delayWill(state, timed, delay.dueAtMs, session?.identity)
   // [MQTT5-3.8.3-3] The will is the client's own message: with No Local it is not queued for the client.
   const onceKey = onceKeyOf(name, timed)
   state.rules.depth = ruleDepth
@@ -259,7 +260,16 @@ function withOtherTopic(message: Message, topic: Topic): Message {
 }
 
 /** A will to `$delayed/...`. Its permission is checked again when it is due. */
-function delayWill(state: WillParts & Parts<'counts' | 'shard'>, message: Message, dueAtMs: number): void {
+function delayWill(
+  state: WillParts & Parts<'counts' | 'shard'>,
+  message: Message,
+  dueAtMs: number,
+  identity: Identity | undefined,
+): void {
+  if (identity !== undefined && hasEndedToken(identity, dueAtMs)) {
+    state.counts.countDrop(undefined, message, 'not-allowed')
+    return state.counts.countRefusal(message.publisher, 'WILL', message.topic.name, tokenEndsBefore)
+  }
   const limit = findDelayedLimit(state, message.publisher)
   if (limit !== undefined) {
     state.counts.countDrop(undefined, message, 'storage-full')
