@@ -213,6 +213,22 @@ describe('the administrator of a namespace', () => {
     const query = '/api/v4/explain?clientid=c&action=publish&topic=open'
     const { decision } = (await broker.request(query, { as: plantAdministrator })).json.data
     assert.deepEqual([decision.result, decision.because, decision.rule], ['allow', 'configured-rule', null])
+    const decisionOn = async (topic: string, clientId = 'c'): Promise<unknown> => {
+      const path = `/api/v4/explain?clientid=${encodeURIComponent(clientId)}&action=publish&topic=${topic}`
+      const { result, because, rule, place } = (await broker.request(path, { as: plantAdministrator })).json.data
+        .decision
+      return [result, because, rule, place]
+    }
+    const stored = [{ topic: 'hidden/${clientid}', action: 'pub', access: 'deny' }]
+    await assertDone(broker.request('/api/v4/acl', post(stored, administrator)))
+    assert.deepEqual(await decisionOn('hidden/c'), ['deny', 'global-rule', null, null])
+    assert.deepEqual(await decisionOn('hidden/c', '+'), ['deny', 'unusable-placeholder', null, null])
+    const hidden = `/api/v4/acl/$all/topic/${encodeURIComponent('hidden/${clientid}')}`
+    await assertDone(broker.request(hidden, { method: 'DELETE', as: administrator }))
+    const shown = [{ topic: 'shown', action: 'pub', access: 'deny' }]
+    await assertDone(broker.request('/api/v4/acl', post(shown)))
+    assert.deepEqual(await decisionOn('shown'), ['deny', 'stored-rule', 'deny all publish "shown"', null])
+    await assertDone(broker.request('/api/v4/acl/$all/topic/shown', { method: 'DELETE', as: plantAdministrator }))
     const user = { username: 'plant/ann', password: 'secret' }
     await assertDone(broker.request('/api/v4/auth_username', post(user)))
     await assertDone(broker.request('/api/v4/auth_username', post([{ ...user, username: 'shop/bob' }])))

@@ -18,6 +18,8 @@ export interface Decision {
     | 'namespace'
     | 'token'
     | 'stored-rule'
+    /** A stored rule of no namespace, whose text an account of a namespace does not get. */
+    | 'global-rule'
     | 'configured-rule'
     /** The client ID or user name must not be inserted into the rule. */
     | 'unusable-placeholder'
@@ -29,6 +31,8 @@ export interface Decision {
   readonly rule: string | undefined
   /** Position of the rule: `acl.conf:12`; undefined for rules that are not in a file. */
   readonly place: string | undefined
+  /** Of a stored rule; undefined: the rule belongs to no namespace. */
+  readonly namespace?: string
 }
 
 export interface CompiledRule {
@@ -52,10 +56,12 @@ export interface RuleSource {
   readonly text: string
   readonly place: string | undefined
   readonly because: 'token' | 'stored-rule' | 'configured-rule'
+  readonly namespace?: string | undefined
 }
 
 export function compileRule(source: RuleSource, order: number): CompiledRule {
-  const { permit, action, topics, because, text, place } = source
+  const { permit, action, topics, because, text, place, namespace } = source
+  const shown = { rule: text, place, ...(namespace === undefined ? undefined : { namespace }) }
   const patterns = topics?.map(patternOf)
   const needs = (value: 'clientId' | 'username'): boolean =>
     patterns?.some((pattern) => hasPlaceholder(pattern, value)) ?? false
@@ -68,8 +74,8 @@ export function compileRule(source: RuleSource, order: number): CompiledRule {
     patterns,
     needsClientId: needs('clientId'),
     needsUsername: needs('username'),
-    decision: { allows, because, rule: text, place },
-    decisionWithoutValue: { allows: false, because: 'unusable-placeholder', rule: text, place },
+    decision: { allows, because, ...shown },
+    decisionWithoutValue: { allows: false, because: 'unusable-placeholder', ...shown },
   }
 }
 

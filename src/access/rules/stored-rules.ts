@@ -86,11 +86,11 @@ function byAge(a: RuleRecord, b: RuleRecord): number {
 }
 
 function compileRecord(record: RuleRecord, order: number): CompiledRule {
-  const { permit, action, topic, about, who } = record
+  const { namespace, permit, action, topic, about, who } = record
   const read = readAclTopic(topic)
   const whom = about === 'all' ? 'all' : `${about} ${JSON.stringify(who)}`
   const text = `${permit} ${whom} ${action} ${JSON.stringify(topic)}`
   // Invalid filters are refused when they are stored; one that exists anyway is taken literally.
   const topics = ['problem' in read ? { kind: 'literal' as const, text: topic } : read]
-  return compileRule({ permit, action, topics, text, place: undefined, because: 'stored-rule' }, order)
+  return compileRule({ permit, action, topics, text, place: undefined, because: 'stored-rule', namespace }, order)
 }

@@ -108,7 +108,8 @@ const explanation = Type.Object({
       description: 'unknown: an HTTP service decides, and was not queried.',
     }),
     because: Type.String({
-      description: 'What decides: a kind of rule, a service, no-match, superuser, token or bridge.',
+      description:
+        'What decides: a kind of rule, a service, no-match, superuser, token or bridge. Accounts of a namespace do not get the text of rules outside it.',
     }),
     rule: Type.Union([Type.String(), Type.Null()], { description: 'The text of the rule.' }),
     place: Type.Union([Type.String(), Type.Null()], { description: 'Position of the rule: file and line.' }),

@@ -56,6 +56,8 @@ export interface Explanation {
         readonly because: string
         readonly rule: string | undefined
         readonly place: string | undefined
+        /** Of a stored rule. */
+        readonly namespace?: string
       }
     | undefined
   readonly obstacle: string | undefined

@@ -188,7 +188,7 @@ function diagnosticsWithin(diagnostics: DiagnosticsOperations, names: NamespaceN
       // Clients without a namespace that may receive everything are not shown.
       const own = explained.subscriptions.filter(({ clientId }) => names.isOwn(clientId))
       const subscriptions = own.map((one) => ({ ...one, filter: names.filterOf(one.filter as TopicFilter) }))
-      const decision = withoutConfiguration(explained.decision)
+      const decision = withoutGlobalRule(explained.decision, namespace)
       return { ...explained, decision, topicHere: names.topicOf(explained.topicHere), subscriptions }
     },
     listDropped: async (query, window) => {
@@ -213,10 +213,11 @@ function diagnosticsWithin(diagnostics: DiagnosticsOperations, names: NamespaceN
   }
 }
 
-/** A caller of a namespace may not read the configuration, only that it decides. */
-function withoutConfiguration(decision: Explanation['decision']): Explanation['decision'] {
-  if (decision?.because !== 'configured-rule') return decision
-  return { ...decision, rule: undefined, place: undefined }
+/** A caller of a namespace may not read the configuration or global rules, only that such a rule decides. Rules of a token are the client's own. */
+function withoutGlobalRule(decision: Explanation['decision'], namespace: string): Explanation['decision'] {
+  if (decision === undefined || decision.because === 'token' || decision.namespace === namespace) return decision
+  const because = decision.because === 'stored-rule' ? 'global-rule' : decision.because
+  return { ...decision, because, rule: undefined, place: undefined }
 }
 
 /** Maximum for one namespace, so that others can have traces. */

@@ -56,6 +56,7 @@ const authorizationSources: Readonly<Record<Decision['because'], string>> = {
   namespace: 'namespace',
   token: 'jwt',
   'stored-rule': 'built_in_database',
+  'global-rule': 'built_in_database',
   'configured-rule': 'file',
   'unusable-placeholder': 'file',
   bridge: 'bridge',
