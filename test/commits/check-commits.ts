@@ -1,4 +1,4 @@
-// `npm run check:commits`: checks the messages of the commits since this check exists, or of a range: `npm run check:commits -- main..HEAD`.
+// `npm run check:commits`: checks the messages of the commits since the rules hold, or of a range: `npm run check:commits -- main..HEAD`.
 // Without a history (an unpacked archive) there is nothing to check. Exit code 1: a commit breaks a rule.
 
 import { execFileSync } from 'node:child_process'
@@ -6,21 +6,22 @@ import { existsSync } from 'node:fs'
 import { checkout } from '../jobs.ts'
 import { inspectCommit } from './inspect-commit.ts'
 
-/** The rules hold for commits after the one that added this file. */
-const firstFile = 'test/commits/inspect-commit.ts'
+/** The rules hold for commits after this one. */
+const lastWithoutRules = '3ee701ca'
 
 function git(...options: string[]): string {
   return execFileSync('git', options, { cwd: checkout, encoding: 'utf8' })
 }
 
-function rangeSinceTheRules(): string {
-  const [first] = git('log', '--diff-filter=A', '--format=%H', '--', firstFile).trim().split('\n').slice(-1)
-  return first === undefined || first === '' ? 'HEAD' : `${first}..HEAD`
+/** Options of git log. A clone without the whole history has only the last commit for sure. */
+function rangeSinceTheRules(): string[] {
+  const hasCommit = git('rev-list', '--all', '--abbrev-commit', '--abbrev=8').split('\n').includes(lastWithoutRules)
+  return hasCommit ? [`${lastWithoutRules}..HEAD`] : ['-1', 'HEAD']
 }
 
 if (existsSync(`${checkout}.git`)) {
-  const range = process.argv[2] ?? rangeSinceTheRules()
-  const commits = git('log', '--no-merges', '--format=%h%n%B%x00', range)
+  const range = process.argv[2] === undefined ? rangeSinceTheRules() : [process.argv[2]]
+  const commits = git('log', '--no-merges', '--format=%h%n%B%x00', ...range)
     .split('\0')
     .filter((text) => text.trim() !== '')
   for (const text of commits) {
@@ -30,5 +31,5 @@ if (existsSync(`${checkout}.git`)) {
       console.error(`${hash} ${message[0]}\n  ${problem}`)
     }
   }
-  console.log(`${commits.length} commits checked (${range})`)
+  console.log(`${commits.length} commits checked (${range.join(' ')})`)
 } else console.log('no git history: no commits to check')
