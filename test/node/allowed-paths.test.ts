@@ -89,6 +89,19 @@ describe('a path of a configuration over the API', () => {
     assert.ok(!isAllowed(data, 'dir', true), 'log.file could be each file of the broker')
   })
 
+  test('cannot be written if the local configuration reads it, as a setting or an include', async (t) => {
+    const { data, paths, isAllowed } = await stage(
+      t,
+      'listeners.ssl { bind = 1, certfile = "FOLDER/data/a.pem", keyfile = "FOLDER/data/key.pem" }',
+    )
+    await symlink(join(data, 'key.pem'), join(data, 'other.conf'))
+    await writeFile(join(data, 'key.pem'), '')
+    paths.allowLocal({ use: 'include', path: join(data, 'more.conf'), isWritten: false })
+    for (const name of ['key.pem', 'other.conf', 'more.conf'])
+      assert.ok(!isAllowed(join(data, name), 'filepath', true), name)
+    assert.ok(isAllowed(join(data, 'third.conf'), 'filepath', true))
+  })
+
   test('of the local configuration stays allowed for the same use, and for no other', async (t) => {
     const local =
       'listeners.ssl { bind = 1, certfile = "FOLDER/elsewhere/a.pem", keyfile = "FOLDER/elsewhere/secret.pem" }'

@@ -29,6 +29,8 @@ export class AllowedPaths {
   readonly #dataDirectory: string
   /** Uses with paths that the local configuration names. */
   readonly #local = new Set<string>()
+  /** Paths that the local configuration reads, with links followed. A setting from the API must not write there. */
+  readonly #readLocally = new Set<string>()
   #directories: readonly string[] = []
 
   /** `dataDirectory` is absolute. */
@@ -37,15 +39,16 @@ export class AllowedPaths {
   }
 
   /** Allows a path, because the local configuration names it. `path` is absolute. */
-  allowLocal(use: string, path: string): void {
+  allowLocal({ use, path, isWritten }: UsedPath): void {
     this.#local.add(keyOf(use, path))
+    if (!isWritten) this.#readLocally.add(realOf(path) ?? path)
   }
 
   /** Records all paths of a local configuration, and its allowed directories. */
   setLocal(config: GodwitConfig, configurationFolder: string): void {
     this.#directories = config.node.allowedDirectories
     const places = { configurationFolder, dataDirectory: this.#dataDirectory }
-    for (const { use, path } of pathsOf(config, places)) this.allowLocal(use, path)
+    for (const used of pathsOf(config, places)) this.allowLocal(used)
   }
 
   /** Returns every path of `config` that the API may not name. */
@@ -65,6 +68,7 @@ export class AllowedPaths {
     if (path.includes('\0')) return outside
     const real = realOf(path)
     if (real === undefined) return outside
+    if (used.isWritten && this.#readLocally.has(real)) return `${path} is read by the configuration; name another file`
     const inData = pathBelow(realOf(this.#dataDirectory) ?? this.#dataDirectory, real)
     if (inData !== undefined) return problemInside(used, inData.split(sep)[0] ?? '')
     const isAllowed = this.#directories.some((directory) => {

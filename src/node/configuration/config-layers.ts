@@ -103,7 +103,7 @@ function checkedIncludes(file: string, origin: TextOrigin, paths: AllowedPaths):
   const read = includeReader(file)
   return (path, from) => {
     const target = includeTarget(file, path, from)
-    if (origin === 'file') paths.allowLocal('include', target)
+    if (origin === 'file') paths.allowLocal({ use: 'include', path: target, isWritten: false })
     const problem = origin === 'file' ? undefined : paths.problemOf({ use: 'include', path: target, isWritten: false })
     return problem === undefined ? read(path, from) : { error: problem }
   }
