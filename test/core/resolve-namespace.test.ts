@@ -249,6 +249,16 @@ describe('a client can connect', () => {
     }
   })
 
+  test('to a listener of a namespace, with any user name if nothing proves it', () => {
+    const identity = { ...plainIdentity('plant\0c', 'hall/c', '10.0.0.1'), authenticatedBy: 'anonymous' }
+    const decision: HostTraits['decision'] = () => ({ decision: { allowed: true, identity }, afterMs: 0 })
+    const world = worldOf({}, { host: { decision } })
+    world.host.traits.listener = { namespace: 'plant' }
+    const client = world.client('c', { username: 'hall/c' })
+    client.connect()
+    assert.equal(client.isConnected, true)
+  })
+
   test('to a listener of another namespace, if user names come first in `namespaces.from`', () => {
     const world = worldOf({ sources: ['username', 'listener'] })
     world.host.traits.listener = { namespace: 'hall' }

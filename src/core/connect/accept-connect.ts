@@ -158,20 +158,21 @@ function canHaveWill(
 
 /**
  * Refuses a client whose authenticated identity names another namespace than the one found at CONNECT, also if the listener selects that: the
- * clients of a namespace cannot enter another one through its listener.
+ * clients of a namespace cannot enter another one through its listener. A name that an anonymous client sends proves nothing.
  */
 export function refuseForeignNamespace(
   { settings }: NamespaceState,
   { listener, origin }: Connection,
   { clientId }: Pick<AwaitingAuthentication, 'clientId'>,
-  { identity: { username } }: Pick<GrantedAccess, 'identity'>,
+  { identity: { username, authenticatedBy } }: Pick<GrantedAccess, 'identity'>,
 ): Refusal | undefined {
   if (settings === undefined) return undefined
   const { namespace } = splitNamespacedName(clientId)
   const evidence = { listener, arrival: origin, username }
   if (resolveNamespace(settings, evidence) !== namespace)
     return { reason: reasonCodes.notAuthorized, text: 'its user name belongs to another namespace' }
-  const foreign = findForeignNamespace(settings, evidence, namespace)
+  const proved = authenticatedBy === 'anonymous' ? undefined : username
+  const foreign = findForeignNamespace(settings, { ...evidence, username: proved }, namespace)
   if (foreign === undefined) return undefined
   const text = 'its user name, pre-shared key or certificate belongs to another namespace'
   const cause = `it belongs to ${foreign}, the connection to ${namespace ?? 'no namespace'}: use a listener of ${foreign}`
