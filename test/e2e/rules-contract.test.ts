@@ -142,7 +142,10 @@ describe('E8 a full queue', () => {
     assert.deepEqual([dropped, queuing + inflight], [2, 2])
     await eventually(async () => {
       const alarm = (await alarms()).find(({ name }) => name === 'action:http:full')
-      assert.match(alarm?.message ?? '', /are dropped: queue full \(2 messages\), service not available since .*no server listens there/)
+      assert.match(
+        alarm?.message ?? '',
+        /are dropped: queue full \(2 messages\), service not available since .*no server listens there/,
+      )
     })
     await service.start()
     await service.until((received) => received.length >= 2)

@@ -135,7 +135,7 @@ export function loadLayers(
     readonly ignoresOverrides?: boolean
     /** Files that do not exist yet, by path. */
     readonly texts?: ReadonlyMap<string, string>
-    /** Unreadable files count as empty, and paths are not checked, because they may exist later. */
+    /** Files count as empty (access rules as a comment: an empty file is refused), and paths are not checked, because they may exist later. */
     readonly passesOverFiles?: boolean
   },
 ): LoadedConfig {
@@ -151,7 +151,7 @@ export function loadLayers(
     readFile: (path, key) => {
       const text = options.texts?.get(path)
       if (text !== undefined) return { text }
-      if (passesOverFiles) return { text: '' }
+      if (passesOverFiles) return { text: key === 'auth.acl.file' ? '% not read' : '' }
       if (origin === 'file') return read(path)
       const used = { use: key.split('.').at(-1) ?? '', path: resolve(folder, path), isWritten: false }
       const problem = paths.problemOf(used)

@@ -284,7 +284,8 @@ test('export, verification, import, comparison and upload of archives on one nod
     }
     // An archive with files of another machine may be uploaded, because the files may exist before the import.
     const elsewhere = archiveOf({ 'cluster.hocon': 'auth.acl.file = "/etc/not-here.conf"' }, { profile: 'legacy' })
-    assert.ok('filename' in (await backup.receive(operator, crafted, Readable.from([elsewhere]))))
+    const uploaded = await backup.receive(operator, crafted, Readable.from([elsewhere]))
+    assert.ok('filename' in uploaded, JSON.stringify(uploaded))
     const broken = new Readable({ read: () => {} })
     const ended = backup.receive(operator, name, broken)
     broken.push(archiveOf({}).subarray(0, 10))
