@@ -33,6 +33,7 @@ import {
 } from '../../rules/index.ts'
 import type { Log } from '../../telemetry/index.ts'
 import type { RuleAssignment, RulePlan, RuleReport } from '../messages/rule-plan.ts'
+import { StoppedRuleLog } from '../observe/stopped-rule-log.ts'
 import { EventMessages } from './columns/event-messages.ts'
 import { MessageColumns, type PublisherFacts } from './columns/message-columns.ts'
 import { ColumnsWithin, filterWithin, hostWithin, namespaceOfTrigger, publicationWithin } from './rule-namespace.ts'
@@ -138,9 +139,11 @@ export class RuleRunner implements RuleHook {
   #messageIds = 0
   readonly #idPrefix = randomBytes(10).toString('hex').toUpperCase()
   #seconds: NodeJS.Timeout | undefined
+  readonly #stopLog: StoppedRuleLog
 
   constructor(dependencies: RuleRunnerDependencies) {
     this.#dependencies = dependencies
+    this.#stopLog = new StoppedRuleLog(dependencies.log)
     this.#context = {
       nodeName: dependencies.nodeName,
       publisher: (clientId) => dependencies.publisher(clientId),
@@ -435,7 +438,7 @@ export class RuleRunner implements RuleHook {
       dead_letters: stored.length,
     }
     if (kind === 'internal') log.error('rule failed', fields)
-    else log.warn('rule stopped', fields)
+    else this.#stopLog.note(rule.id, fields)
   }
 
   /** Evaluates a rule for a stored message. Returns its results, or why it has none. */
@@ -486,5 +489,6 @@ export class RuleRunner implements RuleHook {
   #noteSecond(): void {
     for (const { statistics } of this.#rules.values()) statistics.noteSecond()
     this.#dependencies.sinks.noteSecond()
+    this.#stopLog.noteSecond()
   }
 }
