@@ -92,6 +92,7 @@ export class BrokerCore {
 
   /** Empties what `takeOutputs` returned. */
   clearOutputs(): void {
+    this.#state.attempt = undefined
     this.#state.outputs.clear()
   }
 

@@ -24,7 +24,6 @@ export function handlePublish(state: BrokerState, connection: Connection, open: 
   attempt.begin(connection, open, packet, named)
   attempt.isDelayed = named.isDelayed && state.settings.delaysMessages
   passSteps(state, attempt)
-  attempt.end()
 }
 
 function passSteps(state: BrokerState, attempt: PublishAttempt): void {

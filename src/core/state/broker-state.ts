@@ -100,7 +100,7 @@ export class BrokerState {
   readonly retained: RetainedState
   readonly wills = new WillState()
   readonly waiting = new WaitingConnections()
-  /** The PUBLISH that is being handled; undefined before the first one. */
+  /** The last PUBLISH of this turn. It is released with the outputs, because it refers to a chunk, and by its topic to sessions. */
   attempt: PublishAttempt | undefined = undefined
   readonly bridges: BridgeState
   /** The other shards of the node; undefined if there are none. */

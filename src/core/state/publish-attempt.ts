@@ -1,6 +1,6 @@
 // A PUBLISH on its way through the steps of handle-publish.ts.
 
-import { PublishPacket, type Topic } from '../../protocol/index.ts'
+import type { PublishPacket, Topic } from '../../protocol/index.ts'
 import type { Connection } from '../model/connection.ts'
 import type { Open } from './connection-state.ts'
 
@@ -10,8 +10,8 @@ interface Due {
 }
 
 /**
- * What the steps have found out. There is one object for all packets, one after the other: an object for each would cost a tenth of the
- * processor time at QoS 0. A packet that must wait passes all steps a second time.
+ * What the steps have found out. There is one object for all packets of a turn, one after the other: an object for each would cost a tenth
+ * of the processor time at QoS 0. A packet that must wait passes all steps a second time.
  */
 export class PublishAttempt {
   connection: Connection
@@ -50,14 +50,7 @@ export class PublishAttempt {
     this.delay = undefined
     this.isDenied = false
   }
-
-  /** Forgets the packet, which would keep its chunk in memory until the next one. */
-  end(): void {
-    this.packet = noPacket
-  }
 }
-
-const noPacket = new PublishPacket(undefined, { qos: 0, retain: false, dup: false }, Buffer.alloc(0))
 
 /** Returns whether the packet is a duplicate of a QoS 2 message whose packet identifier is in use ([MQTT-4.3.3-2]). */
 export function isKnownQoS2({ open, packet }: PublishAttempt): boolean {
