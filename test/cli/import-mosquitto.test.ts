@@ -9,9 +9,8 @@ import { test, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import mqtt from 'mqtt'
 import { convertDatabase } from '../../lib/imports/index.ts'
-import { endWith, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
+import { endWith, runGodwit, temporaryFolder, WatchedProcess } from '../e2e/godwit-process.ts'
 import { reservePort } from '../e2e/reserve-port.ts'
-import { startBrokerWithApi } from '../management/api.ts'
 import { runHere } from './run-here.ts'
 
 const run = promisify(execFile)
@@ -70,15 +69,22 @@ test('imported users with both kinds of hashes, rules and retained messages of m
   const check = await runHere(['config', 'check', join(output, 'godwit.conf')])
   assert.equal(check.code, 0, check.errors)
 
-  const set = ['node.shards=1', 'auth.allow_anonymous=false']
-  const rules = [`auth.acl.file="${join(output, 'acl.conf')}"`, 'auth.no_match=deny']
-  const broker = await startBrokerWithApi(t, { set: [...set, ...rules] })
+  // As the page says: with the converted file, on its own port.
+  const data = await temporaryFolder(t)
+  const start = ['start', '--config', join(output, 'godwit.conf'), '--data', data, '--set', 'http_server.port=0']
+  const godwit = runGodwit(t, start)
+  const [, port] = await godwit.until(/listening +mqtt:\/\/127\.0\.0\.1:(\d+)\s/)
   const [archive = ''] = readdirSync(output).filter((name) => name.endsWith('.tar.gz'))
   const importing = ['ctl', 'data', 'import', join(output, archive), '--allow-security-profile-mismatch']
-  const done = await runHere([...importing, '--data', broker.dataDirectory])
+  const done = await runHere([...importing, '--data', data])
   assert.equal(done.code, 0, done.errors)
 
-  const url = `mqtt://127.0.0.1:${broker.port}`
+  const url = `mqtt://127.0.0.1:${port}`
+  for (const [username, password] of [
+    ['enable', 'true'],
+    ['alice', 'hidden'],
+  ] as const)
+    await assert.rejects(mqtt.connectAsync(url, { username, password, reconnectPeriod: 0 }), username)
   const bob = await mqtt.connectAsync(url, { username: 'bob', password: 'hidden', protocolVersion: 5 })
   t.after(() => bob.end(true))
   const received = new Map<string, mqtt.IPublishPacket>()
