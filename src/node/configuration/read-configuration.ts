@@ -23,8 +23,8 @@ import {
   settingsOf,
 } from './config-layers.ts'
 import { findLostChanges, problemOfLostFile, readNewestVersion } from './lost-settings.ts'
-import { layersOver } from './layers-over.ts'
-import { overruledSettings } from './overruled-settings.ts'
+import { layersOver } from './layers/layers-over.ts'
+import { overruledSettings } from './layers/overruled-settings.ts'
 import { dataEntries } from '../data-dir/data-entries.ts'
 
 export interface ConfigurationRequest {

@@ -1,15 +1,40 @@
 // The text of a configuration from the API.
 
-import { hoconLimits } from '../../config/index.ts'
+import { hoconLimits, mergeObjects } from '../../config/index.ts'
+import { withStoredAccount } from './account-settings.ts'
 import type { AllowedPaths } from './allowed-paths.ts'
 import {
   type ConfigDocument,
   type ConfigDependencies,
+  type ConfigLayers,
+  nothingChanged,
   readDocument,
   requestName,
   writeSettings,
 } from './config-layers.ts'
 import { type ConfigRefusal, refuseErrors } from './config-refusals.ts'
+import type { CurrentConfiguration } from './current-configuration.ts'
+import { keptLocal } from './layers/local-settings.ts'
+import { maskedPaths, storedAt } from './setting-paths.ts'
+
+/**
+ * Returns the layers with the text in the place of the whole configuration, or with `merges`, in addition to earlier changes. What a text
+ * cannot contain stays: local settings, the account of an administrator, and secrets of which the text has only the mask.
+ */
+export function layersOfText(
+  current: CurrentConfiguration,
+  text: string,
+  { merges, name }: { readonly merges: boolean; readonly name?: string },
+): ConfigLayers | ConfigRefusal {
+  const read = readSentText(text, current.options, name)
+  if ('isDone' in read) return read
+  const { layers, wanted } = current
+  if (merges) return { ...layers, changes: mergeObjects(layers.changes, read.values) }
+  const stored = current.writtenSettings()
+  const kept = mergeObjects(withStoredAccount(read, stored), keptLocal(read, stored))
+  const changes = mergeObjects(kept, storedAt(stored, maskedPaths(read.values, wanted)))
+  return { document: read, changes, untilRestart: nothingChanged }
+}
 
 /**
  * Returns the text, or the value of `data` if it is a document with only that key. `name`: of the text in errors. The text

@@ -10,8 +10,8 @@ import {
   putValues,
   valueAt,
   withoutValues,
-} from '../../config/index.ts'
-import { type ConfigDocument, nothingChanged } from './config-layers.ts'
+} from '../../../config/index.ts'
+import { type ConfigDocument, nothingChanged } from '../config-layers.ts'
 
 const noPosition = { file: 'configuration', line: 0, column: 0 }
 

@@ -11,7 +11,7 @@ import {
   valueAt,
   type Warning,
   withoutValue,
-} from '../../config/index.ts'
+} from '../../../config/index.ts'
 
 /** Paths of named items, and the key that each must have. */
 const namedThings: readonly { readonly path: readonly string[]; readonly needs: string }[] = [

@@ -1,10 +1,10 @@
 // Finds settings of the configuration file that a change over the API overrules. Without a warning about them, an edited file
 // would seem to have no effect.
 
-import { configErrorAt, type GodwitConfig, type Warning } from '../../config/index.ts'
-import { AllowedPaths } from './allowed-paths.ts'
-import { type ConfigDependencies, type ConfigLayers, loadLayers, nothingChanged } from './config-layers.ts'
-import { settingsIn } from './setting-paths.ts'
+import { configErrorAt, type GodwitConfig, type Warning } from '../../../config/index.ts'
+import { AllowedPaths } from '../allowed-paths.ts'
+import { type ConfigDependencies, type ConfigLayers, loadLayers, nothingChanged } from '../config-layers.ts'
+import { settingsIn } from '../setting-paths.ts'
 
 const hint =
   'use the value of the file with "godwit ctl config unset KEY", or make both equal with "godwit ctl config set"'
