@@ -4,15 +4,20 @@ import type { CompiledRule } from './compile/compile-rule.ts'
 import { takesEvent } from './events/sources.ts'
 import type { RuleEvent } from './events/rule-event.ts'
 import type { HostFunctions } from './functions/host-functions.ts'
-import { Budget, RuleError } from './budget/rule-error.ts'
-import { positionAt, type SqlPosition } from './sql/compile-error.ts'
+import {
+  Budget,
+  encodeJson,
+  positionAt,
+  RuleError,
+  type RuleMap,
+  type RuleValue,
+  type SourcePosition,
+} from '../values/index.ts'
 import type { Expression } from './sql/syntax.ts'
 import { innerExpressions } from './sql/tree-depth.ts'
-import { encodeJson } from './values/json-encode.ts'
-import type { RuleMap, RuleValue } from './values/value.ts'
 
 /** One part of the WHERE condition. */
-export interface ExplainedPart extends SqlPosition {
+export interface ExplainedPart extends SourcePosition {
   /** The part as written in the SQL. */
   readonly text: string
   /** Depth in the condition: 0 is the whole condition. */

@@ -9,9 +9,7 @@
 export { compileRule, type CompiledRule, type CompileOptions, type RuleResult } from './compile/compile-rule.ts'
 export type { RuleWarning } from './compile/compilation.ts'
 export { RuleCompileError } from './sql/compile-error.ts'
-export { limitError, RuleError, type RuleErrorKind } from './budget/rule-error.ts'
-export { maxCreatedBytes, maxMessageResultBytes, maxMessageResults, maxSingleResultBytes } from './budget/limits.ts'
-export { measureValue } from './values/measure-value.ts'
+export { maxMessageResultBytes, maxMessageResults, maxSingleResultBytes } from './limits/rule-limits.ts'
 export { fieldsOf, RuleEvent, type EventFields } from './events/rule-event.ts'
 export {
   columnsOf,
@@ -22,13 +20,7 @@ export {
 } from './events/event-definitions.ts'
 export { columnsOfServices, type RuleSource } from './events/sources.ts'
 export type { CompressionFormat, HostFunctions, StoreArea } from './functions/host-functions.ts'
-export { decodeJson } from './values/json-decode.ts'
-export { RuleFloat, type RuleBits, type RuleMap, type RuleText, type RuleValue } from './values/value.ts'
 export { sampleEvent, testRule, valueAsJson, type RuleTestResult } from './test-rule.ts'
-export { compileSchema } from './schemas/compile-schema.ts'
-export { SchemaRegistry } from './schemas/schema-registry.ts'
-export { SchemaError, type CompiledSchema, type SchemaDefinition, type SchemaType } from './schemas/model/schema.ts'
-export { matcherOf } from './regex/matcher.ts'
 export { selectedNames } from './selected-names.ts'
 export { explainRule, type RuleExplanation } from './explain.ts'
 export { convertRuleSql, type ConvertedSql } from './convert.ts'
@@ -36,4 +28,27 @@ export { compileTemplate, plainValue, type CompiledTemplate } from './templates.
 export type { Placeholder, TemplateEncoding } from './template-encodings.ts'
 export { functionTable } from './functions/function-table.ts'
 export { functionSubjects, type RuleFunction } from './functions/rule-function.ts'
-export * as ruleLimits from './budget/limits.ts'
+export * as ruleLimits from './limits/rule-limits.ts'
+
+export {
+  decodeJson,
+  limitError,
+  maxCreatedBytes,
+  measureValue,
+  RuleError,
+  RuleFloat,
+  type RuleBits,
+  type RuleErrorKind,
+  type RuleMap,
+  type RuleText,
+  type RuleValue,
+} from '../values/index.ts'
+export {
+  compileSchema,
+  SchemaError,
+  SchemaRegistry,
+  type CompiledSchema,
+  type SchemaDefinition,
+  type SchemaType,
+} from '../schemas/index.ts'
+export { matcherOf } from '../regex/index.ts'

@@ -5,12 +5,18 @@
 //   '/t/${clientid}?q=${payload.q}'                 percent-encoded
 
 import { asTopicPart } from '../protocol/index.ts'
-import { RuleError, type Budget } from './budget/rule-error.ts'
-import { tryDecodeJson } from './values/json-decode.ts'
-import { encodeJson } from './values/json-encode.ts'
-import { textForm } from './values/text-form.ts'
-import { bufferOver, isText, type RuleText, type RuleValue } from './values/value.ts'
-import type { Step } from './values/access.ts'
+import {
+  type Budget,
+  bufferOver,
+  encodeJson,
+  isText,
+  RuleError,
+  type RuleText,
+  type RuleValue,
+  type Step,
+  textForm,
+  tryDecodeJson,
+} from '../values/index.ts'
 
 /**
  * - `text`: unchanged.

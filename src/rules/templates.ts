@@ -1,12 +1,21 @@
 // Templates of actions: `${a.b}` and `${a[1]}` insert values, `${.}` and `${}` insert all columns. All other text is unchanged.
 
-import { maxPathKeys, maxRenderedBytes } from './budget/limits.ts'
-import { Budget, limitError } from './budget/rule-error.ts'
-import { readKey, readPosition, type Step } from './values/access.ts'
-import { textForm, joinTexts } from './values/text-form.ts'
-import { encodeJson } from './values/json-encode.ts'
+import { maxPathKeys, maxRenderedBytes } from './limits/rule-limits.ts'
+import {
+  Budget,
+  encodeJson,
+  joinTexts,
+  limitError,
+  readKey,
+  readPosition,
+  RuleFloat,
+  type RuleMap,
+  type RuleText,
+  type RuleValue,
+  type Step,
+  textForm,
+} from '../values/index.ts'
 import { type Placeholder, planEncoding, type PlannedEncoding, type TemplateEncoding } from './template-encodings.ts'
-import { RuleFloat, type RuleMap, type RuleText, type RuleValue } from './values/value.ts'
 
 export interface CompiledTemplate {
   /** Fixed texts and placeholders in order. Sinks for SQL bind the values instead of inserting texts. */

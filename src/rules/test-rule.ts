@@ -1,13 +1,21 @@
 // Runs SQL on sample data, without a broker: what `rule_test` does.
 
-import { compileRule, type CompiledRule } from './compile/compile-rule.ts'
-import { eventDefinitions, sampleOf, type EventName } from './events/event-definitions.ts'
+import { type CompiledRule, compileRule } from './compile/compile-rule.ts'
+import { eventDefinitions, type EventName, sampleOf } from './events/event-definitions.ts'
 import { fieldsOf, RuleEvent } from './events/rule-event.ts'
 import { eventOf, eventOfTopic, takesEvent } from './events/sources.ts'
 import type { HostFunctions } from './functions/host-functions.ts'
-import { Budget, RuleError } from './budget/rule-error.ts'
-import { encodeJson } from './values/json-encode.ts'
-import { getKey, isMap, isArray, type MapBuilder, type RuleMap, type RuleValue } from './values/value.ts'
+import {
+  Budget,
+  encodeJson,
+  getKey,
+  isArray,
+  isMap,
+  type MapBuilder,
+  RuleError,
+  type RuleMap,
+  type RuleValue,
+} from '../values/index.ts'
 
 export type RuleTestResult =
   /** SELECT gives a map, FOREACH an array, which is empty if there are no items. */

@@ -10,6 +10,10 @@ import {
   ruleLimits,
   type RuleFunction,
 } from '../../src/rules/index.ts'
+import { jqLimits } from '../../src/jq/index.ts'
+import { regexLimits } from '../../src/regex/index.ts'
+import { schemaLimits } from '../../src/schemas/index.ts'
+import { valueLimits } from '../../src/values/index.ts'
 
 export const rulesPagePath = fileURLToPath(new URL('../../docs/RULES.md', import.meta.url))
 
@@ -50,8 +54,10 @@ function functionRow({ name, signatures, returns, description }: RuleFunction): 
   return `| ${forms} | ${returns} | ${description.replaceAll('|', '\\|')} |`
 }
 
+const limits = { ...valueLimits, ...regexLimits, ...jqLimits, ...schemaLimits, ...ruleLimits }
+
 /** What each limit bounds. */
-const limitDescriptions: Readonly<Record<keyof typeof ruleLimits, string>> = {
+const limitDescriptions: Readonly<Record<keyof typeof limits, string>> = {
   maxSqlLength: 'characters of one statement',
   maxSqlNodes: 'expressions, fields and path segments of one statement',
   maxExpressionDepth: 'nested expressions; nested groups of a regular expression',
@@ -78,9 +84,9 @@ const limitDescriptions: Readonly<Record<keyof typeof ruleLimits, string>> = {
 }
 
 function limitTable(): string {
-  const names = Object.keys(limitDescriptions) as (keyof typeof ruleLimits)[]
+  const names = Object.keys(limitDescriptions) as (keyof typeof limits)[]
   const rows = names.map(
-    (name) => `| \`${name}\` | ${ruleLimits[name].toLocaleString('en')} | ${limitDescriptions[name]} |`,
+    (name) => `| \`${name}\` | ${limits[name].toLocaleString('en')} | ${limitDescriptions[name]} |`,
   )
   return table(['limit', 'value', 'bounds'], rows)
 }

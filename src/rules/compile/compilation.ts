@@ -1,9 +1,8 @@
 // What the compilation of one statement collects.
 
-import { maxWarnings } from '../budget/limits.ts'
-import { positionAt, quoted } from '../sql/compile-error.ts'
+import { maxWarnings } from '../limits/rule-limits.ts'
+import { nearestName, positionAt, quoted } from '../../values/index.ts'
 import type { CallNode, PathNode } from '../sql/syntax.ts'
-import { nearestName } from '../sql/nearest-name.ts'
 import type { Scope } from './scope.ts'
 
 /** Something that compiles, but cannot work as written. */

@@ -1,13 +1,24 @@
 // Turns expressions into closures.
 
 import { matchesFilter } from '../../protocol/index.ts'
-import { compare, strictlyEquals } from '../values/compare.ts'
-import { RuleError } from '../budget/rule-error.ts'
-import { calculate, isNumber, negate } from '../values/numbers.ts'
-import { joinTexts, textForm } from '../values/text-form.ts'
-import { isArray, isText, kindOf, type RuleValue } from '../values/value.ts'
+import {
+  calculate,
+  compare,
+  isArray,
+  isNumber,
+  isText,
+  joinTexts,
+  kindOf,
+  negate,
+  readKey,
+  readPosition,
+  RuleError,
+  type RuleValue,
+  type Step,
+  strictlyEquals,
+  textForm,
+} from '../../values/index.ts'
 import { compileCall } from './compile-call.ts'
-import { readKey, readPosition, type Step } from '../values/access.ts'
 import type { Compilation } from './compilation.ts'
 import type { Evaluate, Frame } from './frame.ts'
 import type { Scope } from './scope.ts'

@@ -1,9 +1,16 @@
 // Fields of SELECT, FOREACH and DO: what they put into the output and into aliases.
 
-import { formatNumber, isNumber } from '../values/numbers.ts'
-import { getKey, setKey, type MapBuilder, type RuleValue } from '../values/value.ts'
+import {
+  formatNumber,
+  getKey,
+  isNumber,
+  type MapBuilder,
+  type RuleValue,
+  setKey,
+  type Step,
+  writePath,
+} from '../../values/index.ts'
 import type { Expression, Field, Path } from '../sql/syntax.ts'
-import { writePath, type Step } from '../values/access.ts'
 import type { Compilation } from './compilation.ts'
 import { compileExpression, compileSteps } from './compile-expression.ts'
 import type { Evaluate, Frame } from './frame.ts'

@@ -2,7 +2,7 @@
 
 import { assert } from '../../protocol/index.ts'
 import type { ForeachStatement } from '../sql/syntax.ts'
-import { isArray, type MapBuilder, type RuleMap, type RuleValue } from '../values/value.ts'
+import { isArray, type MapBuilder, type RuleMap, type RuleValue } from '../../values/index.ts'
 import type { Compilation } from './compilation.ts'
 import { compileExpression } from './compile-expression.ts'
 import { compileArrayField, compileField, type WriteField } from './compile-fields.ts'

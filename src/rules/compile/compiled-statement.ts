@@ -1,4 +1,4 @@
-import type { RuleMap } from '../values/value.ts'
+import type { RuleMap } from '../../values/index.ts'
 import type { Frame } from './frame.ts'
 
 /** Evaluates a statement. Undefined if WHERE is not true. */

@@ -2,8 +2,7 @@
 
 import type { RuleEvent } from '../events/rule-event.ts'
 import type { HostFunctions } from '../functions/host-functions.ts'
-import { Budget } from '../budget/rule-error.ts'
-import type { RuleMap, RuleValue } from '../values/value.ts'
+import { Budget, type RuleMap, type RuleValue } from '../../values/index.ts'
 
 export class Frame {
   readonly event: RuleEvent

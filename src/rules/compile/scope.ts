@@ -1,6 +1,6 @@
 // Resolves names at compile time: an alias is a slot of the frame, everything else is a column of the event.
 
-import { setKey, type MapBuilder } from '../values/value.ts'
+import { type MapBuilder, setKey } from '../../values/index.ts'
 import type { Evaluate, Frame } from './frame.ts'
 
 export interface Slot {

@@ -1,7 +1,7 @@
 // The events of the broker as data: names, columns, samples. `rule_events`, tests of rules, warnings about unknown
 // columns and documentation come from here.
 
-import type { RuleMap, RuleValue } from '../values/value.ts'
+import type { RuleMap, RuleValue } from '../../values/index.ts'
 import {
   clientColumns,
   commonColumns,

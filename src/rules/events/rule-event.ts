@@ -1,8 +1,15 @@
 // A message or an event, as rules read it.
 
-import { RuleError } from '../budget/rule-error.ts'
-import { decodeJson } from '../values/json-decode.ts'
-import { isText, setKey, textFromBytes, type MapBuilder, type RuleMap, type RuleValue } from '../values/value.ts'
+import {
+  decodeJson,
+  isText,
+  type MapBuilder,
+  RuleError,
+  type RuleMap,
+  type RuleValue,
+  setKey,
+  textFromBytes,
+} from '../../values/index.ts'
 import type { EventName } from './event-definitions.ts'
 
 /** The columns of one message or event. A higher module implements it over its own message, without copies. */

@@ -1,9 +1,9 @@
 // The sources of a rule, after FROM: topic filters, events and bridges.
 
 import { beginsLikeFilter, matchesFilter, parseTopicFilter, type TopicFilter } from '../../protocol/index.ts'
-import { quoted, RuleCompileError } from '../sql/compile-error.ts'
+import { nearestName, quoted } from '../../values/index.ts'
+import { RuleCompileError } from '../sql/compile-error.ts'
 import type { SourceNode } from '../sql/syntax.ts'
-import { nearestName } from '../sql/nearest-name.ts'
 import { columnsOf, eventDefinitions, type EventName } from './event-definitions.ts'
 
 /** A warning for a topic filter that is spelled like an event of old versions. */

@@ -1,18 +1,20 @@
 // Checks and converts the arguments of functions.
 
-import { RuleError, type Budget } from '../budget/rule-error.ts'
-import { tryDecodeJson } from '../values/json-decode.ts'
-import { isInteger, isNumber } from '../values/numbers.ts'
 import {
+  type Budget,
   bytesOf,
   isArray,
+  isInteger,
   isMap,
+  isNumber,
   isText,
   kindOf,
+  RuleError,
   type RuleMap,
   type RuleText,
   type RuleValue,
-} from '../values/value.ts'
+  tryDecodeJson,
+} from '../../values/index.ts'
 import type { Parameter } from './rule-function.ts'
 
 const wanted = {

@@ -1,7 +1,15 @@
 // Arithmetic. A result outside of the domain of a function is a rule error.
 
-import { calculate, integerFromNumber, isInteger, makeFloat, makeInteger, toFloat } from '../values/numbers.ts'
-import type { RuleNumber, RuleValue } from '../values/value.ts'
+import {
+  calculate,
+  integerFromNumber,
+  isInteger,
+  makeFloat,
+  makeInteger,
+  type RuleNumber,
+  type RuleValue,
+  toFloat,
+} from '../../values/index.ts'
 import type { FunctionDefinition, FunctionDefinitions } from './rule-function.ts'
 
 function floatFunction(description: string, compute: (x: number) => number): FunctionDefinition {

@@ -1,8 +1,6 @@
 // Functions on arrays. Positions start at 1.
 
-import { RuleError } from '../budget/rule-error.ts'
-import { strictlyEquals } from '../values/compare.ts'
-import type { RuleArray, RuleValue } from '../values/value.ts'
+import { type RuleArray, RuleError, type RuleValue, strictlyEquals } from '../../values/index.ts'
 import { integerWithin } from './arguments.ts'
 import type { Call, FunctionDefinitions } from './rule-function.ts'
 

@@ -1,9 +1,19 @@
 // Functions on the bits of integers and texts.
 
-import { maxIntegerBits } from '../budget/limits.ts'
-import { limitError, RuleError } from '../budget/rule-error.ts'
-import { makeFloat, makeInteger } from '../values/numbers.ts'
-import { bufferOver, bytesOf, isText, kindOf, RuleBits, textFromBytes, type RuleValue } from '../values/value.ts'
+import {
+  bufferOver,
+  bytesOf,
+  isText,
+  kindOf,
+  limitError,
+  makeFloat,
+  makeInteger,
+  maxIntegerBits,
+  RuleBits,
+  RuleError,
+  type RuleValue,
+  textFromBytes,
+} from '../../values/index.ts'
 import { integerWithin, optionOf } from './arguments.ts'
 import type { Call, FunctionDefinition, FunctionDefinitions } from './rule-function.ts'
 

@@ -1,19 +1,24 @@
 // Conversion between kinds of values.
 
-import { maxDecimals } from '../budget/limits.ts'
-import { RuleError } from '../budget/rule-error.ts'
+import { maxDecimals } from '../limits/rule-limits.ts'
 import {
   comparable,
   formatFloat,
   integerFromNumber,
   isInteger,
   isNumber,
+  isText,
+  kindOf,
   makeFloat,
   parseNumber,
+  RuleError,
+  type RuleNumber,
+  type RuleValue,
+  stringOf,
+  textForm,
+  textFromBytes,
   toFloat,
-} from '../values/numbers.ts'
-import { textForm } from '../values/text-form.ts'
-import { isText, kindOf, stringOf, textFromBytes, type RuleNumber, type RuleValue } from '../values/value.ts'
+} from '../../values/index.ts'
 import { integerWithin } from './arguments.ts'
 import type { Call, FunctionDefinitions } from './rule-function.ts'
 

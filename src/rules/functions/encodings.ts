@@ -1,20 +1,20 @@
 // Hashes, encodings and compression.
 
-import { maxCreatedBytes } from '../budget/limits.ts'
-import { RuleError } from '../budget/rule-error.ts'
-import type { CompressionFormat } from './host-functions.ts'
-import { decodeJson } from '../values/json-decode.ts'
-import { encodeJson } from '../values/json-encode.ts'
 import {
   bufferOver,
   bytesOf,
+  decodeJson,
+  encodeJson,
   isText,
   kindOf,
+  maxCreatedBytes,
   RuleBits,
-  textFromBytes,
+  RuleError,
   type RuleText,
   type RuleValue,
-} from '../values/value.ts'
+  textFromBytes,
+} from '../../values/index.ts'
+import type { CompressionFormat } from './host-functions.ts'
 import type { Call, FunctionDefinition, FunctionDefinitions } from './rule-function.ts'
 import { decodeBase62, encodeBase62 } from './formats/base62.ts'
 import { decodeTerm, encodeTerm } from './formats/erlang-terms.ts'

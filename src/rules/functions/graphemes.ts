@@ -1,6 +1,6 @@
 // Texts as sequences of graphemes: what a reader sees as one character.
 
-import type { Budget } from '../budget/rule-error.ts'
+import type { Budget } from '../../values/index.ts'
 
 const segmenter = new Intl.Segmenter('en', { granularity: 'grapheme' })
 

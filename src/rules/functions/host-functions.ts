@@ -1,8 +1,7 @@
 // Interface to the host: functions that rules call and that a higher module implements.
 
-import type { EvaluationLimit } from '../budget/rule-error.ts'
-import type { CompiledSchema } from '../schemas/model/schema.ts'
-import type { RuleValue } from '../values/value.ts'
+import type { EvaluationLimit, RuleValue } from '../../values/index.ts'
+import type { CompiledSchema } from '../../schemas/index.ts'
 
 export type CompressionFormat = 'gzip' | 'deflate-raw' | 'zlib'
 

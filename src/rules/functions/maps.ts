@@ -1,19 +1,23 @@
 // Functions on maps.
 
-import { readKey, writePath } from '../values/access.ts'
-import { maxPathKeys } from '../budget/limits.ts'
-import { limitError } from '../budget/rule-error.ts'
-import { formatFloat, isInteger, isNumber, toFloat } from '../values/numbers.ts'
 import {
+  formatFloat,
   getKey,
   isArray,
+  isInteger,
   isMap,
+  isNumber,
   isText,
-  withKey,
+  limitError,
+  readKey,
   type RuleMap,
   type RuleText,
   type RuleValue,
-} from '../values/value.ts'
+  toFloat,
+  withKey,
+  writePath,
+} from '../../values/index.ts'
+import { maxPathKeys } from '../limits/rule-limits.ts'
 import type { Call, FunctionDefinitions } from './rule-function.ts'
 
 /** Keys of a dotted path. */

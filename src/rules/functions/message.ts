@@ -1,9 +1,7 @@
 // Functions that read the message or event.
 
 import { matchesFilter } from '../../protocol/index.ts'
-import { RuleError } from '../budget/rule-error.ts'
-import { strictlyEquals } from '../values/compare.ts'
-import { getKey, isMap, isText, type RuleArray, type RuleValue } from '../values/value.ts'
+import { getKey, isMap, isText, type RuleArray, RuleError, type RuleValue, strictlyEquals } from '../../values/index.ts'
 import { readPath } from './maps.ts'
 import type { Call, FunctionDefinition, FunctionDefinitions } from './rule-function.ts'
 

@@ -1,7 +1,7 @@
 // Functions with regular expressions. See regex/regex.ts for the engine.
 
-import { Regex, type Captures } from '../regex/regex.ts'
-import type { RuleArray, RuleValue } from '../values/value.ts'
+import { type Captures, Regex } from '../../regex/index.ts'
+import type { RuleArray, RuleValue } from '../../values/index.ts'
 import type { Call, FunctionDefinitions } from './rule-function.ts'
 
 interface CompiledPattern {

@@ -2,8 +2,7 @@
 
 import type { RuleEvent } from '../events/rule-event.ts'
 import type { HostFunctions } from './host-functions.ts'
-import type { Budget } from '../budget/rule-error.ts'
-import type { RuleValue } from '../values/value.ts'
+import type { Budget, RuleValue } from '../../values/index.ts'
 
 /**
  * Kinds of parameters, and what the implementation gets:

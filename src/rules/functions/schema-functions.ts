@@ -1,10 +1,17 @@
 // Functions that encode, decode and check values by schemas.
 
 import type { Call, FunctionDefinitions } from './rule-function.ts'
-import { RuleError } from '../budget/rule-error.ts'
-import { bytesOf, isArray, isMap, isText, kindOf, type RuleText, type RuleValue } from '../values/value.ts'
-import { sparkplugSchema } from '../schemas/schema-registry.ts'
-import type { CompiledSchema } from '../schemas/model/schema.ts'
+import {
+  bytesOf,
+  isArray,
+  isMap,
+  isText,
+  kindOf,
+  RuleError,
+  type RuleText,
+  type RuleValue,
+} from '../../values/index.ts'
+import { type CompiledSchema, sparkplugSchema } from '../../schemas/index.ts'
 
 const sparkplugPayload = 'Payload'
 

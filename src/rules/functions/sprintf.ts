@@ -1,10 +1,21 @@
 // Formatted output with the control sequences of Erlang.
 
-import { RuleError, limitError, type Budget } from '../budget/rule-error.ts'
-import { maxValueDepth } from '../budget/limits.ts'
-import { formatJsonNumber, isNumber } from '../values/numbers.ts'
-import { joinTexts } from '../values/text-form.ts'
-import { bytesOf, isArray, isMap, isText, RuleBits, type RuleText, type RuleValue } from '../values/value.ts'
+import {
+  type Budget,
+  bytesOf,
+  formatJsonNumber,
+  isArray,
+  isMap,
+  isNumber,
+  isText,
+  joinTexts,
+  limitError,
+  maxValueDepth,
+  RuleBits,
+  RuleError,
+  type RuleText,
+  type RuleValue,
+} from '../../values/index.ts'
 import type { Call } from './rule-function.ts'
 
 const sequence = /~(t?)(.)/gsu

@@ -1,8 +1,15 @@
-import type { Budget } from '../budget/rule-error.ts'
-import { encodeJson } from '../values/json-encode.ts'
-import { isNumber } from '../values/numbers.ts'
-import { joinTexts, textForm } from '../values/text-form.ts'
-import { isText, stringOf, type RuleArray, type RuleText, type RuleValue } from '../values/value.ts'
+import {
+  type Budget,
+  encodeJson,
+  isNumber,
+  isText,
+  joinTexts,
+  type RuleArray,
+  type RuleText,
+  type RuleValue,
+  stringOf,
+  textForm,
+} from '../../values/index.ts'
 
 /** Returns the elements as a list of SQL values. Quotes in texts are doubled; other characters are not escaped. */
 export function sqlValues(list: RuleArray, budget: Budget): RuleText {

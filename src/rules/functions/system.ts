@@ -1,12 +1,17 @@
 // Conditions, identifiers, stored values and jq.
 
-import { compileJq, runJq, type JqProgram } from '../jq/run-jq.ts'
-import { RuleError } from '../budget/rule-error.ts'
-import { equals } from '../values/compare.ts'
-import { decodeJson } from '../values/json-decode.ts'
-import { encodeJson } from '../values/json-encode.ts'
-import { textForm } from '../values/text-form.ts'
-import { isArray, isText, stringOf, type RuleValue } from '../values/value.ts'
+import { compileJq, type JqProgram, runJq } from '../../jq/index.ts'
+import {
+  decodeJson,
+  encodeJson,
+  equals,
+  isArray,
+  isText,
+  RuleError,
+  type RuleValue,
+  stringOf,
+  textForm,
+} from '../../values/index.ts'
 import { integerWithin } from './arguments.ts'
 import type { Call, FunctionDefinition, FunctionDefinitions, RunFunction } from './rule-function.ts'
 

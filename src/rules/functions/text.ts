@@ -1,8 +1,15 @@
 // Functions on texts. Lengths and positions count graphemes.
 
-import { RuleError, type Budget } from '../budget/rule-error.ts'
-import { joinTexts, textForm } from '../values/text-form.ts'
-import { isArray, type RuleArray, type RuleText, type RuleValue } from '../values/value.ts'
+import {
+  type Budget,
+  isArray,
+  joinTexts,
+  type RuleArray,
+  RuleError,
+  type RuleText,
+  type RuleValue,
+  textForm,
+} from '../../values/index.ts'
 import { integerWithin, optionOf } from './arguments.ts'
 import { countGraphemes, graphemesOf, sliceGraphemes } from './graphemes.ts'
 import type { Call, FunctionDefinition, FunctionDefinitions } from './rule-function.ts'

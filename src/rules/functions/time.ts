@@ -4,7 +4,7 @@ import { formatDate, parseDate } from '../time/date-format.ts'
 import { offsetSeconds } from '../time/offsets.ts'
 import { formatRfc3339, parseRfc3339 } from '../time/rfc3339.ts'
 import { fromNanoseconds, splitSeconds, timeUnit, toNanoseconds } from '../time/time-units.ts'
-import type { RuleValue } from '../values/value.ts'
+import type { RuleValue } from '../../values/index.ts'
 import type { Call, FunctionDefinitions } from './rule-function.ts'
 
 function localOffset(time: bigint, { host }: Call): number {

@@ -1,8 +1,6 @@
 // Predicates about the type of a value.
 
-import { isInteger, isNumber } from '../values/numbers.ts'
-import { isArray, isMap, isText, type RuleValue } from '../values/value.ts'
-import { tryDecodeJson } from '../values/json-decode.ts'
+import { isArray, isInteger, isMap, isNumber, isText, type RuleValue, tryDecodeJson } from '../../values/index.ts'
 import type { Call, FunctionDefinition, FunctionDefinitions } from './rule-function.ts'
 
 function predicate(description: string, test: (value: RuleValue, call: Call) => boolean): FunctionDefinition {

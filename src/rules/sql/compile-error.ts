@@ -1,10 +1,6 @@
 // The error for SQL that cannot be compiled: place, line with a caret, and a hint.
 
-/** A place in SQL text. Lines and columns start at 1; a column is one character. */
-export interface SqlPosition {
-  readonly line: number
-  readonly column: number
-}
+import { positionAt } from '../../values/index.ts'
 
 /**
  * SQL that is not a rule. `message` has up to four lines: place and summary, the line of SQL, a caret below the
@@ -29,17 +25,6 @@ export class RuleCompileError extends Error {
   }
 }
 
-/** Returns line and column of the character at offset `at`. */
-export function positionAt(sql: string, at: number): SqlPosition {
-  let line = 1
-  let lineStart = 0
-  for (let end = sql.indexOf('\n'); end !== -1 && end < at; end = sql.indexOf('\n', end + 1)) {
-    line++
-    lineStart = end + 1
-  }
-  return { line, column: Array.from(sql.slice(lineStart, at)).length + 1 }
-}
-
 /** Characters shown on each side of the error. */
 const shownBefore = 60
 const shownAfter = 40
@@ -54,12 +39,4 @@ function excerpt(sql: string, at: number): string {
   const right = after.length > shownAfter ? [...after.slice(0, shownAfter), '…'] : after
   const shown = [...left, ...right].map((character) => (character < ' ' || character === '\u007f' ? ' ' : character))
   return `${shown.join('').trimEnd()}\n${' '.repeat(left.length)}^`
-}
-
-/** Returns `text` for a message: in quotes, at most 40 characters, control characters replaced. */
-export function quoted(text: string): string {
-  const characters = Array.from(text.slice(0, 100))
-  const shown = characters.length > 40 ? `${characters.slice(0, 40).join('')}…` : characters.join('')
-  // oxlint-disable-next-line no-control-regex -- control characters are what must not reach a terminal
-  return `'${shown.replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, ' ')}'`
 }

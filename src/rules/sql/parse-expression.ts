@@ -1,10 +1,13 @@
 // A Pratt parser for expressions. Levels, low to high: OR; AND; NOT; comparison and IN, which do not chain; + and -;
 // *, /, div and mod; unary + and -.
 
-import type { ComparisonOperator } from '../values/compare.ts'
-import { parseNumber, type ArithmeticOperator } from '../values/numbers.ts'
-import type { RuleValue } from '../values/value.ts'
-import { RuleError } from '../budget/rule-error.ts'
+import {
+  type ArithmeticOperator,
+  type ComparisonOperator,
+  parseNumber,
+  RuleError,
+  type RuleValue,
+} from '../../values/index.ts'
 import { parseBracketed, parsePath } from './parse-path.ts'
 import type { Token } from './tokens.ts'
 import type { CaseNode, Expression } from './syntax.ts'

@@ -1,6 +1,6 @@
 // Paths, ranges and array literals. Both kinds of brackets start with `[`.
 
-import { maxPathKeys } from '../budget/limits.ts'
+import { maxPathKeys } from '../limits/rule-limits.ts'
 import type { Expression, Path, PathNode, Segment } from './syntax.ts'
 import { isKeyword, type TokenReader } from './token-reader.ts'
 

@@ -1,7 +1,7 @@
 // SELECT fields FROM sources [WHERE condition]
 // FOREACH fields [DO fields] [INCASE condition] FROM sources [WHERE condition]
 
-import { maxSources } from '../budget/limits.ts'
+import { maxSources } from '../limits/rule-limits.ts'
 import { checkDepth } from './tree-depth.ts'
 import { parseExpression } from './parse-expression.ts'
 import { parseAlias } from './parse-path.ts'

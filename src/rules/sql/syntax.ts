@@ -1,8 +1,6 @@
 // The syntax tree of a rule.
 
-import type { ArithmeticOperator } from '../values/numbers.ts'
-import type { ComparisonOperator } from '../values/compare.ts'
-import type { RuleValue } from '../values/value.ts'
+import type { ArithmeticOperator, ComparisonOperator, RuleValue } from '../../values/index.ts'
 
 export type Segment =
   | { readonly kind: 'key'; readonly key: string }

@@ -1,8 +1,9 @@
 // A cursor over tokens, with the limits on depth and number of nodes.
 
-import { maxExpressionDepth, maxSqlNodes } from '../budget/limits.ts'
-import { quoted, RuleCompileError } from './compile-error.ts'
-import { tokenize, type Token } from './tokens.ts'
+import { maxExpressionDepth, quoted } from '../../values/index.ts'
+import { maxSqlNodes } from '../limits/rule-limits.ts'
+import { RuleCompileError } from './compile-error.ts'
+import { type Token, tokenize } from './tokens.ts'
 
 const keywords = new Set([
   'SELECT', 'FROM', 'WHERE', 'FOREACH', 'DO', 'INCASE', 'CASE', 'WHEN', 'THEN', 'ELSE', 'END',

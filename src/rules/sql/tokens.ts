@@ -1,7 +1,8 @@
 // Splits SQL into tokens, in one pass and linear time.
 
-import { maxSqlLength } from '../budget/limits.ts'
-import { quoted, RuleCompileError } from './compile-error.ts'
+import { maxSqlLength } from '../limits/rule-limits.ts'
+import { quoted } from '../../values/index.ts'
+import { RuleCompileError } from './compile-error.ts'
 
 export type TokenKind =
   /** A name or keyword without quotes. */

@@ -1,6 +1,6 @@
 // The tree is compiled and evaluated by recursion: its depth has a limit, so that no SQL overflows the stack.
 
-import { maxTreeDepth } from '../budget/limits.ts'
+import { maxTreeDepth } from '../limits/rule-limits.ts'
 import { RuleCompileError } from './compile-error.ts'
 import type { Expression, Field, Path, Statement } from './syntax.ts'
 

@@ -1,7 +1,7 @@
 // Dates of the Gregorian calendar, without the Date of JavaScript: it needs a clock only to exist, and its range and
 // precision differ.
 
-import { RuleError } from '../budget/rule-error.ts'
+import { RuleError } from '../../values/index.ts'
 
 export interface CivilTime {
   readonly year: number

@@ -1,6 +1,6 @@
 // Dates by formats such as `%Y-%m-%d %H:%M:%S.%3N%:z`.
 
-import { RuleError, type Budget } from '../budget/rule-error.ts'
+import { type Budget, RuleError } from '../../values/index.ts'
 import { civilTime, secondsOf } from './calendar.ts'
 import { formatOffset, offsetSeconds } from './offsets.ts'
 import { splitSeconds } from './time-units.ts'

@@ -1,7 +1,6 @@
 // Offsets from UTC.
 
-import { RuleError } from '../budget/rule-error.ts'
-import { kindOf, type RuleValue } from '../values/value.ts'
+import { kindOf, RuleError, type RuleValue } from '../../values/index.ts'
 
 const offsetText = /^([+-])(\d{2})(?::?(\d{2})(?::(\d{2}))?)?$/
 

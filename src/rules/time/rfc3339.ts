@@ -1,4 +1,4 @@
-import { RuleError } from '../budget/rule-error.ts'
+import { RuleError } from '../../values/index.ts'
 import { civilTime, secondsOf } from './calendar.ts'
 import { formatOffset, offsetSeconds } from './offsets.ts'
 import { decimalsOf, splitSeconds, type TimeUnit } from './time-units.ts'

@@ -1,6 +1,4 @@
-import { RuleError } from '../budget/rule-error.ts'
-import { makeInteger } from '../values/numbers.ts'
-import { isText, kindOf, type RuleValue } from '../values/value.ts'
+import { isText, kindOf, makeInteger, RuleError, type RuleValue } from '../../values/index.ts'
 
 export type TimeUnit = 'second' | 'millisecond' | 'microsecond' | 'nanosecond'
 

@@ -1,6 +1,6 @@
 // Base62: bytes as one number with the digits 0-9, A-Z, a-z. Each zero byte at the beginning is one digit 0.
 
-import { RuleError } from '../../budget/rule-error.ts'
+import { RuleError } from '../../../values/index.ts'
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 /** A number of up to 2 ** leafLevel digits is converted at once: it is exact as a float. */

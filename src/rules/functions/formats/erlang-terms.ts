@@ -1,20 +1,27 @@
 // The external term format of Erlang, version 131, for the values of the rule language.
 
-import { maxIntegerBits, maxValueDepth } from '../../budget/limits.ts'
-import { limitError, RuleError, type Budget } from '../../budget/rule-error.ts'
-import { isInteger, isNumber, makeFloat, makeInteger, toFloat } from '../../values/numbers.ts'
 import {
+  type Budget,
   bufferOver,
   bytesOf,
   isArray,
+  isInteger,
   isMap,
+  isNumber,
   isText,
-  setKey,
-  textFromBytes,
+  limitError,
+  makeFloat,
+  makeInteger,
   type MapBuilder,
+  maxIntegerBits,
+  maxValueDepth,
+  RuleError,
   type RuleMap,
   type RuleValue,
-} from '../../values/value.ts'
+  setKey,
+  textFromBytes,
+  toFloat,
+} from '../../../values/index.ts'
 
 const tags = {
   version: 131,

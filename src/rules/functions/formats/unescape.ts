@@ -1,6 +1,6 @@
 // The SQL function `unescape`.
 
-import { RuleError } from '../../budget/rule-error.ts'
+import { RuleError } from '../../../values/index.ts'
 
 const escapes: Readonly<Record<string, string>> = {
   '\\': '\\', n: '\n', t: '\t', r: '\r', b: '\b', f: '\f', v: '\v', "'": "'", '"': '"', '?': '?', a: '\u0007',

@@ -1,0 +1,91 @@
+// jq expressions with several filters: texts, objects and calls. They combine each output of a filter with each output of the others.
+
+import { isText, type MapBuilder, RuleError, type RuleValue, setKey, stringOf } from '../values/index.ts'
+import { formatText } from './jq-formats.ts'
+import type { JqRunner } from './jq-runner.ts'
+import type { Scope } from './jq-scope.ts'
+import type { JqNode, JqPattern } from './jq-syntax.ts'
+import { memberOf, shownValue } from './jq-values.ts'
+
+interface Building {
+  readonly place: number
+  readonly input: RuleValue
+  readonly scope: Scope | undefined
+  emit(value: RuleValue, path: undefined): void
+}
+
+/** Emits a text for each combination of the outputs of its parts. */
+export function interpolate(
+  runner: JqRunner,
+  node: Extract<JqNode, { kind: 'text' }>,
+  how: Building & { readonly text: string },
+): void {
+  const { place, text } = how
+  const part = node.parts[place]
+  if (part === undefined) return how.emit(text, undefined)
+  if (typeof part === 'string') return interpolate(runner, node, { ...how, place: place + 1, text: text + part })
+  runner.values(part, how.input, how.scope, (value) => {
+    const shown = formatText(node.format, value, runner.budget)
+    runner.budget.create(text.length + shown.length)
+    interpolate(runner, node, { ...how, place: place + 1, text: text + shown })
+  })
+}
+
+/** Emits an object for each combination of the outputs of its keys and values. */
+export function buildObject(
+  runner: JqRunner,
+  members: Extract<JqNode, { kind: 'object' }>['members'],
+  how: Building & { readonly built: Readonly<MapBuilder> },
+): void {
+  const { place, built } = how
+  const member = members[place]
+  if (member === undefined) return how.emit(built, undefined)
+  runner.values(member.key, how.input, how.scope, (key) => {
+    if (!isText(key)) throw new RuleError(`jq: ${shownValue(key, runner.budget)} is not a key of an object`)
+    runner.values(member.value, how.input, how.scope, (value) => {
+      runner.budget.create(8 * (place + 1))
+      const next: MapBuilder = { ...built }
+      setKey(next, stringOf(key, 'jq: a key'), value)
+      buildObject(runner, members, { ...how, place: place + 1, built: next })
+    })
+  })
+}
+
+/** Binds the names of a pattern to parts of a value. */
+export function bindPattern(
+  runner: JqRunner,
+  pattern: JqPattern,
+  value: RuleValue,
+  scope: Scope | undefined,
+  then: (scope: Scope | undefined) => void,
+): void {
+  if (pattern.kind === 'variable') return then({ kind: 'variable', name: pattern.name, value, outer: scope })
+  const bindFrom = (place: number, inner: Scope | undefined): void => {
+    const next = (found: Scope | undefined): void => bindFrom(place + 1, found)
+    if (pattern.kind === 'array') {
+      const item = pattern.items[place]
+      if (item === undefined) return then(inner)
+      return bindPattern(runner, item, memberOf(value, place, runner.budget), inner, next)
+    }
+    const member = pattern.members[place]
+    if (member === undefined) return then(inner)
+    runner.values(member.key, value, inner, (key) =>
+      bindPattern(runner, member.pattern, memberOf(value, key, runner.budget), inner, next),
+    )
+  }
+  bindFrom(0, scope)
+}
+
+/** Emits each combination of the outputs of the arguments. */
+export function product(
+  runner: JqRunner,
+  args: readonly JqNode[],
+  input: RuleValue,
+  scope: Scope | undefined,
+  values: readonly RuleValue[],
+  then: (values: readonly RuleValue[]) => void,
+): void {
+  const arg = args[values.length]
+  if (arg === undefined) return then(values)
+  runner.values(arg, input, scope, (value) => product(runner, args, input, scope, [...values, value], then))
+}

@@ -1,0 +1,97 @@
+// String formats of jq, such as `@base64` and `@csv`.
+
+import {
+  type Budget,
+  bytesOf,
+  encodeJson,
+  isArray,
+  isNumber,
+  isText,
+  RuleError,
+  type RuleValue,
+  stringOf,
+  textFromBytes,
+} from '../values/index.ts'
+import { shownValue } from './jq-values.ts'
+
+/** Returns a text unchanged, and other values as JSON. */
+export function plainText(value: RuleValue, budget: Budget): string {
+  return isText(value) ? stringOf(value, 'jq: a text') : encodeJson(value ?? null, budget)
+}
+
+const htmlEscapes: Readonly<Record<string, string>> = {
+  '<': '&lt;',
+  '>': '&gt;',
+  '&': '&amp;',
+  "'": '&#39;',
+  '"': '&quot;',
+}
+
+/** Returns the value in a format. Throws RuleError if the format does not exist. */
+export function formatText(format: string, value: RuleValue, budget: Budget): string {
+  const text = (): string => {
+    const plain = plainText(value, budget)
+    budget.create(3 * plain.length)
+    return plain
+  }
+  switch (format) {
+    case 'text':
+      return plainText(value, budget)
+    case 'json':
+      return encodeJson(value ?? null, budget)
+    case 'html':
+      return text().replaceAll(/[<>&'"]/gu, (character) => htmlEscapes[character] ?? character)
+    case 'uri':
+      return encodeURIComponent(text().toWellFormed()).replaceAll(
+        /[!'()*]/gu,
+        (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+      )
+    case 'base64':
+      return Buffer.from(bytesOf(isText(value) ? value : text())).toString('base64')
+    case 'base64d':
+      return decodeBase64(text())
+    case 'sh':
+      return row(value, ' ', budget, (item) =>
+        isText(item) ? `'${plainText(item, budget).replaceAll("'", String.raw`'\''`)}'` : plainText(item, budget),
+      )
+    case 'csv':
+      return row(value, ',', budget, (item) =>
+        isText(item) ? `"${plainText(item, budget).replaceAll('"', '""')}"` : cell(item, budget),
+      )
+    case 'tsv':
+      return row(value, '\t', budget, (item) =>
+        isText(item) ? tabEscaped(plainText(item, budget)) : cell(item, budget),
+      )
+    default:
+      throw new RuleError(`jq: there is no format @${format}`)
+  }
+}
+
+function decodeBase64(text: string): string {
+  const decoded = textFromBytes(Buffer.from(text, 'base64'))
+  if (typeof decoded !== 'string') throw new RuleError('jq: @base64d: the bytes are not valid UTF-8')
+  return decoded
+}
+
+function row(value: RuleValue, separator: string, budget: Budget, show: (item: RuleValue) => string): string {
+  const cells = (isArray(value) ? value : [value]).map(show)
+  budget.create(cells.reduce((sum, { length }) => sum + length + 1, 0))
+  return cells.join(separator)
+}
+
+function cell(value: RuleValue, budget: Budget): string {
+  if (value === null || value === undefined) return ''
+  if (isNumber(value) || typeof value === 'boolean') return plainText(value, budget)
+  throw new RuleError(`jq: ${shownValue(value, budget)} is not a cell of a table`)
+}
+
+const tabEscapes: Readonly<Record<string, string>> = {
+  '\t': String.raw`\t`,
+  '\n': String.raw`\n`,
+  '\r': String.raw`\r`,
+  '\\': String.raw`\\`,
+}
+
+function tabEscaped(text: string): string {
+  return text.replaceAll(/[\t\n\r\\]/gu, (character) => tabEscapes[character] ?? character)
+}

@@ -1,0 +1,29 @@
+// Compiles and runs jq programs, within the budget of the rule.
+
+import { type Budget, limitError, RuleError, type RuleValue } from '../values/index.ts'
+import { maxJqDepth } from './jq-limits.ts'
+import { JqEvaluation } from './evaluate-jq.ts'
+import { jqLibrary } from './jq-library.ts'
+import type { JqNode } from './jq-syntax.ts'
+import { parseJq } from './parse-jq.ts'
+
+/** A program that was compiled. */
+export type JqProgram = JqNode
+
+/** Compiles a program. Throws RuleError with the position in the program. */
+export function compileJq(program: string): JqProgram {
+  return parseJq(program)
+}
+
+/** Returns all outputs of the program. Throws RuleError. */
+export function runJq(program: JqProgram, input: RuleValue, budget: Budget): RuleValue[] {
+  try {
+    return new JqEvaluation(budget, jqLibrary()).collect(program, input, undefined)
+  } catch (error) {
+    if (error instanceof RuleError) throw error
+    // If the rule itself is deeply nested, the stack overflows before the limit of the depth is reached.
+    if (error instanceof RangeError)
+      throw limitError('jq: filters run too deeply within each other', 'maxJqDepth', maxJqDepth)
+    throw error
+  }
+}

@@ -1,0 +1,241 @@
+// Keywords of JSON Schema that look at the value alone.
+
+import { Regex } from '../../regex/index.ts'
+import {
+  comparable,
+  equals,
+  isArray,
+  isInteger,
+  isMap,
+  isNumber,
+  kindOf,
+  RuleError,
+  type RuleMap,
+  type RuleNumber,
+  type RuleValue,
+} from '../../values/index.ts'
+import {
+  type CheckRun,
+  hasType,
+  isMultiple,
+  type JsonCheck,
+  type JsonTypeName,
+  jsonTypes,
+  problem,
+  scalarKey,
+} from './json-check.ts'
+
+/** The schema and the position in which a keyword is compiled. */
+export interface KeywordPlace {
+  /** All keywords beside it. */
+  readonly schema: RuleMap
+  /** Draft 4 has boolean limits, and 1.0 is not an integer in it. */
+  readonly isDraft4: boolean
+  /** Compiles the schema below keys of this one. */
+  readonly inner: (keys: readonly (string | number)[], schema: RuleValue) => JsonCheck
+  /** Compiles what `$ref` refers to. */
+  readonly reference: (target: string) => JsonCheck
+  /** The error for this keyword, or for what is below it. */
+  readonly error: (summary: string, below?: readonly (string | number)[]) => Error
+}
+
+/** Compiles one keyword; undefined: it means nothing here. */
+export type KeywordCompiler = (written: RuleValue, place: KeywordPlace) => JsonCheck | undefined
+
+/** Characters of a value that a problem shows. */
+const maxShown = 60
+
+function shown(value: RuleValue): string {
+  if (isNumber(value)) return String(comparable(value))
+  return typeof value === 'string' ? JSON.stringify(value.slice(0, maxShown)) : kindOf(value)
+}
+
+function typeCheck(written: RuleValue, { isDraft4, error }: KeywordPlace): JsonCheck {
+  const names = isArray(written) ? written : [written]
+  const types = names.filter((name): name is JsonTypeName => jsonTypes.includes(name as JsonTypeName))
+  if (types.length < names.length || types.length === 0) throw error(`a type is one of ${jsonTypes.join(', ')}`)
+  const wanted = types.join(' or ')
+  return (value) =>
+    types.some((type) => hasType(value, type, isDraft4))
+      ? undefined
+      : problem(`must be ${wanted}, not ${kindOf(value)}`)
+}
+
+function enumCheck(written: RuleValue, { error }: KeywordPlace): JsonCheck {
+  if (!isArray(written) || written.length === 0) throw error('expected an array of values')
+  const scalars = new Set(written.flatMap((value) => scalarKey(value) ?? []))
+  const others = written.filter((value) => scalarKey(value) === undefined)
+  const choice = written.slice(0, 10).map(shown).join(', ')
+  return (value, { budget }) => {
+    const key = scalarKey(value)
+    const isOne = key === undefined ? others.some((other) => equals(value, other, budget)) : scalars.has(key)
+    return isOne ? undefined : problem(`must be one of ${choice}`)
+  }
+}
+
+function constCheck(written: RuleValue): JsonCheck {
+  return (value, { budget }) => (equals(value, written, budget) ? undefined : problem(`must be ${shown(written)}`))
+}
+
+function numberOf(written: RuleValue, { error }: KeywordPlace): RuleNumber {
+  if (!isNumber(written)) throw error('expected a number')
+  return written
+}
+
+function limit(holds: (value: number | bigint, limit: number | bigint) => boolean, wanted: string): KeywordCompiler {
+  return (written, place) => {
+    const bound = comparable(numberOf(written, place))
+    return (value) =>
+      !isNumber(value) || holds(comparable(value), bound)
+        ? undefined
+        : problem(`must be ${wanted} ${bound}, not ${shown(value)}`)
+  }
+}
+
+const atLeast = limit((value, bound) => value >= bound, 'at least')
+const atMost = limit((value, bound) => value <= bound, 'at most')
+const above = limit((value, bound) => value > bound, 'more than')
+const below = limit((value, bound) => value < bound, 'less than')
+
+/** In draft 4, a boolean beside `minimum` or `maximum` excludes the limit itself. */
+function excluding(keyword: 'minimum' | 'maximum', check: KeywordCompiler): KeywordCompiler {
+  return (written, place) => {
+    if (typeof written !== 'boolean') return check(written, place)
+    const known = place.schema[keyword]
+    return written && known !== undefined ? check(known, place) : undefined
+  }
+}
+
+function multipleOf(written: RuleValue, place: KeywordPlace): JsonCheck {
+  const divisor = comparable(numberOf(written, place))
+  if (divisor <= 0) throw place.error('expected a number above 0')
+  return (value, { budget }) => {
+    if (!isNumber(value)) return undefined
+    budget.step(4)
+    return isMultiple(comparable(value), divisor)
+      ? undefined
+      : problem(`must be a multiple of ${divisor}, not ${shown(value)}`)
+  }
+}
+
+/** Keywords that count something. `countOf` is undefined for values that the keyword ignores. */
+function count(
+  isMost: boolean,
+  what: string,
+  countOf: (value: RuleValue, run: CheckRun) => number | undefined,
+): KeywordCompiler {
+  return (written, { error }) => {
+    const bound = isNumber(written) ? Number(comparable(written)) : -1
+    if (!Number.isInteger(bound) || bound < 0) throw error('expected an integer of at least 0')
+    return (value, run) => {
+      const found = countOf(value, run)
+      if (found === undefined || (isMost ? found <= bound : found >= bound)) return undefined
+      return problem(`must have at ${isMost ? 'most' : 'least'} ${bound} ${what}, not ${found}`)
+    }
+  }
+}
+
+/** Characters of Unicode. Bytes that are not text are counted as they are. */
+function lengthOf(value: RuleValue, { budget }: CheckRun): number | undefined {
+  if (value instanceof Uint8Array) return value.length
+  if (typeof value !== 'string') return undefined
+  budget.read(value.length)
+  let length = 0
+  for (let at = 0; at < value.length; at += (value.codePointAt(at) ?? 0) > 0xff_ff ? 2 : 1) length++
+  return length
+}
+
+function itemsOf(value: RuleValue): number | undefined {
+  return isArray(value) ? value.length : undefined
+}
+
+function membersOf(value: RuleValue, { budget }: CheckRun): number | undefined {
+  if (!isMap(value)) return undefined
+  const keys = Object.keys(value).filter((key) => value[key] !== undefined)
+  budget.read(8 * keys.length)
+  return keys.length
+}
+
+/** Returns a test of texts. The expression takes time in proportion to the text. */
+export function patternOf(
+  written: RuleValue,
+  place: KeywordPlace,
+  below: readonly string[] = [],
+): (text: string, run: CheckRun) => boolean {
+  if (typeof written !== 'string') throw place.error('expected a regular expression', below)
+  try {
+    const regex = new Regex(written)
+    return (text, { budget }) => regex.exec(text, 0, budget, false) !== undefined
+  } catch (error) {
+    if (!(error instanceof RuleError)) throw error
+    throw place.error(`the regular expression cannot be used: ${error.message}`, below)
+  }
+}
+
+function pattern(written: RuleValue, place: KeywordPlace): JsonCheck {
+  const matches = patternOf(written, place)
+  return (value, run) =>
+    typeof value !== 'string' || matches(value, run) ? undefined : problem(`must match ${shown(written)}`)
+}
+
+function uniqueItems(written: RuleValue, { error }: KeywordPlace): JsonCheck | undefined {
+  if (typeof written !== 'boolean') throw error('expected true or false')
+  if (!written) return undefined
+  return (value, { budget }) => {
+    if (!isArray(value)) return undefined
+    const scalars = new Set<string>()
+    const others: RuleValue[] = []
+    for (const item of value) {
+      budget.step(1 + others.length)
+      const key = scalarKey(item)
+      if (key === undefined ? others.some((other) => equals(item, other, budget)) : scalars.has(key))
+        return problem('must have each item once')
+      if (key === undefined) others.push(item)
+      else scalars.add(key)
+    }
+    return undefined
+  }
+}
+
+/** Returns names of members. */
+export function namesOf(written: RuleValue, { error }: KeywordPlace): readonly string[] {
+  if (isArray(written) && written.every((name) => typeof name === 'string')) return written
+  throw error('expected an array of names')
+}
+
+/** Returns a check that needs members. */
+export function requiring(names: readonly string[], because = ''): JsonCheck {
+  return (value, { budget }) => {
+    if (!isMap(value)) return undefined
+    budget.step(1 + names.length / 8)
+    const missing = names.find((name) => !Object.hasOwn(value, name) || value[name] === undefined)
+    return missing === undefined ? undefined : problem(`needs ${JSON.stringify(missing.slice(0, maxShown))}${because}`)
+  }
+}
+
+export const jsonAssertions: ReadonlyMap<string, KeywordCompiler> = new Map<string, KeywordCompiler>([
+  ['type', typeCheck],
+  ['enum', enumCheck],
+  ['const', constCheck],
+  ['minimum', atLeast],
+  ['maximum', atMost],
+  ['exclusiveMinimum', excluding('minimum', above)],
+  ['exclusiveMaximum', excluding('maximum', below)],
+  ['multipleOf', multipleOf],
+  ['minLength', count(false, 'characters', lengthOf)],
+  ['maxLength', count(true, 'characters', lengthOf)],
+  ['pattern', pattern],
+  ['minItems', count(false, 'items', itemsOf)],
+  ['maxItems', count(true, 'items', itemsOf)],
+  ['uniqueItems', uniqueItems],
+  ['minProperties', count(false, 'members', membersOf)],
+  ['maxProperties', count(true, 'members', membersOf)],
+  ['required', (written, place) => requiring(namesOf(written, place))],
+])
+
+/** Whether an integer is written as one, for `minContains` and `maxContains`. */
+export function countIn(written: RuleValue, place: KeywordPlace, otherwise: number, key: string): number {
+  if (written === undefined) return otherwise
+  if (isInteger(written) && written >= 0) return Number(written)
+  throw place.error(`${key} must be an integer of at least 0`)
+}

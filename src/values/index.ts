@@ -1,0 +1,53 @@
+// Entry point of the module values: the values of rules, jq and schemas, the arithmetic, comparison and text forms of them, and the budget and
+// errors of the work on them. The module is pure.
+
+export { readKey, readPosition, writePath, type Step } from './access.ts'
+export { Budget, type EvaluationLimit } from './budget.ts'
+export { compare, equals, strictlyEquals, type ComparisonOperator } from './compare.ts'
+export { nearestName } from './errors/nearest-name.ts'
+export { limitError, RuleError, type RuleErrorKind } from './errors/rule-error.ts'
+export { positionAt, quoted, type SourcePosition } from './errors/source-text.ts'
+export { decodeJson, placeOfJsonError, tryDecodeJson } from './json-decode.ts'
+export { encodeJson } from './json-encode.ts'
+export { measureValue } from './measure-value.ts'
+export {
+  calculate,
+  comparable,
+  formatFloat,
+  formatJsonNumber,
+  formatNumber,
+  integerFromNumber,
+  isInteger,
+  isNumber,
+  makeFloat,
+  makeInteger,
+  negate,
+  parseNumber,
+  toFloat,
+  type ArithmeticOperator,
+} from './numbers.ts'
+export { joinTexts, textForm } from './text-form.ts'
+export { maxCreatedBytes, maxExpressionDepth, maxIntegerBits, maxValueDepth } from './value-limits.ts'
+export {
+  bufferOver,
+  byteLengthOf,
+  bytesOf,
+  getKey,
+  isArray,
+  isMap,
+  isText,
+  kindOf,
+  RuleBits,
+  RuleFloat,
+  setKey,
+  stringOf,
+  textFromBytes,
+  withKey,
+  type MapBuilder,
+  type RuleArray,
+  type RuleMap,
+  type RuleNumber,
+  type RuleText,
+  type RuleValue,
+} from './value.ts'
+export * as valueLimits from './value-limits.ts'
