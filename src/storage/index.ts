@@ -14,7 +14,8 @@ export {
 export { accessKinds } from './encoding/access-record-bytes.ts'
 export { adminKinds } from './encoding/admin-record-bytes.ts'
 export { openMemoryStore } from './stores/memory-store.ts'
-export { type LevelStoreOptions, openLevelStore, type SyncMode } from './stores/level-store.ts'
+export { openLevelStore } from './stores/level-store.ts'
+export type { LevelStoreOptions, SyncMode } from './stores/level-store-options.ts'
 export {
   type QueueBounds,
   type QueuePart,
