@@ -6,6 +6,8 @@
 // A response cell is a token bucket as one number: the time in ms at which the bucket is full again. Addresses that share a cell share its
 // limit.
 
+import { isLoopback } from '../transports/index.ts'
+
 const perPeerPerSecond = 10
 const totalPerSecond = 1_000
 const msPerSecond = 1_000
@@ -85,9 +87,4 @@ function hashOf(text: string): number {
   let hash = 0x811c9dc5
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
   return (hash ^ (hash >>> 15)) >>> 0
-}
-
-/** Loopback addresses have no limits per address. */
-export function isLoopback(address: string): boolean {
-  return address.startsWith('127.') || address === '::1'
 }

@@ -4,8 +4,7 @@
 //
 // Until then an address has a budget of three times the bytes that came from it, for responses and for everything else.
 
-import { isLoopback } from './address-limits.ts'
-import type { PeerAddress } from './peer-address.ts'
+import { isLoopback, type PeerAddress } from '../transports/index.ts'
 
 const maxFactor = 3
 /** Maximum of each; the oldest are dropped first: then an address must prove itself again, and has no budget. */

@@ -17,7 +17,7 @@ import type {
 } from '../protocol/index.ts'
 import type { GatewayClient } from '../core/index.ts'
 import type { AddressLimits } from './address-limits.ts'
-import type { PeerAddress } from './peer-address.ts'
+import type { PeerAddress } from '../transports/index.ts'
 import type { ShardPlace } from './shard-place.ts'
 
 /** The connection of a gateway client to this broker, with MQTT 5.0. */

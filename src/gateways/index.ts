@@ -14,9 +14,8 @@ export {
   type MqttConnection,
   type MqttConnectionCallbacks,
 } from './gateway.ts'
-export { type PeerAddress, type SecurePeer } from './peer-address.ts'
 export { ownerOfName, type ShardPlace } from './shard-place.ts'
-export { AddressLimits, isLoopback, createAddressTable, freeAddressTable } from './address-limits.ts'
+export { AddressLimits, createAddressTable, freeAddressTable } from './address-limits.ts'
 export { CoapGateway } from './coap/coap-gateway.ts'
 export type { CoapSettings } from './coap/settings.ts'
 export { MqttSnGateway } from './mqttsn/mqttsn-gateway.ts'

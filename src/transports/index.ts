@@ -1,4 +1,4 @@
-// Entry point of the module transports: byte streams.
+// Entry point of the module transports: byte streams, and datagrams with and without DTLS.
 
 export {
   type ByteStream,
@@ -41,9 +41,10 @@ export {
   type WebSocketListenOptions,
   type WebSocketOptions,
 } from './websocket/websocket.ts'
-export { openUdp, type UdpOptions, type UdpSocket } from './udp.ts'
+export type { PeerAddress, SecurePeer } from './udp/peer-address.ts'
+export { openUdp, type UdpOptions, type UdpSocket } from './udp/udp-socket.ts'
+export { openDtls, type DtlsSocket } from './dtls/dtls-socket.ts'
+export { isLoopback } from './limits/loopback.ts'
 export { listenErrorText } from './listen-error.ts'
-export { DtlsServer, type DtlsSession } from '../../lib/dtls/index.ts'
-export { type DtlsProblem, type DtlsSettings, loadDtlsCredentials, problemOfDtls } from './certificates/dtls-files.ts'
-export { fileStampOf } from './certificates/tls-files.ts'
+export { type DtlsProblem, type DtlsSettings, problemOfDtls } from './certificates/dtls-files.ts'
 export type { PeerCertificate } from '../../lib/certificates/index.ts'

@@ -9,8 +9,8 @@ import {
   Lwm2mGateway,
   MqttSnGateway,
   ObjectDefinitions,
-  type PeerAddress,
 } from '../../src/gateways/index.ts'
+import type { PeerAddress } from '../../src/transports/index.ts'
 import { PublishPacket, type TopicName, TopicTable } from '../../src/protocol/index.ts'
 import { CoapDevice } from './coap-device.ts'
 import { coapSettings, snSettings } from './gateway-settings.ts'

@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { CoapGateway, type PeerAddress } from '../../src/gateways/index.ts'
+import { CoapGateway } from '../../src/gateways/index.ts'
+import type { PeerAddress } from '../../src/transports/index.ts'
 import { PublishPacket, type TopicName, TopicTable } from '../../src/protocol/index.ts'
 import { CoapDevice, type CoapMessage } from './coap-device.ts'
 import { coapSettings } from './gateway-settings.ts'

@@ -6,8 +6,8 @@ import {
   type MqttConnection,
   type MqttConnectionCallbacks,
   newGatewayCounters,
-  type PeerAddress,
 } from '../../src/gateways/index.ts'
+import type { PeerAddress } from '../../src/transports/index.ts'
 import type { ControlPacket, PublishFields } from '../../src/protocol/index.ts'
 import { Random } from '../protocol/fuzz/random.ts'
 

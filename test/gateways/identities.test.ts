@@ -3,7 +3,8 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { CoapGateway, type CoapSettings, MqttSnGateway, type PeerAddress } from '../../src/gateways/index.ts'
+import { CoapGateway, type CoapSettings, MqttSnGateway } from '../../src/gateways/index.ts'
+import type { PeerAddress } from '../../src/transports/index.ts'
 import { CoapDevice } from './coap-device.ts'
 import { coapSettings, snSettings } from './gateway-settings.ts'
 import { GatewayStage } from './gateway-stage.ts'

@@ -3,7 +3,8 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { MqttSnGateway, type PeerAddress } from '../../src/gateways/index.ts'
+import { MqttSnGateway } from '../../src/gateways/index.ts'
+import type { PeerAddress } from '../../src/transports/index.ts'
 import { PublishPacket, type TopicName, TopicTable } from '../../src/protocol/index.ts'
 import { Random } from '../protocol/fuzz/random.ts'
 import { snSettings } from './gateway-settings.ts'

@@ -10,8 +10,8 @@ import {
   MqttSnGateway,
   ObjectDefinitions,
   ownerOfName,
-  type PeerAddress,
 } from '../../src/gateways/index.ts'
+import type { PeerAddress } from '../../src/transports/index.ts'
 import { CoapDevice } from './coap-device.ts'
 import { coapSettings, snSettings } from './gateway-settings.ts'
 import { GatewayStage } from './gateway-stage.ts'

@@ -20,7 +20,7 @@ import {
   type MqttConnectionCallbacks,
   publishFieldsOf,
 } from '../gateway.ts'
-import type { PeerAddress } from '../peer-address.ts'
+import type { PeerAddress } from '../../transports/index.ts'
 import { type Observation, Observations } from './observations.ts'
 import { type RetainedReadDone, RetainedReads } from './retained-reads.ts'
 import type { CoapSettings } from './settings.ts'

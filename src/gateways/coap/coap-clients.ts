@@ -5,7 +5,8 @@
 import { reasonCodes } from '../../protocol/index.ts'
 import type { AddressProofs } from '../address-proofs.ts'
 import { fillTemplate } from '../client-info.ts'
-import { canBeSameDevice, hasSameIdentity, isSamePeer, type PeerAddress, peerKey } from '../peer-address.ts'
+import { canBeSameDevice, hasSameIdentity, isSamePeer, peerKey } from '../peer-identity.ts'
+import type { PeerAddress } from '../../transports/index.ts'
 import { CoapClient, type CoapClientDependencies, type CoapCredentials } from './coap-client.ts'
 import { clientIdOf, type CoapRequest } from './request.ts'
 

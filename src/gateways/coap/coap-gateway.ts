@@ -9,7 +9,8 @@ import {
   type GatewayRequest,
   type GatewayResponse,
 } from '../gateway.ts'
-import { type PeerAddress, peerKey } from '../peer-address.ts'
+import { peerKey } from '../peer-identity.ts'
+import type { PeerAddress } from '../../transports/index.ts'
 import { BlockTransfers } from './block-transfers.ts'
 import type { CoapClient, CoapClientDependencies } from './coap-client.ts'
 import { CoapClients } from './coap-clients.ts'

@@ -6,7 +6,7 @@ import { Deadlines } from '../../core/index.ts'
 import { type Block, blockOf, blockOption, type CoapMessage, code, methods, options } from './message.ts'
 import type { Exchanges } from './exchanges.ts'
 import type { GatewayDependencies } from '../gateway.ts'
-import type { PeerAddress } from '../peer-address.ts'
+import type { PeerAddress } from '../../transports/index.ts'
 import { ownName, type ShardPlace } from '../shard-place.ts'
 
 const tokenBytes = 8

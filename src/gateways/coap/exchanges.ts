@@ -4,7 +4,8 @@
 import { Deadlines } from '../../core/index.ts'
 import type { AddressProofs } from '../address-proofs.ts'
 import { type GatewayDependencies } from '../gateway.ts'
-import { type PeerAddress, peerKey, requestKey } from '../peer-address.ts'
+import { peerKey, requestKey } from '../peer-identity.ts'
+import type { PeerAddress } from '../../transports/index.ts'
 import { ReplyCache } from './reply-cache.ts'
 import { coapTypes, type CoapMessage, type CoapType, writeMessage } from './message.ts'
 

@@ -1,6 +1,6 @@
 // Parses a CoAP request: decodes path and query, and replaces short query names (`c`) by the full names (`clientid`).
 
-import type { PeerAddress } from '../peer-address.ts'
+import type { PeerAddress } from '../../transports/index.ts'
 import { code, coapTypes, type CoapMessage, methods, options, textsOf, uintOption } from './message.ts'
 
 export interface CoapRequest {

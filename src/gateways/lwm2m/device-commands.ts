@@ -3,7 +3,7 @@
 import type { PublishPacket } from '../../protocol/index.ts'
 import type { DeviceRequests, DeviceResult } from '../coap/device-requests.ts'
 import type { GatewayDependencies } from '../gateway.ts'
-import type { PeerAddress } from '../peer-address.ts'
+import type { PeerAddress } from '../../transports/index.ts'
 import { CommandQueue, commandLifetimeMs, type StoredCommand, type WaitingCommand } from './command-queue.ts'
 import { type Command, jsonOfNotice, jsonOfResponse, parseCommand, pathOptionsOf } from './commands.ts'
 import type { Observations } from './observations.ts'

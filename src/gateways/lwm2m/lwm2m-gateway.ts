@@ -29,14 +29,8 @@ import {
   type MqttConnection,
   type MqttConnectionCallbacks,
 } from '../gateway.ts'
-import {
-  canBeSameDevice,
-  hasSameIdentity,
-  isSamePeer,
-  type PeerAddress,
-  peerKey,
-  restoredPeer,
-} from '../peer-address.ts'
+import { canBeSameDevice, hasSameIdentity, isSamePeer, peerKey, restoredPeer } from '../peer-identity.ts'
+import type { PeerAddress } from '../../transports/index.ts'
 import { AddressProofs } from '../address-proofs.ts'
 import { formats } from './content.ts'
 import { Device, type DeviceDependencies } from './device.ts'

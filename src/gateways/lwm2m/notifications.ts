@@ -2,7 +2,7 @@
 
 import type { DeviceRequests } from '../coap/device-requests.ts'
 import { blockOf, type CoapMessage, type CoapOption, methods, options, uintOf } from '../coap/message.ts'
-import type { PeerAddress } from '../peer-address.ts'
+import type { PeerAddress } from '../../transports/index.ts'
 import { codeText, type Command, contentOf } from './commands.ts'
 import type { ObjectDefinitions } from './objects.ts'
 import type { Observations } from './observations.ts'

@@ -1,6 +1,6 @@
 // The registration of an LwM2M device, and the state that is stored across restarts.
 
-import type { StoredPeer } from '../peer-address.ts'
+import type { StoredPeer } from '../peer-identity.ts'
 import type { StoredCommand } from './command-queue.ts'
 
 export interface Registration {

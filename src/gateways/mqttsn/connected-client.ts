@@ -2,7 +2,7 @@
 
 import type { TopicTable } from '../../protocol/index.ts'
 import type { GatewayCounters, GatewayDependencies, MqttConnection, MqttConnectionCallbacks } from '../gateway.ts'
-import type { PeerAddress } from '../peer-address.ts'
+import type { PeerAddress } from '../../transports/index.ts'
 import type { RestoredConnections } from '../restored-connections.ts'
 import type { GatewayClient } from '../../core/index.ts'
 import type { AddressProofs } from '../address-proofs.ts'

@@ -13,7 +13,7 @@ import {
   type MqttConnection,
   publishFieldsOf,
 } from '../gateway.ts'
-import type { PeerAddress } from '../peer-address.ts'
+import type { PeerAddress } from '../../transports/index.ts'
 import type { MqttSnSettings } from './settings.ts'
 
 export const connectionlessClientId = 'NegQoS-Client'

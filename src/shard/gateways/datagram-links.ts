@@ -4,7 +4,7 @@
 //   length u32 of all that follows | port u16 | length of the address u8 | address | datagram
 
 import { createStreamPair } from '../../mqtt-client/index.ts'
-import type { PeerAddress } from '../../gateways/index.ts'
+import type { PeerAddress } from '../../transports/index.ts'
 import type { ByteStream } from '../../transports/index.ts'
 
 const lengthBytes = 4

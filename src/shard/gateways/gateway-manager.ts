@@ -21,7 +21,6 @@ import {
   MqttSnGateway,
   newGatewayCounters,
   ObjectDefinitions,
-  type PeerAddress,
   PredefinedTopics,
   StompGateway,
   type StompSettings,
@@ -35,7 +34,10 @@ import {
   type ByteStream,
   type ConnectionLimit,
   type DtlsProblem,
+  type DtlsSocket,
+  openDtls,
   openUdp,
+  type PeerAddress,
   type UdpSocket,
 } from '../../transports/index.ts'
 import type { GatewayAssignment, GatewayPlan, GatewayReport, GatewayType } from '../messages/gateway-plan.ts'
@@ -44,7 +46,6 @@ import type { OpenListener } from '../listeners/open-listener.ts'
 import { DeadlineTimer } from '../runtime/deadline-timer.ts'
 import { DatagramLinks, type OpenRelay, receiveDatagrams } from './datagram-links.ts'
 import { type DatagramLimits, datagramLimitsOf } from './datagram-limits.ts'
-import { type DtlsSocket, openDtls } from './dtls-socket.ts'
 import { dropCheckMs, DropLog } from './drop-log.ts'
 import { GatewayConnection, gatewayLinkOptions } from './gateway-connection.ts'
 import { connectGatewayStream } from './gateway-stream.ts'
@@ -259,6 +260,7 @@ export class GatewayManager {
         maxClients: assignment.maxClients,
         log: this.#dependencies.log,
         nowMs: () => dependencies.nowMs(),
+        createTimer: (onDue) => new DeadlineTimer(onDue),
         guarded,
         findStoredKey: (identity) => this.#dependencies.storedKey(identity, listener),
         onProblem: (problem) => this.#noteCertificates(assignment, problem),

@@ -1,6 +1,6 @@
 // Datagrams between devices and a gateway. The generator of the world decides which are lost, repeated, delayed and reordered.
 
-import type { PeerAddress } from '../../../src/gateways/index.ts'
+import type { PeerAddress } from '../../../src/transports/index.ts'
 import type { Stage } from '../stage.ts'
 
 export interface DatagramTraits {

@@ -1,8 +1,8 @@
-// A UDP socket for gateways. Only the kernel buffers datagrams: those that cannot be sent are lost.
+// A UDP socket. Only the kernel buffers datagrams: those that cannot be sent are lost.
 
 import { createSocket, type Socket, type SocketOptions } from 'node:dgram'
 import { isIPv6 } from 'node:net'
-import { type AddressRule, AddressRules } from './limits/address-rules.ts'
+import { type AddressRule, AddressRules } from '../limits/address-rules.ts'
 
 /** Receive buffer of the kernel: a burst of small datagrams. */
 const receiveBufferBytes = 4_194_304

@@ -1,20 +1,13 @@
-// A UDP socket of a gateway with DTLS: the gateway sees datagrams of devices that completed the handshake.
+// A UDP socket with DTLS: its user sees datagrams of devices that completed the handshake.
 
 import { randomBytes } from 'node:crypto'
-import { isLoopback, type PeerAddress, type SecurePeer } from '../../gateways/index.ts'
+import { DtlsServer, type DtlsSession } from '../../../lib/dtls/index.ts'
 import type { Log } from '../../telemetry/index.ts'
-import {
-  type DtlsProblem,
-  DtlsServer,
-  type DtlsSession,
-  type DtlsSettings,
-  fileStampOf,
-  loadDtlsCredentials,
-  openUdp,
-  type UdpOptions,
-  type UdpSocket,
-} from '../../transports/index.ts'
-import { DeadlineTimer } from '../runtime/deadline-timer.ts'
+import { type DtlsProblem, type DtlsSettings, loadDtlsCredentials } from '../certificates/dtls-files.ts'
+import { fileStampOf } from '../certificates/tls-files.ts'
+import { isLoopback } from '../limits/loopback.ts'
+import type { PeerAddress, SecurePeer } from '../udp/peer-address.ts'
+import { openUdp, type UdpOptions, type UdpSocket } from '../udp/udp-socket.ts'
 
 /** Interval between checks for changed certificate files. */
 const fileCheckMs = 5_000
@@ -22,11 +15,21 @@ const fileCheckMs = 5_000
 const sessionsPerClient = 2
 const ticketBytes = 8
 
+/** A timer for deadlines: see `DeadlineTimer` of a shard. */
+export interface DtlsTimer {
+  setFor(timeMs: number, nowMs: () => number): void
+  /** Called before the deadlines are checked. */
+  begin(): void
+  stop(): void
+}
+
 export interface DtlsSocketOptions extends Pick<UdpOptions, 'host' | 'port' | 'accessRules' | 'onFault'> {
   readonly settings: DtlsSettings
   readonly maxClients: number
   readonly log: Log
   readonly nowMs: () => number
+  readonly createTimer: (onDue: () => void) => DtlsTimer
+  /** Runs callbacks of the socket, and handles their internal errors. */
   readonly guarded: (work: () => void) => void
   readonly findStoredKey: (identity: string) => Uint8Array | undefined
   /** Called when changed files cannot be used: the previous ones stay in use, unless it says otherwise. Undefined: the current files are in use. */
@@ -45,7 +48,7 @@ export async function openDtls(options: DtlsSocketOptions): Promise<DtlsSocket> 
   if ('problem' in loading) throw new Error(`${loading.problem.setting}: ${loading.problem.message}`)
   const peers = new Map<DtlsSession, PeerAddress>()
   const sessions = new Map<string, DtlsSession>()
-  const timer = new DeadlineTimer(() =>
+  const timer = options.createTimer(() =>
     guarded(() => {
       timer.begin()
       server.tick()
