@@ -38,7 +38,8 @@ import { restoreAccess, restoreBroker } from './store/restore.ts'
 import { handleQuery } from './queries/handle-query.ts'
 import type { QueriedShard } from './queries/queried-shard.ts'
 import { LibraryGuard } from './runtime/library-guard.ts'
-import { LateRuleHook, ShardRules } from './rules/shard-rules.ts'
+import { LateRuleHook, type ShardRules } from './rules/shard-rules.ts'
+import { createShardRules } from './shard-actions.ts'
 import { disconnectClients } from './listeners/disconnect-clients.ts'
 import { type HeapManager, startIdleGc, trafficIn } from './runtime/idle-gc.ts'
 import { Shard } from './shard.ts'
@@ -209,10 +210,8 @@ function createGateways(
 }
 
 function createRules(shard: Shard, clock: Clock): ShardRules {
-  return new ShardRules(shard, ruleHook, start.rules?.nodeName ?? '', {
-    own: start.shardNumber,
-    shards: start.shards ?? 1,
-    dataDirectory: start.dataDirectory,
+  return createShardRules(shard, ruleHook, {
+    start,
     limits: () => limitsOf(settings).limits,
     log,
     nowMs: () => clock.nowMs(),

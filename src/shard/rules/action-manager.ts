@@ -9,7 +9,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { actionClientPrefix, actionOfClientId, type RuleActionFailure } from '../../core/index.ts'
 import { type LibraryName, messageOf, usesLibrary } from '../../sinks/index.ts'
-import { sessionsWithPrefix } from '../bridges/removed-bridges.ts'
 import type { ActionAssignment, ActionReport } from '../messages/rule-plan.ts'
 import { type ActionCounters, addCounters, newActionCounters } from './action-counters.ts'
 import { alarmOf, reasonForNoSink } from './action-entries.ts'
@@ -78,7 +77,7 @@ export class ActionManager implements RuleSinks {
 
   /** Finds action queues of earlier configurations on this shard. */
   async adopt(): Promise<void> {
-    for (const clientId of await sessionsWithPrefix(this.#dependencies.shard.core.view, actionClientPrefix)) {
+    for (const clientId of await this.#dependencies.broker.findSessions(actionClientPrefix)) {
       const id = actionOfClientId(clientId)
       if (id !== undefined && !this.#isClosed) this.#adoptOne(id, clientId)
     }
@@ -134,18 +133,19 @@ export class ActionManager implements RuleSinks {
   /** Called once per second. */
   noteSecond(): void {
     for (const { meter, matched } of this.#counters.values()) meter.noteSecond(matched)
-    const { view } = this.#dependencies.shard.core
+    const { broker } = this.#dependencies
+    const { view } = broker
     const waiting = view.waitingForActions
     if (waiting === undefined) return
     const all = [...this.#actions.values()]
     const blocking = all.filter((running) => isBlocking(running, this.#starter.storedIn(running.clientId)))
     const texts = blocking.map((running) => running.full.noteWaiting(waiting, fullQueueOf(running)))
-    if (texts.length > 0) this.#dependencies.noteWaiting(view.clientsWaitingForActions(maxNamed), texts.join('; '))
+    if (texts.length > 0) broker.noteWaiting(view.clientsWaitingForActions(maxNamed), texts.join('; '))
   }
 
   reports(): readonly ActionReport[] {
-    const { shard } = this.#dependencies
-    const sessionOf = (clientId: string): QueueSession | undefined => shard.core.view.bridgeSession(clientId)
+    const { view } = this.#dependencies.broker
+    const sessionOf = (clientId: string): QueueSession | undefined => view.bridgeSession(clientId)
     const nowMs = this.#dependencies.nowMs()
     for (const [id, running] of this.#actions) this.#countDroppedLetters(id, running)
     return [...this.#actions].map(([id, running]) =>

@@ -19,7 +19,7 @@ import type {
   TopicMetricsReport,
 } from '../messages/rule-plan.ts'
 import type { QueriedRules } from '../queries/queried-shard.ts'
-import type { Shard } from '../shard.ts'
+import type { ActionBroker } from './results/action-broker.ts'
 import { ActionManager } from './action-manager.ts'
 import type { ActionManagerDependencies } from './results/action-manager-dependencies.ts'
 import type { LiveBatch } from '../messages/live-batch.ts'
@@ -39,7 +39,7 @@ import { TopicMetrics } from './topic-metrics.ts'
 
 export interface ShardRulesDependencies extends Omit<
   ActionManagerDependencies,
-  'shard' | 'nodeName' | 'noteDelivered' | 'noteWaiting' | 'noteFallbackFailure' | 'withoutRule' | 'evaluate'
+  'broker' | 'nodeName' | 'noteDelivered' | 'noteFallbackFailure' | 'withoutRule' | 'evaluate'
 > {
   readonly log: Log
   /** Sends changed values to the main thread, which passes them to all shards. */
@@ -95,42 +95,37 @@ export class ShardRules implements QueriedRules {
   /** Changes run one after the other. */
   #last: Promise<void> = Promise.resolve()
 
-  constructor(shard: Shard, hook: LateRuleHook, nodeName: string, dependencies: ShardRulesDependencies) {
+  constructor(broker: ActionBroker, hook: LateRuleHook, nodeName: string, dependencies: ShardRulesDependencies) {
     this.#actions = new ActionManager({
       ...dependencies,
       nodeName,
-      shard,
+      broker,
       noteDelivered: (rule, isDone, why) => this.#runner.noteDelivered(rule, isDone, why),
-      noteWaiting: (clientIds, text) => {
-        for (const clientId of clientIds) shard.eventLog.timelines.noteWaiting(clientId, text, dependencies.nowMs())
-      },
       noteFallbackFailure: (rule, why) => this.#runner.noteFallbackFailure(rule, why),
       withoutRule: (rule, work) => this.#runner.runWithout(rule, work),
       evaluate: (rule, event) => this.#runner.evaluate(rule, event),
     })
     this.storedValues = new NodeValues((changes) => dependencies.sendStoredValues(changes))
-    this.#receivers = new SourceManager({ ...dependencies, shard })
+    this.#receivers = new SourceManager({ ...dependencies, broker })
     this.#runner = new RuleRunner({
       log: dependencies.log,
       host: ruleHost(() => dependencies.nowMs(), this.#settings, this.storedValues),
       nodeName,
       publisher: (clientId) => {
-        const client = shard.core.view.client(clientId)
+        const client = broker.view.client(clientId)
         if (client === undefined) return undefined
         const { username, address, port, version } = client
         return { username, peerAddress: address, peerPort: port, version }
       },
       authorizationSource: ({ identity, action, topic }) =>
-        authorizationSources[shard.access.explain(identity, action, topic)?.because ?? 'service'],
+        authorizationSources[broker.access.explain(identity, action, topic)?.because ?? 'service'],
       monotonicMs: () => performance.now(),
       serverOf: (source) => this.#sources.find(({ id }) => id === source)?.server,
       sinks: this.#actions,
       setRules: (rules, triggers) => this.#topics.setRules(rules, triggers),
     })
     this.#topics = new TopicMetrics(this.#runner, (...rules) => this.#live.setRules(...rules))
-    this.#live = new LiveWatches(this.#topics, (rules, triggers, countedTopics) =>
-      shard.input({ kind: 'rules', rules, triggers, countedTopics }),
-    )
+    this.#live = new LiveWatches(this.#topics, (...rules) => broker.setRules(...rules))
     this.#nowMs = () => dependencies.nowMs()
     hook.hook = this.#live
   }

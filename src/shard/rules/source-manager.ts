@@ -4,7 +4,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { bridgeClientId, shardOf, sourceBridgeName } from '../../core/index.ts'
 import type { SourceAssignment, SourceReport, SourceService } from '../messages/rule-plan.ts'
-import { bridgeListener } from '../bridges/bridge-manager.ts'
+import type { ActionBroker } from './results/action-broker.ts'
 import type { ActionManagerDependencies } from './results/action-manager-dependencies.ts'
 import type { AlarmName } from '../../telemetry/index.ts'
 import { type LibraryName, type SourceConnection, sourceTypes, usesLibrary } from '../../sinks/index.ts'
@@ -20,7 +20,7 @@ export interface SourceManagerDependencies extends Pick<
   ActionManagerDependencies,
   'own' | 'shards' | 'log' | 'raiseAlarm' | 'endAlarm' | 'fail'
 > {
-  readonly shard: Pick<ActionManagerDependencies['shard'], 'openConnection'>
+  readonly broker: Pick<ActionBroker, 'openConnection'>
   limits(): PacketLimits
 }
 
@@ -90,7 +90,7 @@ export class SourceManager {
 
   #start(assignment: SourceAssignment, { type, source, connector }: SourceService): RunningSource {
     const { id } = assignment
-    const { shard, log, fail } = this.#dependencies
+    const { broker, log, fail } = this.#dependencies
     const limits = (): PacketLimits => this.#dependencies.limits()
     const guarded = (work: () => void): void => {
       try {
@@ -105,7 +105,7 @@ export class SourceManager {
     }
     const publisher = new SourcePublisher({
       source: id,
-      openConnection: (stream) => void shard.openConnection(stream, bridgeListener),
+      openConnection: (stream) => broker.openConnection(stream),
       limits,
       guarded,
       after,

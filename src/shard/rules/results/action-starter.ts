@@ -11,7 +11,6 @@ import {
   type Sink,
   sinkTypes,
 } from '../../../sinks/index.ts'
-import { bridgeListener } from '../../bridges/bridge-manager.ts'
 import type { ActionAssignment } from '../../messages/rule-plan.ts'
 import type { ActionCounters } from '../action-counters.ts'
 import {
@@ -144,7 +143,7 @@ export class ActionStarter {
       userProperties: spoolProperties({ maxMessages, dropsNewest, dropsOldest: isForDeadLetters }),
       open: () => {
         const [clientEnd, brokerEnd] = createStreamPair((work) => process.nextTick(() => this.#guarded(work)))
-        this.#dependencies.shard.openConnection(brokerEnd, bridgeListener)
+        this.#dependencies.broker.openConnection(brokerEnd)
         return clientEnd
       },
       later: (work: () => void) => void setImmediate(() => this.#guarded(work)),
@@ -154,7 +153,7 @@ export class ActionStarter {
   #fallbacksOf({ id, action }: ActionAssignment): ActionFallbacks {
     return new ActionFallbacks(id, action.fallback_actions, {
       nowMs: () => this.#dependencies.nowMs(),
-      commands: this.#dependencies.shard.commands,
+      commands: this.#dependencies.broker.commands,
       target: (target) => this.#manager.actions.get(target),
       noteStored: (target) => void this.#manager.countersOf(target).matched++,
       asFallback: (rule, work) => this.#asFallback(rule, work),
@@ -189,23 +188,23 @@ export class ActionStarter {
   }
 
   async #storeInQueue(clientId: string, entry: ActionEntry): Promise<boolean> {
-    const { commands } = this.#dependencies.shard
+    const { commands } = this.#dependencies.broker
     return (await commands.run({ name: 'store-in-action-queue', clientId, publication: publicationOf(entry) })).done
   }
 
   #retryLetter(running: RunningAction, entry: ActionEntry): Promise<string | undefined> {
-    const { shard, evaluate } = this.#dependencies
-    const store = storeInQueue(shard.commands, running.clientId)
+    const { broker, evaluate } = this.#dependencies
+    const store = storeInQueue(broker.commands, running.clientId)
     return retryLetter(entry, { target: running, store, context: this.storeContext(), evaluate })
   }
 
   /** Number of entries in a queue of an action. */
   storedIn(clientId: string): number {
-    return this.#dependencies.shard.core.view.bridgeSession(clientId)?.spooled ?? 0
+    return this.#dependencies.broker.view.bridgeSession(clientId)?.spooled ?? 0
   }
 
   #droppedFrom(clientId: string): number {
-    return this.#dependencies.shard.core.view.bridgeSession(clientId)?.dropped ?? 0
+    return this.#dependencies.broker.view.bridgeSession(clientId)?.dropped ?? 0
   }
 
   #guarded(work: () => void): void {
