@@ -72,7 +72,7 @@ export const fastTests = { ...keptMemory, ...fewThreads, ...temporaryFiles() }
 const modules: Readonly<Record<string, readonly string[]>> = {
   simulator: ['conformance', 'simulator', 'bridges'],
   storage: ['storage', 'dtls', 'transports'],
-  'rules-shard': ['rules', 'jq', 'regex', 'schemas', 'protocol', 'shard', 'gateways'],
+  'rules-shard': ['rules', 'jq', 'regex', 'schemas', 'actions', 'protocol', 'shard', 'gateways'],
   core: ['core'],
   'other-modules': [
     'access',

@@ -1,22 +1,21 @@
 // Connects rules, actions and sources with their shard.
 
+import { type ActionBroker, type LateRuleHook, RuleEngine, type RuleEngineDependencies } from '../actions/index.ts'
 import { bridgeListener } from './bridges/bridge-manager.ts'
 import { sessionsWithPrefix } from './bridges/removed-bridges.ts'
 import type { ShardStart } from './messages/messages.ts'
-import type { ActionBroker } from './rules/results/action-broker.ts'
-import { type LateRuleHook, ShardRules, type ShardRulesDependencies } from './rules/shard-rules.ts'
 import type { Shard } from './shard.ts'
 
 /** Creates the rules of the shard, which are active after `take`. */
-export function createShardRules(
+export function createRuleEngine(
   shard: Shard,
   hook: LateRuleHook,
   {
     start,
     ...dependencies
-  }: { readonly start: ShardStart } & Omit<ShardRulesDependencies, 'own' | 'shards' | 'dataDirectory'>,
-): ShardRules {
-  return new ShardRules(brokerOf(shard, dependencies.nowMs), hook, start.rules?.nodeName ?? '', {
+  }: { readonly start: ShardStart } & Omit<RuleEngineDependencies, 'own' | 'shards' | 'dataDirectory'>,
+): RuleEngine {
+  return new RuleEngine(brokerOf(shard, dependencies.nowMs), hook, start.rules?.nodeName ?? '', {
     ...dependencies,
     own: start.shardNumber,
     shards: start.shards ?? 1,

@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
+import { LateRuleHook, type RuleEngine } from '../actions/index.ts'
 import { resolveNamespace } from '../core/index.ts'
 import { linkPortOver } from '../links/index.ts'
 import { openLevelStore, readOldest, type Store, StoreClient } from '../storage/index.ts'
@@ -38,8 +39,7 @@ import { restoreAccess, restoreBroker } from './store/restore.ts'
 import { handleQuery } from './queries/handle-query.ts'
 import type { QueriedShard } from './queries/queried-shard.ts'
 import { LibraryGuard } from './runtime/library-guard.ts'
-import { LateRuleHook, type ShardRules } from './rules/shard-rules.ts'
-import { createShardRules } from './shard-actions.ts'
+import { createRuleEngine } from './shard-actions.ts'
 import { disconnectClients } from './listeners/disconnect-clients.ts'
 import { type HeapManager, startIdleGc, trafficIn } from './runtime/idle-gc.ts'
 import { Shard } from './shard.ts'
@@ -84,7 +84,7 @@ if (start.histograms !== undefined) {
 }
 
 /** Undefined until the actions and sources are created. */
-let usersOfLibraries: Pick<ShardRules, 'restartUsers'> | undefined
+let usersOfLibraries: Pick<RuleEngine, 'restartUsers'> | undefined
 const guard = new LibraryGuard({
   log,
   monotonicMs: () => performance.now(),
@@ -209,8 +209,8 @@ function createGateways(
   })
 }
 
-function createRules(shard: Shard, clock: Clock): ShardRules {
-  return createShardRules(shard, ruleHook, {
+function createRules(shard: Shard, clock: Clock): RuleEngine {
+  return createRuleEngine(shard, ruleHook, {
     start,
     limits: () => limitsOf(settings).limits,
     log,
@@ -264,7 +264,7 @@ interface Running {
   readonly listeners: ListenerSet
   readonly listenerLimits: ListenerLimits
   readonly clock: Clock
-  readonly rules: ShardRules
+  readonly rules: RuleEngine
   readonly gateways: GatewayManager
 }
 
@@ -334,7 +334,7 @@ function handleNodeMessage(
 
 function queriedParts(
   { core, access, commands, eventLog, bridges }: Shard,
-  rules: ShardRules,
+  rules: RuleEngine,
   gateways: GatewayManager,
 ): QueriedShard {
   return { core, access, commands, eventLog, bridges, rules, gateways }
@@ -358,7 +358,7 @@ function watchQueues({ core }: Shard): void {
 async function acceptClients(
   shard: Shard,
   listeners: ListenerSet,
-  rules: ShardRules,
+  rules: RuleEngine,
   gateways: GatewayManager,
 ): Promise<void> {
   if (!(await shard.isReadyWithin(readyTimeoutMs))) {

@@ -1,15 +1,6 @@
-// Entry point of the module sinks: actions of rules, which send messages to services outside of the broker without loss.
+// Entry point of the module sinks: the drivers of services outside of the broker. Actions write to them, and sources receive from them.
 
-export {
-  ActionDelivery,
-  type ActionDeliveryDependencies,
-  type ActionState,
-  type DeliveryCounters,
-  type DeliverySettings,
-  type QueuedEntry,
-} from './action-delivery.ts'
 export type { CompileTemplate, KeptOrder, Render, RuleData, Sink, ActionEntry, WriteOutcome } from './sink.ts'
-export { Backoff } from './backoff.ts'
 export { findFailedLibrary, type LibraryName } from './failed-library.ts'
 export { usesLibrary } from './registry/type-libraries.ts'
 export { endCallsOnClose } from './connections/closable-sink.ts'
@@ -28,7 +19,4 @@ export {
 export { checkMqtt } from './mqtt/mqtt-sink.ts'
 export { problemOfServer } from './service-address.ts'
 export { messageOf } from './service-responses.ts'
-export { attributeOfForm, joinPayload, joinResult } from './stored-result.ts'
-export { type DeadLetter, deadLetterOf, DeadLetters } from './dead-letters.ts'
-export { DeadLetterRetry, type RetryProgress } from './dead-letter-retry.ts'
 export { sinkTypes, type ActionSettings, type ConnectorSettings, type SinkTypeName } from './registry/sink-types.ts'

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { SchemaRegistry } from '../../src/rules/index.ts'
-import { ruleHost } from '../../src/shard/rules/rule-host.ts'
+import { ruleHost } from '../../src/actions/rules/rule-host.ts'
 import { outputOf, valueOf } from './evaluate.ts'
 import { sampleHost } from './sample-host.ts'
 import { threadMs } from './thread-time.ts'

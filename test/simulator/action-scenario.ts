@@ -7,12 +7,13 @@
 // a delayed message arrives once at QoS 2, and never before its time.
 
 import assert from 'node:assert/strict'
+import { ActionDelivery } from '../../src/actions/delivery/action-delivery.ts'
 import { actionClientId, shardOf, spoolProperties, type RuleHook } from '../../src/core/index.ts'
-import { ActionDelivery, type Sink, type ActionEntry, type WriteOutcome } from '../../src/sinks/index.ts'
-import { RuleRunner } from '../../src/shard/rules/rule-runner.ts'
+import { type Sink, type ActionEntry, type WriteOutcome } from '../../src/sinks/index.ts'
+import { RuleRunner } from '../../src/actions/rules/rule-runner.ts'
 import { LinkStream } from '../bridges/link-stream.ts'
 import { sampleHost } from '../rules/sample-host.ts'
-import { sinklessRules } from '../shard/rules/sinkless-rules.ts'
+import { sinklessRules } from '../actions/sinkless-rules.ts'
 import type { Publication } from './client-session.ts'
 import { calmNetwork } from './network.ts'
 import type { PlannedEvent } from './stage.ts'

@@ -1,4 +1,5 @@
 import { basename } from 'node:path'
+import { isSettingOfFiles } from '../../actions/index.ts'
 import {
   type DescribedSetting,
   describeAsObject,
@@ -9,7 +10,6 @@ import {
   type GodwitConfig,
 } from '../../config/index.ts'
 import type { ConfigurationOperations, ConfigurationOutcome, ListedSetting } from '../../management/index.ts'
-import { isSettingOfFiles } from '../rules/namespaced-resources.ts'
 import { textOfVersion, versionDifferences } from '../configuration/config-history.ts'
 import { requestName } from '../configuration/config-layers.ts'
 import { changesFileName } from '../configuration/read-configuration.ts'

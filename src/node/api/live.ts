@@ -3,8 +3,8 @@
 
 import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
+import type { LiveMessage } from '../../actions/index.ts'
 import type { LiveOperations, LiveWanted, RetainedOperations } from '../../management/index.ts'
-import type { LiveMessage } from '../../shard/index.ts'
 import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 
 /** At the same time. */

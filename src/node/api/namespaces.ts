@@ -1,3 +1,4 @@
+import { hasRules } from '../../actions/index.ts'
 import type { GodwitConfig } from '../../config/index.ts'
 import { type CommandResult, namespaceTopics } from '../../core/index.ts'
 import type {
@@ -16,7 +17,6 @@ import type { Log } from '../../telemetry/index.ts'
 import type { AccessRecords, NodeRecordChange } from '../records/access-records.ts'
 import { maxNamespaces, type NamespaceLimitsInForce } from '../records/namespace-limits.ts'
 import { type QueryableShards, queryShard } from './query-shard.ts'
-import { hasRules } from '../rules/rule-namespaces.ts'
 import { orNotStored } from './credentials.ts'
 
 export interface NamespaceDependencies {

@@ -2,6 +2,17 @@
 // configuration.
 
 import {
+  type ActionReport,
+  derivedResources,
+  hostWithin,
+  keyOfDerived,
+  probeService,
+  problemOfSql,
+  ruleHost,
+  type RuleReport,
+  schemasOf,
+} from '../../actions/index.ts'
+import {
   describeSection,
   type GodwitConfig,
   plainAction,
@@ -38,15 +49,7 @@ import {
   testRule,
   valueAsJson,
 } from '../../rules/index.ts'
-import {
-  type ActionReport,
-  type QueryName,
-  type QueryOf,
-  type QueryResult,
-  hostWithin,
-  ruleHost,
-  type RuleReport,
-} from '../../shard/index.ts'
+import { type QueryName, type QueryOf, type QueryResult } from '../../shard/index.ts'
 import { splitScopedName } from '../../core/index.ts'
 import type { BridgeConfig } from '../bridges/bridge-config.ts'
 import { deadLetterOperations, type ShardQueries } from '../rules/dead-letters.ts'
@@ -59,10 +62,6 @@ import {
   sourceTypes,
 } from '../../sinks/index.ts'
 import type { ConfigManager } from '../configuration/config-manager.ts'
-import { derivedResources, keyOfDerived } from '../rules/derived-rules.ts'
-import { probeService } from '../rules/probe-service.ts'
-import { problemOfSql } from '../rules/rule-config.ts'
-import { schemasOf } from '../rules/schema-plan.ts'
 import { SettingWriter } from './setting-writer.ts'
 import { queryShard, type QueryableShards } from './query-shard.ts'
 
@@ -128,7 +127,7 @@ export function ruleOperations({ nodeName, dataDirectory, configuration, supervi
     },
     probe: (kind, { type, name }, settings) =>
       probeService(
-        { configuration, dataDirectory },
+        { dataDirectory, preview: (added) => configuration.previewSettings(added, { texts: new Map() }) },
         { kind, type, settings: writer.unmasked([kind, type, name], settings) },
       ),
     usersOf: (kind, at) => usersIn(configuration.config, kind, at),

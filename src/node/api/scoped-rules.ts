@@ -2,10 +2,10 @@
 // (`hook@plant`); this file adds the namespace to names in requests and removes it
 // from names in replies, so that an account of a namespace cannot name anything else.
 
+import { mapActionNames, mapSettingNames, refusalOfFiles } from '../../actions/index.ts'
 import { type Caller } from '../../contract/index.ts'
 import { scopedName, splitScopedName } from '../../core/index.ts'
 import type { Resource, RuleOperations, RuleProblem, RuleSettings } from '../../management/index.ts'
-import { mapActionNames, mapSettingNames, refusalOfFiles } from '../rules/namespaced-resources.ts'
 
 /** `sqlOfNamespace`: the functions that test SQL with the values of this namespace only and without environment variables. */
 export function scopedRuleOperations(

@@ -1,8 +1,9 @@
 // State of sources on the shards: those of MQTT are bridges, the others have their own reports.
 
+import type { SourceReport } from '../../actions/index.ts'
 import { sourceOfBridge } from '../../core/index.ts'
 import type { SourceMetrics } from '../../management/index.ts'
-import type { BridgeReport, SourceReport } from '../../shard/index.ts'
+import type { BridgeReport } from '../../shard/index.ts'
 
 /** Counters restart after a reset, and with the shard. */
 export class SourceCounters {

@@ -1,7 +1,7 @@
 // Implements the operations of the API for topics whose messages are counted (`topic_metrics`).
 
+import { topicCountNames, type TopicMetricsReport } from '../../actions/index.ts'
 import type { TopicMetricsOperations, TopicNumberName, TopicNumbers } from '../../management/index.ts'
-import { topicCountNames, type TopicMetricsReport } from '../../shard/index.ts'
 import type { ConfigManager } from '../configuration/config-manager.ts'
 import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
 import { queryShard } from './query-shard.ts'

@@ -3,9 +3,9 @@
 // name nothing of another namespace, whatever it contains.
 
 import { isDeepStrictEqual } from 'node:util'
+import { mapActionNames, refusalOfFiles } from '../../actions/index.ts'
 import type { PlainValue } from '../../config/index.ts'
 import { scopedName, splitScopedName } from '../../core/index.ts'
-import { mapActionNames, refusalOfFiles } from '../rules/namespaced-resources.ts'
 
 type Group = Readonly<Record<string, PlainValue>>
 

@@ -1,8 +1,9 @@
 // Creates the objects that change listeners, bridges, gateways and rules of the running shards.
 
+import type { RulePlan } from '../../actions/index.ts'
 import type { AccessSettings } from '../../access/index.ts'
 import type { GodwitConfig } from '../../config/index.ts'
-import type { BridgeAssignment, GatewayPlan, RulePlan } from '../../shard/index.ts'
+import type { BridgeAssignment, GatewayPlan } from '../../shard/index.ts'
 import type { Logger } from '../../telemetry/index.ts'
 import { BridgeConfig } from '../bridges/bridge-config.ts'
 import type { DirectoryLock } from '../data-dir/directory-lock.ts'

@@ -1,6 +1,7 @@
 // Finds what would prevent a node from starting, without starting it: for `godwit config check`.
 
 import { randomBytes } from 'node:crypto'
+import { planRules } from '../../actions/index.ts'
 import type { GodwitConfig } from '../../config/index.ts'
 import { listenErrorText } from '../../transports/index.ts'
 import { planBridges } from '../bridges/bridge-config.ts'
@@ -12,7 +13,6 @@ import { hostsOfPort, problemsOfListenerFiles, resolveListeners } from '../liste
 import { reserveTcpPort } from '../listeners/reserve-port.ts'
 import { accessSettingsOf } from '../records/access-settings.ts'
 import { problemOfLogFile } from '../observe/log-config.ts'
-import { planRules } from '../rules/rule-config.ts'
 import { problemOfExposure } from './management.ts'
 
 export interface StartProblemOptions {

@@ -1,6 +1,7 @@
 // Start parameters of each shard: the configuration, and its part of the machine's resources.
 
 import { availableParallelism } from 'node:os'
+import type { RulePlan } from '../../actions/index.ts'
 import { type AccessSettings, createLoginTable } from '../../access/index.ts'
 import type { GodwitConfig } from '../../config/index.ts'
 import {
@@ -9,7 +10,6 @@ import {
   createMemoryTable,
   createNamespaceTable,
   type GatewayPlan,
-  type RulePlan,
   type ShardListener,
   type ShardStart,
 } from '../../shard/index.ts'

@@ -4,6 +4,7 @@
 // restarting waits in `#waitingPorts`.
 
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
+import type { StoredValueChange } from '../../actions/index.ts'
 import type {
   QueryResult,
   BridgeReport,
@@ -13,7 +14,6 @@ import type {
   QueryOf,
   ShardLink,
   ShardStart,
-  StoredValueChange,
   CrashCandidate,
   TraceLine,
 } from '../../shard/index.ts'

@@ -5,6 +5,7 @@
 //      '-------------- stop ------------------'--> stopping --> stopped
 
 import { type Transferable, Worker } from 'node:worker_threads'
+import type { StoredValueChange } from '../../actions/index.ts'
 import { counterCells, Counters, type Logger } from '../../telemetry/index.ts'
 import {
   type QueryResult,
@@ -18,7 +19,6 @@ import {
   type ShardQuery,
   type ShardStart,
   type ShardToNode,
-  type StoredValueChange,
   type CrashCandidate,
   type TraceLine,
 } from '../../shard/index.ts'

@@ -1,6 +1,7 @@
 // Messages between the main thread and a shard. All must survive a structured clone.
 
 import type { MessagePort } from 'node:worker_threads'
+import type { RulePlan, StoredValueChange } from '../../actions/index.ts'
 import type { AccessSettings, RecordChange } from '../../access/index.ts'
 import type {
   AlarmTrigger,
@@ -16,7 +17,6 @@ import type { StoreNotice, StoreRequest } from '../../storage/index.ts'
 import type { AlarmName, LogFields, LogLevel } from '../../telemetry/index.ts'
 import type { BridgeAssignment, BridgeReport } from './bridge-assignment.ts'
 import type { GatewayPlan } from './gateway-plan.ts'
-import type { RulePlan, StoredValueChange } from './rule-plan.ts'
 import type { ShardListener } from './shard-listener.ts'
 import type { ShardQuery } from './query-types.ts'
 

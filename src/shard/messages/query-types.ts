@@ -1,6 +1,13 @@
 // Queries of the node to a shard, and their results. All must survive a structured clone.
 
-import type { RetryProgress } from '../../sinks/index.ts'
+import type {
+  DeadLetterReport,
+  LiveBatch,
+  QueuedResultReport,
+  RetryProgress,
+  RuleEngineReport,
+  TopicMetricsReport,
+} from '../../actions/index.ts'
 import type { Decision } from '../../access/index.ts'
 import type {
   ClientFilter,
@@ -26,11 +33,9 @@ import type {
 } from '../../core/index.ts'
 import type { MessageProperties, QoS, TopicFilter, TopicName } from '../../protocol/index.ts'
 import type { BanRecord, StoredMessage } from '../../records/index.ts'
-import type { LiveBatch } from './live-batch.ts'
 import type { BridgeReport } from './bridge-assignment.ts'
 import type { GatewayRequest, GatewayResponse } from '../../gateways/index.ts'
 import type { GatewayReport, GatewayType } from './gateway-plan.ts'
-import type { DeadLetterReport, QueuedResultReport, RuleEngineReport, TopicMetricsReport } from './rule-plan.ts'
 
 /** A slice of a list: its start and its maximum length. A shard may return less. */
 export interface SliceRequest {

@@ -1,0 +1,137 @@
+// event_message: publishes JSON to `$event/...` for events of clients and deliveries, with the member names of EMQX.
+
+import type { DisconnectTrigger, RuleActions, RuleTrigger, RuleTriggerKind } from '../../core/index.ts'
+import { RuleError, valueAsJson, type RuleEvent, type RuleMap, type RuleValue } from '../../rules/index.ts'
+import type { EventMessageName } from '../plan/rule-plan.ts'
+import { protocolNameOf, protocolVersionOf } from './trigger-columns.ts'
+
+type MakePayload = (column: (name: string) => RuleValue, trigger: RuleTrigger) => RuleMap
+
+interface EventMessage {
+  readonly kind: RuleTriggerKind
+  readonly payload: MakePayload
+}
+
+const clientMembers = (column: (name: string) => RuleValue): RuleMap => ({
+  clientid: column('clientid'),
+  username: column('username'),
+  ipaddress: hostOf(column('peername')),
+  sockport: portOf(column('sockname')),
+  proto_name: column('proto_name'),
+  proto_ver: column('proto_ver'),
+  connected_at: column('connected_at'),
+  ts: column('timestamp'),
+})
+
+const subscriptionMembers = (column: (name: string) => RuleValue): RuleMap => ({
+  clientid: column('clientid'),
+  username: column('username'),
+  topic: column('topic'),
+  ts: column('timestamp'),
+})
+
+const messageMembers = (column: (name: string) => RuleValue): RuleMap => ({
+  id: column('id'),
+  payload: column('payload'),
+  topic: column('topic'),
+  qos: column('qos'),
+  flags: column('flags'),
+  headers: column('headers'),
+  pub_props: column('pub_props'),
+  publish_received_at: column('publish_received_at'),
+  clientid: column('clientid'),
+  username: column('username'),
+  peerhost: column('peerhost'),
+})
+
+const deliveryMembers = (column: (name: string) => RuleValue): RuleMap => ({
+  ...messageMembers(column),
+  from_clientid: column('from_clientid'),
+  from_username: column('from_username'),
+})
+
+const eventMessages: Readonly<Record<EventMessageName, EventMessage>> = {
+  client_connected: {
+    kind: 'client-connected',
+    payload: (column) => ({
+      ...clientMembers(column),
+      keepalive: column('keepalive'),
+      clean_start: column('clean_start'),
+      expiry_interval: column('expiry_interval'),
+    }),
+  },
+  client_disconnected: {
+    kind: 'client-disconnected',
+    payload: (column, trigger) => ({
+      ...clientMembers(column),
+      ...(trigger.kind === 'client-disconnected' && ofEndedConnection(trigger)),
+      reason: column('reason'),
+      disconnected_at: column('disconnected_at'),
+    }),
+  },
+  client_subscribed: {
+    kind: 'session-subscribed',
+    payload: (column) => ({ ...subscriptionMembers(column), subopts: { qos: column('qos') } }),
+  },
+  client_unsubscribed: { kind: 'session-unsubscribed', payload: subscriptionMembers },
+  message_delivered: { kind: 'message-delivered', payload: deliveryMembers },
+  message_acked: { kind: 'message-acked', payload: deliveryMembers },
+  message_dropped: {
+    kind: 'message-dropped',
+    payload: (column) => ({ ...messageMembers(column), reason: column('reason') }),
+  },
+}
+
+/** Members for which rules have no columns. */
+function ofEndedConnection({ connection, connectedAtMs }: DisconnectTrigger): RuleMap {
+  return {
+    proto_name: protocolNameOf(connection),
+    proto_ver: protocolVersionOf(connection),
+    connected_at: connectedAtMs === undefined ? undefined : Math.floor(connectedAtMs),
+  }
+}
+
+export class EventMessages {
+  readonly #messages: ReadonlyMap<RuleTriggerKind, { readonly topic: string; readonly payload: MakePayload }>
+
+  constructor(names: readonly EventMessageName[]) {
+    this.#messages = new Map(
+      names.map((name) => [
+        eventMessages[name].kind,
+        { topic: `$event/${name}`, payload: eventMessages[name].payload },
+      ]),
+    )
+  }
+
+  get kinds(): Iterable<RuleTriggerKind> {
+    return this.#messages.keys()
+  }
+
+  /** Publishes at QoS 0. A message that cannot be published is dropped, as for a slow subscriber. */
+  publish(trigger: RuleTrigger, event: RuleEvent, actions: RuleActions): void {
+    const message = this.#messages.get(trigger.kind)
+    if (message === undefined) return
+    const json = jsonOf(message.payload((name) => event.column(name), trigger))
+    if (json === undefined) return
+    const payload = Buffer.from(json)
+    actions.publish({ topic: message.topic, payload, qos: 0, retain: false, properties: undefined, isEvent: true })
+  }
+}
+
+/** Undefined if it exceeds the text limit of rules. */
+function jsonOf(payload: RuleMap): string | undefined {
+  try {
+    return valueAsJson(payload)
+  } catch (error) {
+    if (error instanceof RuleError) return undefined
+    throw error
+  }
+}
+
+function hostOf(address: RuleValue): string | undefined {
+  return typeof address === 'string' ? address.slice(0, address.lastIndexOf(':')) : undefined
+}
+
+function portOf(address: RuleValue): number | undefined {
+  return typeof address === 'string' ? Number(address.slice(address.lastIndexOf(':') + 1)) : undefined
+}

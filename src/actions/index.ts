@@ -1,0 +1,17 @@
+// Entry point of the module actions: rules, their actions and sources, from the configuration to the services.
+
+export type { ActionBroker } from './action-broker.ts'
+export { RuleEngine, type RuleEngineDependencies } from './rule-engine.ts'
+export type * from './plan/rule-plan.ts'
+export { topicCountNames } from './plan/rule-plan.ts'
+export { planRules, problemOfSql } from './plan/plan-rules.ts'
+export { derivedResources, keyOfDerived } from './plan/derived-rules.ts'
+export { hasRules } from './plan/rule-namespaces.ts'
+export { isSettingOfFiles, mapActionNames, mapSettingNames, refusalOfFiles } from './plan/namespaced-resources.ts'
+export { schemasOf } from './plan/schema-plan.ts'
+export type { RetryProgress } from './delivery/dead-letter-retry.ts'
+export { hostWithin } from './columns/rule-namespace.ts'
+export { LateRuleHook } from './rules/late-rule-hook.ts'
+export { ruleHost } from './rules/rule-host.ts'
+export type { LiveBatch, LiveMessage } from './watches/live-batch.ts'
+export { probeService } from './probe/probe-service.ts'

@@ -1,0 +1,272 @@
+// The actions of a shard that send to services, and what rules store for them. Each has an action queue: a persistent session of this shard, so
+// that results are in the same batch as the effects of the message that triggered the rule. `ActionStarter` starts its delivery.
+//
+//   rule ──store──► session $bridge/$action/q<salt>/http:hook ──► ActionDelivery ──► Sink ──► service
+//                           $bridge/$action/d<salt>/http:hook     dead letters
+//
+// After a change of `node.shards`, this shard also has action queues that other shards created. Their entries are sent, then they end.
+
+import { isDeepStrictEqual } from 'node:util'
+import { actionClientPrefix, actionOfClientId, type RuleActionFailure } from '../../core/index.ts'
+import { type LibraryName, messageOf, usesLibrary } from '../../sinks/index.ts'
+import type { ActionAssignment, ActionReport } from '../plan/rule-plan.ts'
+import { type ActionCounters, addCounters, newActionCounters } from '../statistics/action-counters.ts'
+import { alarmOf, reasonForNoSink } from '../results/action-entries.ts'
+import { actionReport, type QueueSession } from './action-report.ts'
+import type { ActionInput, RuleSinks, StoppedRule } from '../results/action-input.ts'
+import type { ActionManagerDependencies } from './action-manager-dependencies.ts'
+import { ActionStarter } from './action-starter.ts'
+import { OrphanQueues } from './orphan-queues.ts'
+import { storeResult, storeStopped } from '../results/result-store.ts'
+import { fullQueueOf, isBlocking, openSink, restartSinks, type RunningAction } from './running-action.ts'
+
+const checkIntervalMs = 5_000
+const readyTimeoutMs = 10_000
+/** Maximum number of waiting publishers that get an entry in their timeline. */
+const maxNamed = 1_000
+
+export class ActionManager implements RuleSinks {
+  readonly #dependencies: ActionManagerDependencies
+  readonly #actions = new Map<string, RunningAction>()
+  /** Counters by action. A change of an action does not reset them. */
+  readonly #counters = new Map<string, ActionCounters>()
+  readonly #starter: ActionStarter
+  readonly #orphans: OrphanQueues
+  readonly #notReady = new Set<string>()
+  #ready = Promise.withResolvers<void>()
+  #checkTimer: NodeJS.Timeout | undefined
+  #isClosed = false
+
+  constructor(dependencies: ActionManagerDependencies) {
+    this.#dependencies = dependencies
+    this.#starter = new ActionStarter(dependencies, {
+      actions: this.#actions,
+      countersOf: (id) => this.#countersOf(id),
+      noteReady: (id) => this.#noteReady(id),
+    })
+    this.#orphans = new OrphanQueues(dependencies)
+  }
+
+  /** Starts these actions, and restarts those with changed settings. The settings were checked. */
+  configure(assignments: readonly ActionAssignment[]): void {
+    if (this.#isClosed) return
+    for (const assignment of assignments) {
+      const running = this.#actions.get(assignment.id)
+      if (running !== undefined && isDeepStrictEqual(running.assignment, assignment)) continue
+      if (running !== undefined) this.#replace(running)
+      this.#notReady.add(assignment.id)
+      this.#actions.set(assignment.id, this.#starter.start(assignment))
+    }
+    if (this.#actions.size > 0) this.#checkTimer ??= setInterval(() => this.#checkQueues(), checkIntervalMs).unref()
+  }
+
+  /** Stops all other actions. No rule stores results for them any more. */
+  removeOthers(assignments: readonly ActionAssignment[]): void {
+    const wanted = new Set(assignments.map(({ id }) => id))
+    for (const [id, running] of this.#actions) {
+      if (!wanted.has(id)) this.#remove(id, running)
+    }
+  }
+
+  /** Resolves when every action can store results. */
+  whenReady(): Promise<void> {
+    if (this.#notReady.size === 0) return Promise.resolve()
+    const late = setTimeout(() => this.#ready.resolve(), readyTimeoutMs)
+    return this.#ready.promise.finally(() => clearTimeout(late))
+  }
+
+  /** Finds action queues of earlier configurations on this shard. */
+  async adopt(): Promise<void> {
+    for (const clientId of await this.#dependencies.broker.findSessions(actionClientPrefix)) {
+      const id = actionOfClientId(clientId)
+      if (id !== undefined && !this.#isClosed) this.#adoptOne(id, clientId)
+    }
+  }
+
+  actionQueueOf(action: string): string | undefined {
+    return this.#actions.get(action)?.clientId
+  }
+
+  store(action: string, entry: ActionInput): RuleActionFailure | 'no-action' | undefined {
+    const running = this.#actions.get(action)
+    if (running === undefined) return 'no-action'
+    let isStored = false
+    try {
+      const failure = this.#storeIn(running, entry)
+      isStored = failure === undefined
+      return failure
+    } finally {
+      // A template may also throw.
+      if (!isStored && !this.#starter.isFallback) running.fallbacks.runAtOnce(entry)
+    }
+  }
+
+  #storeIn(running: RunningAction, entry: ActionInput): RuleActionFailure | undefined {
+    const { id } = running.assignment
+    const counters = this.#countersOf(id)
+    counters.matched++
+    let failure: RuleActionFailure | undefined
+    try {
+      failure = storeResult(running, entry, this.#starter.storeContext())
+    } catch (error) {
+      counters.failed++
+      this.#dependencies.log.warn('dead letter stored', { action: id, rule: entry.rule, reason: messageOf(error) })
+      throw error
+    }
+    if (failure === 'action-queue-full') {
+      counters.droppedQueueFull++
+      running.full.noteDropped(entry.rule, fullQueueOf(running))
+    } else if (failure !== undefined) counters.droppedOther++
+    return failure
+  }
+
+  /** Stores the message of a rule that was stopped as a dead letter of the action. */
+  storeStopped(action: string, stopped: StoppedRule): RuleActionFailure | 'no-action' | undefined {
+    const running = this.#actions.get(action)
+    if (running === undefined) return 'no-action'
+    const counters = this.#countersOf(action)
+    counters.matched++
+    counters.failed++
+    return storeStopped(running.deadClientId, stopped, this.#dependencies.nowMs())
+  }
+
+  /** Called once per second. */
+  noteSecond(): void {
+    for (const { meter, matched } of this.#counters.values()) meter.noteSecond(matched)
+    const { broker } = this.#dependencies
+    const { view } = broker
+    const waiting = view.waitingForActions
+    if (waiting === undefined) return
+    const all = [...this.#actions.values()]
+    const blocking = all.filter((running) => isBlocking(running, this.#starter.storedIn(running.clientId)))
+    const texts = blocking.map((running) => running.full.noteWaiting(waiting, fullQueueOf(running)))
+    if (texts.length > 0) broker.noteWaiting(view.clientsWaitingForActions(maxNamed), texts.join('; '))
+  }
+
+  reports(): readonly ActionReport[] {
+    const { view } = this.#dependencies.broker
+    const sessionOf = (clientId: string): QueueSession | undefined => view.bridgeSession(clientId)
+    const nowMs = this.#dependencies.nowMs()
+    for (const [id, running] of this.#actions) this.#countDroppedLetters(id, running)
+    return [...this.#actions].map(([id, running]) =>
+      actionReport(id, running, { own: this.#countersOf(id), sessionOf, nowMs }),
+    )
+  }
+
+  runningAction(action: string): RunningAction | undefined {
+    return this.#actions.get(action)
+  }
+
+  resetCounters(action: string): void {
+    this.#counters.delete(action)
+    for (const { counters } of this.#actions.get(action)?.deliveries ?? [])
+      counters.success = counters.failed = counters.retried = 0
+  }
+
+  /** Starts, stops or restarts the sink. This lasts until the next change of the configuration or the next start. */
+  control(action: string, operation: 'start' | 'stop' | 'restart'): void {
+    const running = this.#actions.get(action)
+    if (running === undefined) return
+    running.isStopped = operation === 'stop'
+    const why = running.isStopped ? 'stopped by an administrator' : reasonForNoSink(running.assignment)
+    for (const delivery of running.deliveries) {
+      delivery.changeSink(running.isStopped ? undefined : openSink(running.assignment, this.#dependencies), why)
+    }
+  }
+
+  /** Opens the sinks that use a failed library again, after the delay. */
+  restartUsers(library: LibraryName, why: string, delayMs: number): void {
+    for (const running of this.#actions.values())
+      if (usesLibrary(running.assignment.type, library))
+        restartSinks(running, () => openSink(running.assignment, this.#dependencies), why, delayMs)
+  }
+
+  stop(): void {
+    this.#isClosed = true
+    clearInterval(this.#checkTimer)
+    for (const running of this.#actions.values()) this.#close(running)
+  }
+
+  /** A change of an action does not reset its counters. */
+  #replace(running: RunningAction): void {
+    const { id } = running.assignment
+    this.#countDroppedLetters(id, running)
+    for (const { counters } of running.deliveries) addCounters(this.#countersOf(id), counters)
+    this.#close(running)
+  }
+
+  #countDroppedLetters(id: string, running: RunningAction): void {
+    const stored = this.#starter.storedIn(running.deadClientId)
+    this.#countersOf(id).droppedDeadLetters += running.deadLetterAlarm.check(stored, fullQueueOf(running).maxMessages)
+  }
+
+  #adoptOne(id: string, clientId: string): void {
+    const running = this.#actions.get(id)
+    if (running === undefined) return this.#orphans.note(id, clientId)
+    if (clientId === running.clientId || clientId === running.deadClientId) return
+    this.#starter.adopt(running, clientId)
+  }
+
+  #remove(id: string, running: RunningAction): void {
+    this.#close(running)
+    running.deadLetterAlarm.end('is not configured any more')
+    this.#actions.delete(id)
+    this.#notReady.delete(id)
+    this.#dependencies.endAlarm(alarmOf(id), `the action ${id} is not configured any more`)
+    for (const clientId of [running.clientId, running.deadClientId]) this.#orphans.note(id, clientId)
+  }
+
+  /** Deletes the sessions of an action that is not configured, with their contents. */
+  async discard(id: string): Promise<void> {
+    if (!this.#actions.has(id)) await this.#orphans.discard(id)
+  }
+
+  #close({ deliveries, deadLetters }: RunningAction): void {
+    for (const delivery of deliveries) delivery.stop()
+    deadLetters.stop()
+  }
+
+  /** Ends empty action queues that other shards created, and alarms of queues that are not full any more. */
+  #checkQueues(): void {
+    for (const [id, running] of this.#actions) {
+      const { clientId, deliveries } = running
+      this.#endFullAlarm(id, running)
+      this.#countDroppedLetters(id, running)
+      if (deliveries.length === 1) continue
+      const adopted = deliveries.splice(1)
+      for (const delivery of adopted) {
+        if (delivery.clientId === clientId || this.#starter.storedIn(delivery.clientId) > 0) deliveries.push(delivery)
+        else {
+          addCounters(this.#countersOf(id), delivery.counters)
+          delivery.stop()
+          this.#orphans.endSession(delivery.clientId)
+        }
+      }
+    }
+  }
+
+  #endFullAlarm(id: string, running: RunningAction): void {
+    const { clientId, deliveries, full } = running
+    if (!full.isFull || this.#starter.storedIn(clientId) >= fullQueueOf(running).maxMessages) return
+    full.reset()
+    const [{ state, stateReason, hasFailed }] = deliveries
+    if (state !== 'stopped' && hasFailed)
+      this.#dependencies.raiseAlarm(alarmOf(id), `the action ${id} cannot send: ${stateReason}`)
+    else this.#dependencies.endAlarm(alarmOf(id), `the action queue of ${id} has space again`)
+  }
+
+  #noteReady(id: string): void {
+    this.#notReady.delete(id)
+    if (this.#notReady.size > 0) return
+    this.#ready.resolve()
+    this.#ready = Promise.withResolvers<void>()
+  }
+
+  #countersOf(id: string): ActionCounters {
+    const known = this.#counters.get(id)
+    if (known !== undefined) return known
+    const counters = newActionCounters()
+    this.#counters.set(id, counters)
+    return counters
+  }
+}

@@ -1,0 +1,105 @@
+// Report of an action on one shard, for the API: its counters, its queues, and the state of its service. Log events and alarms about that state.
+
+import type { ActionDelivery } from '../delivery/action-delivery.ts'
+import type { AlarmName, Log } from '../../telemetry/index.ts'
+import type { ActionReport } from '../plan/rule-plan.ts'
+import type { ActionCounters } from '../statistics/action-counters.ts'
+import { alarmOf } from '../results/action-entries.ts'
+import type { FullQueueAlarm } from './full-queue-alarm.ts'
+
+/** The session that stores an action queue or dead letters. */
+export interface QueueSession {
+  readonly spooled: number
+  readonly oldestAtMs: number | undefined
+}
+
+export interface ReportedAction {
+  /** The first delivery reads the action queue of this shard. */
+  readonly deliveries: readonly ActionDelivery[]
+  readonly deadClientId: string
+}
+
+export interface ReportContext {
+  readonly own: ActionCounters
+  readonly sessionOf: (clientId: string) => QueueSession | undefined
+  readonly nowMs: number
+}
+
+/** Returns the report of the action `id`. */
+export function actionReport(
+  id: string,
+  { deliveries, deadClientId }: ReportedAction,
+  { own, sessionOf, nowMs }: ReportContext,
+): ActionReport {
+  const storedIn = (clientId: string): number => sessionOf(clientId)?.spooled ?? 0
+  const sum = (of: (delivery: ActionDelivery) => number): number =>
+    deliveries.reduce((total, delivery) => total + of(delivery), 0)
+  const stored = sum(({ clientId }) => storedIn(clientId))
+  const inflight = sum((delivery) => delivery.inflight)
+  const oldestAtMs = Math.min(...deliveries.map(({ clientId }) => sessionOf(clientId)?.oldestAtMs ?? Infinity))
+  const worst = deliveries.find(({ state }) => state !== 'connected') ?? deliveries[0]
+  return {
+    id,
+    state: worst?.state ?? 'stopped',
+    stateReason: worst?.stateReason ?? '',
+    matched: own.matched,
+    ...own.meter.rates(),
+    success: own.success + sum(({ counters }) => counters.success),
+    failed: own.failed + sum(({ counters }) => counters.failed),
+    droppedQueueFull: own.droppedQueueFull,
+    droppedOther: own.droppedOther,
+    retried: own.retried + sum(({ counters }) => counters.retried),
+    queuing: Math.max(0, stored - inflight),
+    inflight,
+    oldestAgeMs: oldestAtMs === Infinity ? undefined : Math.max(0, nowMs - oldestAtMs),
+    deadLetters: storedIn(deadClientId),
+    droppedDeadLetters: own.droppedDeadLetters,
+    lastError: deliveries.find(({ lastError }) => lastError !== '')?.lastError ?? '',
+  }
+}
+
+export interface StateEventDependencies {
+  readonly log: Log
+  raiseAlarm(name: AlarmName, message: string): void
+  endAlarm(name: AlarmName, message: string): void
+}
+
+/** Log events and alarms about the states of actions. Attempts that fail one after the other with the same reason are reported once. */
+export class ActionStateEvents {
+  readonly #dependencies: StateEventDependencies
+  /** The reported reason of each action that is not connected. */
+  readonly #reported = new Map<string, string>()
+
+  constructor(dependencies: StateEventDependencies) {
+    this.#dependencies = dependencies
+  }
+
+  /** `delivery`: state, reason, and whether the last attempt failed. */
+  note(
+    id: string,
+    { state, stateReason: why, hasFailed }: Pick<ActionDelivery, 'state' | 'stateReason' | 'hasFailed'>,
+    full: FullQueueAlarm | undefined,
+  ): void {
+    const { log } = this.#dependencies
+    if (state === 'connected') {
+      this.#reported.delete(id)
+      log.info('action connected', { action: id })
+      full?.reset()
+      return this.#dependencies.endAlarm(alarmOf(id), `the action ${id} sends again`)
+    }
+    if (state === 'stopped') {
+      if (this.#reported.delete(id)) this.#dependencies.endAlarm(alarmOf(id), `the action ${id} is stopped: ${why}`)
+      return
+    }
+    // The action starts again, so each outcome is news.
+    if (why === '') this.#reported.delete(id)
+    else if (this.#reported.get(id) === why) return
+    // The reason of a failure stays reported while the next attempt gets no response.
+    if (state === 'disconnected') this.#reported.set(id, why)
+    if (state === 'disconnected') log.warn('action disconnected', { action: id, reason: why })
+    // While attempts fail, further waiting is no news.
+    else if (why !== '' && !hasFailed) log.warn('action gets no response', { action: id, reason: why })
+    if (state === 'disconnected' && hasFailed)
+      this.#dependencies.raiseAlarm(alarmOf(id), `the action ${id} cannot send: ${why}${full?.suffix ?? ''}`)
+  }
+}

@@ -1,0 +1,209 @@
+// Rules and actions of a shard. They are created before the shard, because its core runs rules, and are active when the
+// action queues are open.
+
+import type { RetryProgress } from './delivery/dead-letter-retry.ts'
+import { performance } from 'node:perf_hooks'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { AccessControl } from '../access/index.ts'
+import { SchemaRegistry } from '../rules/index.ts'
+import type { Log } from '../telemetry/index.ts'
+import type { LibraryName } from '../sinks/index.ts'
+import type { PacketLimits } from '../protocol/index.ts'
+import type {
+  DeadLetterReport,
+  QueuedResultReport,
+  RuleEngineReport,
+  RulePlan,
+  StoredValueChange,
+  TopicMetricsReport,
+} from './plan/rule-plan.ts'
+import type { ActionBroker } from './action-broker.ts'
+import { ActionManager } from './queues/action-manager.ts'
+import type { ActionManagerDependencies } from './queues/action-manager-dependencies.ts'
+import type { LiveBatch } from './watches/live-batch.ts'
+import { LiveWatches, type WatchQuery } from './watches/live-watches.ts'
+import { NodeValues } from './rules/node-values.ts'
+import { SourceManager } from './sources/source-manager.ts'
+import { deleteDeadLetters, listDeadLetters, retryDeadLetters, retryProgress } from './queues/dead-letters-of-action.ts'
+import { discardQueuedResults, queuedResults } from './queues/queued-results.ts'
+import { ruleHost } from './rules/rule-host.ts'
+import type { LateRuleHook } from './rules/late-rule-hook.ts'
+import { RuleRunner } from './rules/rule-runner.ts'
+import { TopicMetrics } from './watches/topic-metrics.ts'
+
+export interface RuleEngineDependencies extends Omit<
+  ActionManagerDependencies,
+  'broker' | 'nodeName' | 'noteDelivered' | 'noteFallbackFailure' | 'withoutRule' | 'evaluate'
+> {
+  readonly log: Log
+  /** Sends changed values to the main thread, which passes them to all shards. */
+  sendStoredValues(changes: readonly StoredValueChange[]): void
+  /** Limits of clients' packets. */
+  limits(): PacketLimits
+}
+
+type Decision = NonNullable<ReturnType<AccessControl['explain']>>
+
+/** Values of the column `authz_source`. */
+const authorizationSources: Readonly<Record<Decision['because'], string>> = {
+  superuser: 'superuser',
+  namespace: 'namespace',
+  token: 'jwt',
+  'stored-rule': 'built_in_database',
+  'global-rule': 'built_in_database',
+  'configured-rule': 'file',
+  'unusable-placeholder': 'file',
+  bridge: 'bridge',
+  service: 'http',
+  'no-match': 'default',
+}
+
+export class RuleEngine {
+  /** Values of `kv_store_*`. */
+  readonly storedValues: NodeValues
+  readonly #actions: ActionManager
+  readonly #runner: RuleRunner
+  readonly #receivers: SourceManager
+  readonly #topics: TopicMetrics
+  readonly #live: LiveWatches
+  readonly #settings = { schemas: new SchemaRegistry(), maxEvaluationMs: 0, jqTimeoutMs: 0 }
+  readonly #nowMs: () => number
+  #sources: RulePlan['sources'] = []
+  /** Changes run one after the other. */
+  #last: Promise<void> = Promise.resolve()
+
+  constructor(broker: ActionBroker, hook: LateRuleHook, nodeName: string, dependencies: RuleEngineDependencies) {
+    this.#actions = new ActionManager({
+      ...dependencies,
+      nodeName,
+      broker,
+      noteDelivered: (rule, isDone, why) => this.#runner.noteDelivered(rule, isDone, why),
+      noteFallbackFailure: (rule, why) => this.#runner.noteFallbackFailure(rule, why),
+      withoutRule: (rule, work) => this.#runner.runWithout(rule, work),
+      evaluate: (rule, event) => this.#runner.evaluate(rule, event),
+    })
+    this.storedValues = new NodeValues((changes) => dependencies.sendStoredValues(changes))
+    this.#receivers = new SourceManager({ ...dependencies, broker })
+    this.#runner = new RuleRunner({
+      log: dependencies.log,
+      host: ruleHost(() => dependencies.nowMs(), this.#settings, this.storedValues),
+      nodeName,
+      publisher: (clientId) => {
+        const client = broker.view.client(clientId)
+        if (client === undefined) return undefined
+        const { username, address, port, version } = client
+        return { username, peerAddress: address, peerPort: port, version }
+      },
+      authorizationSource: ({ identity, action, topic }) =>
+        authorizationSources[broker.access.explain(identity, action, topic)?.because ?? 'service'],
+      monotonicMs: () => performance.now(),
+      serverOf: (source) => this.#sources.find(({ id }) => id === source)?.server,
+      sinks: this.#actions,
+      setRules: (rules, triggers) => this.#topics.setRules(rules, triggers),
+    })
+    this.#topics = new TopicMetrics(this.#runner, (...rules) => this.#live.setRules(...rules))
+    this.#live = new LiveWatches(this.#topics, (...rules) => broker.setRules(...rules))
+    this.#nowMs = () => dependencies.nowMs()
+    hook.hook = this.#live
+  }
+
+  /** Replaces rules, actions and sources. Resolves when they are active. */
+  take(plan: RulePlan): Promise<void> {
+    this.#last = this.#last.then(async () => {
+      this.#actions.configure(plan.actions)
+      await this.#actions.whenReady()
+      this.#sources = plan.sources
+      this.#settings.schemas.take(plan.schemas)
+      this.#settings.maxEvaluationMs = plan.maxEvaluationMs
+      this.#settings.jqTimeoutMs = plan.jqTimeoutMs
+      await this.#runner.prepare(plan.rules, nextTurn)
+      this.#runner.configure(plan.rules, plan)
+      this.#topics.take(plan.countedTopics, this.#nowMs())
+      this.#receivers.take(plan.sources)
+      this.#actions.removeOthers(plan.actions)
+    })
+    return this.#last
+  }
+
+  /** Finds state of earlier configurations. */
+  adopt(): Promise<void> {
+    return this.#actions.adopt()
+  }
+
+  /** A client library has failed: its actions and sources start again after the delay. */
+  restartUsers(library: LibraryName, why: string, delayMs: number): void {
+    this.#actions.restartUsers(library, why, delayMs)
+    this.#receivers.restartUsers(library, why, delayMs)
+  }
+
+  stop(): void {
+    this.#receivers.stop()
+    this.#runner.stop()
+    this.#topics.stop()
+    this.#actions.stop()
+  }
+
+  report(): RuleEngineReport {
+    return { rules: this.#runner.reports(), actions: this.#actions.reports(), sources: this.#receivers.reports() }
+  }
+
+  takeWatch(query: WatchQuery, nowMs: number): LiveBatch {
+    return this.#live.take(query, nowMs)
+  }
+
+  endWatch(watch: string): void {
+    this.#live.end(watch)
+  }
+
+  topicMetrics(): readonly TopicMetricsReport[] {
+    return this.#topics.reports()
+  }
+
+  resetTopicMetrics(topic: string | undefined): void {
+    this.#topics.reset(topic, this.#nowMs())
+  }
+
+  resetRule(rule: string): void {
+    this.#runner.reset(rule)
+  }
+
+  resetAction(action: string): void {
+    this.#actions.resetCounters(action)
+  }
+
+  controlAction(action: string, what: 'start' | 'stop' | 'restart'): void {
+    this.#actions.control(action, what)
+  }
+
+  controlSource(source: string, what: 'start' | 'stop' | 'restart'): void {
+    this.#receivers.control(source, what)
+  }
+
+  discardAction(action: string): Promise<void> {
+    return this.#actions.discard(action)
+  }
+
+  queuedResults(action: string): readonly QueuedResultReport[] {
+    return queuedResults(this.#actions.runningAction(action))
+  }
+
+  discardQueuedResults(action: string, entry: string | undefined): number {
+    return discardQueuedResults(this.#actions.runningAction(action), entry)
+  }
+
+  deadLetters(action: string): readonly DeadLetterReport[] {
+    return listDeadLetters(this.#actions.runningAction(action))
+  }
+
+  deleteDeadLetters(action: string, letter: number | undefined): number {
+    return deleteDeadLetters(this.#actions.runningAction(action), letter)
+  }
+
+  retryDeadLetters(action: string, letter: number | undefined): Promise<RetryProgress> {
+    return retryDeadLetters(this.#actions.runningAction(action), letter)
+  }
+
+  retryProgress(action: string): RetryProgress {
+    return retryProgress(this.#actions.runningAction(action))
+  }
+}

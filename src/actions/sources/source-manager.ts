@@ -1,0 +1,164 @@
+// The sources of a shard that receive from services. Each belongs to one shard, by the name of its client. Sources of MQTT are bridges: see
+// `bridges/`.
+
+import { isDeepStrictEqual } from 'node:util'
+import { bridgeClientId, shardOf, sourceBridgeName } from '../../core/index.ts'
+import type { SourceAssignment, SourceReport, SourceService } from '../plan/rule-plan.ts'
+import type { ActionBroker } from '../action-broker.ts'
+import type { ActionManagerDependencies } from '../queues/action-manager-dependencies.ts'
+import type { AlarmName } from '../../telemetry/index.ts'
+import { type LibraryName, type SourceConnection, sourceTypes, usesLibrary } from '../../sinks/index.ts'
+import { ServiceSource } from './service-source.ts'
+import { SourcePublisher } from './source-publisher.ts'
+import type { PacketLimits } from '../../protocol/index.ts'
+
+/** After this time without a response of the service, the state has a reason. */
+const maxSilenceMs = 2_000
+const openTimeoutMs = 60_000
+
+export interface SourceManagerDependencies extends Pick<
+  ActionManagerDependencies,
+  'own' | 'shards' | 'log' | 'raiseAlarm' | 'endAlarm' | 'fail'
+> {
+  readonly broker: Pick<ActionBroker, 'openConnection'>
+  limits(): PacketLimits
+}
+
+interface RunningSource {
+  readonly assignment: SourceAssignment
+  readonly source: ServiceSource
+  isStopped: boolean
+}
+
+export class SourceManager {
+  readonly #dependencies: SourceManagerDependencies
+  readonly #sources = new Map<string, RunningSource>()
+  #isClosed = false
+
+  constructor(dependencies: SourceManagerDependencies) {
+    this.#dependencies = dependencies
+  }
+
+  /** Replaces the sources. Their settings were checked. */
+  take(assignments: readonly SourceAssignment[]): void {
+    if (this.#isClosed) return
+    const own = new Map(assignments.filter(({ id }) => this.#isLocal(id)).map((each) => [each.id, each]))
+    for (const [id, running] of this.#sources) {
+      if (isDeepStrictEqual(own.get(id), running.assignment)) continue
+      running.source.stop('the configuration has changed')
+      this.#sources.delete(id)
+      this.#dependencies.endAlarm(alarmOf(id), `the configuration of the source ${id} has changed`)
+    }
+    for (const [id, assignment] of own) {
+      if (this.#sources.has(id) || assignment.service === undefined) continue
+      this.#sources.set(id, this.#start(assignment, assignment.service))
+    }
+  }
+
+  reports(): readonly SourceReport[] {
+    return [...this.#sources.values()].map(({ source }) => source.report())
+  }
+
+  /** Starts, stops or restarts a source. This lasts until the next change of the configuration or the next start. */
+  control(id: string, what: 'start' | 'stop' | 'restart'): void {
+    const running = this.#sources.get(id)
+    if (running === undefined || running.assignment.service?.source.enable !== true) return
+    if (what !== 'start' && !running.isStopped) running.source.stop('stopped by an administrator')
+    if (what === 'stop') running.isStopped = true
+    else if (what === 'restart' || running.isStopped) {
+      running.isStopped = false
+      running.source.start()
+    }
+  }
+
+  /** Closes the connections of sources that use a failed library, and opens them again after the delay. */
+  restartUsers(library: LibraryName, why: string, delayMs: number): void {
+    for (const { assignment, source, isStopped } of this.#sources.values())
+      if (!isStopped && assignment.service !== undefined && usesLibrary(assignment.service.type, library))
+        source.restart(why, delayMs)
+  }
+
+  stop(): void {
+    this.#isClosed = true
+    for (const { source } of this.#sources.values()) source.stop('the broker stops')
+  }
+
+  #isLocal(id: string): boolean {
+    const { shards, own } = this.#dependencies
+    return shardOf(bridgeClientId(sourceBridgeName(id)), shards) === own
+  }
+
+  #start(assignment: SourceAssignment, { type, source, connector }: SourceService): RunningSource {
+    const { id } = assignment
+    const { broker, log, fail } = this.#dependencies
+    const limits = (): PacketLimits => this.#dependencies.limits()
+    const guarded = (work: () => void): void => {
+      try {
+        work()
+      } catch (error) {
+        fail(error)
+      }
+    }
+    const after = (delayMs: number, work: () => void): { cancel(): void } => {
+      const timer = setTimeout(() => guarded(work), delayMs)
+      return { cancel: () => clearTimeout(timer) }
+    }
+    const publisher = new SourcePublisher({
+      source: id,
+      openConnection: (stream) => broker.openConnection(stream),
+      limits,
+      guarded,
+      after,
+    })
+    const running = new ServiceSource({
+      id,
+      open: (callbacks) =>
+        limitOpening(sourceTypes[type].open(id, source, connector, callbacks), () => running.noteSilence(maxSilenceMs)),
+      publisher,
+      maxPacketBytes: () => limits().maxPacketBytes,
+      after,
+      random: Math.random,
+      noteState: (state, why) => this.#noteState(id, state, why),
+      fail,
+    })
+    if (source.enable && connector.enable) running.start()
+    else {
+      running.stop(source.enable ? 'the connector is disabled' : 'the source is disabled')
+      log.debug('source disabled', { source: id })
+    }
+    return { assignment, source: running, isStopped: false }
+  }
+
+  #noteState(id: string, state: SourceReport['state'], why: string): void {
+    const { log, raiseAlarm, endAlarm } = this.#dependencies
+    if (state === 'connecting' && why !== '') log.debug('source gets no response', { source: id, reason: why })
+    else if (state === 'connected') {
+      log.info('source connected', { source: id })
+      endAlarm(alarmOf(id), `the source ${id} receives again`)
+    } else if (state === 'disconnected' && !this.#isClosed) {
+      log.warn('source disconnected', { source: id, reason: why })
+      const isWanted = this.#sources.get(id)?.isStopped === false
+      if (isWanted) raiseAlarm(alarmOf(id), `the source ${id} does not receive: ${why}`)
+    }
+  }
+}
+
+/** The drivers limit each step. This limit is for what they do not limit. A connection that opens later is closed. */
+async function limitOpening(opening: Promise<SourceConnection>, noteSilence: () => void): Promise<SourceConnection> {
+  const late = Promise.withResolvers<never>()
+  const silenceTimer = setTimeout(noteSilence, maxSilenceMs)
+  const timer = setTimeout(() => {
+    late.reject(new Error(`no connection within ${openTimeoutMs} ms`))
+    opening.then((connection) => connection.close()).catch(() => {})
+  }, openTimeoutMs)
+  try {
+    return await Promise.race([opening, late.promise])
+  } finally {
+    clearTimeout(silenceTimer)
+    clearTimeout(timer)
+  }
+}
+
+function alarmOf(id: string): AlarmName {
+  return `source:${id}`
+}

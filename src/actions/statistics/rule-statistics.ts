@@ -1,0 +1,69 @@
+// Counters and rates of one rule on one shard.
+
+import type { FunctionCounters, RuleCounters, RuleReport } from '../plan/rule-plan.ts'
+import { RateMeter } from './rate-meter.ts'
+
+const maxErrorLength = 500
+
+/** Outcome of an action for one output. */
+export type ActionOutcome = 'success' | 'stored' | 'discarded' | { readonly failure: string }
+
+export class RuleStatistics {
+  counters: RuleCounters = newCounters()
+  /** Counters by the index of the action. They stay zero for actions that send to a service. */
+  functions: FunctionCounters[] = []
+  readonly #meter = new RateMeter()
+  #lastError = ''
+
+  /** Counts an outcome. Results in an action queue are counted later, by the action that sends them. */
+  noteFunction(place: number, outcome: ActionOutcome): void {
+    const counters = this.functions[place]
+    if (counters === undefined || outcome === 'stored' || outcome === 'discarded') return
+    counters.taken++
+    if (outcome === 'success') counters.success++
+    else counters.failed++
+  }
+
+  noteError(text: string): void {
+    this.#lastError = text.length > maxErrorLength ? `${text.slice(0, maxErrorLength)}…` : text
+  }
+
+  /** Called every second. */
+  noteSecond(): void {
+    this.#meter.noteSecond(this.counters.matched)
+  }
+
+  /** Sets the number of actions. */
+  setActionCount(count: number): void {
+    if (this.functions.length !== count) this.functions = newFunctionCounters(count)
+  }
+
+  reset(): void {
+    this.functions = newFunctionCounters(this.functions.length)
+    this.counters = newCounters()
+    this.#meter.reset()
+    this.#lastError = ''
+  }
+
+  report(id: string): RuleReport {
+    const functions = this.functions.map((one) => ({ ...one }))
+    return { id, counters: { ...this.counters }, functions, ...this.#meter.rates(), lastError: this.#lastError }
+  }
+}
+
+function newFunctionCounters(count: number): FunctionCounters[] {
+  return Array.from({ length: count }, () => ({ taken: 0, success: 0, failed: 0 }))
+}
+
+function newCounters(): RuleCounters {
+  return {
+    matched: 0,
+    passed: 0,
+    exceptions: 0,
+    noResult: 0,
+    actionsTotal: 0,
+    actionsSuccess: 0,
+    actionsFailed: 0,
+    actionsDiscarded: 0,
+  }
+}
