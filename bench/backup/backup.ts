@@ -15,6 +15,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { memberOfTable, metaMember, ownFormat, ownProduct, writeArchive, writeMeta } from '../../src/backup/index.ts'
 import { createClient, type Result } from '../../src/contract/index.ts'
+import { endpoints } from '../../src/api/endpoints.ts'
 
 const { values } = parseArgs({
   options: { retained: { type: 'string', default: '1000000' }, credentials: { type: 'string', default: '100000' } },
@@ -131,7 +132,7 @@ const broker = spawn(
 )
 try {
   for await (const line of createInterface({ input: broker.stdout })) if (line.includes('management API')) break
-  const client = createClient({ at: { socketPath: join(folder, 'ctl.sock') } })
+  const client = createClient(endpoints, { at: { socketPath: join(folder, 'ctl.sock') } })
   const pid = broker.pid ?? 0
   await timed('import', pid, () => client.import_backup({ body: { filename: `${base}.tar.gz` } }))
   await timed('export', pid, () => client.export_backup({ body: {} }))

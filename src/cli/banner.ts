@@ -1,6 +1,7 @@
 // The lines that `godwit start` prints when the node is started.
 
-import type { ListenerAddress, RunningNode } from '../node/index.ts'
+import type { ListenerAddress } from '../node/index.ts'
+import type { RunningNode } from '../boot/index.ts'
 import { trialCommand, type TrialAccess } from './trial-command.ts'
 
 export interface BannerFacts {

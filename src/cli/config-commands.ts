@@ -10,7 +10,8 @@ import {
   type GodwitConfig,
   type Warning,
 } from '../config/index.ts'
-import { includeReader, namedFileReader, readConfigFile, startProblems } from '../node/index.ts'
+import { includeReader, namedFileReader, readConfigFile } from '../node/index.ts'
+import { startProblems } from '../boot/index.ts'
 import { exitCodes, type Terminal } from './terminal/terminal.ts'
 
 export interface CheckRequest {

@@ -5,12 +5,10 @@ import {
   type ConfigurationReading,
   type Installation,
   type ListenerAddress,
-  type NodeStart,
   readConfiguration,
-  type RunningNode,
   shardsOf,
-  startNode,
 } from '../node/index.ts'
+import type { NodeStart, RunningNode } from '../boot/index.ts'
 import { startIdleGc, trafficIn } from '../shard/index.ts'
 import { readCounters } from '../telemetry/index.ts'
 import { join } from 'node:path'
@@ -103,6 +101,8 @@ async function runNode(configured: Loaded, context: StartContext): Promise<NodeR
     const read = configure(options, program)
     return 'problems' in read ? read.problems.join('; ') : undefined
   }
+  // Read only when the configuration is valid.
+  const { startNode } = await import('../boot/index.ts')
   const start = (): Promise<NodeStart> =>
     startNode({ ...configured, sources: configured, ...program, problemOfRestart })
   let started = await start()

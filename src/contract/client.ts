@@ -9,7 +9,6 @@ import { Readable } from 'node:stream'
 import { connectionErrorText } from '../telemetry/index.ts'
 import { urlsOf } from './documents/urls.ts'
 import { type Endpoint, type ReplyOf, namespaceKey } from './definition/endpoint.ts'
-import { endpoints } from './all-endpoints.ts'
 import { type AnyCall, type Failure, pathOfCall, parseResponse, type Result, unreachable } from './exchange.ts'
 import type { Static, TSchema } from './definition/schema.ts'
 
@@ -57,7 +56,8 @@ type Argument<E extends Endpoint> =
       ? [call?: CallOf<E>]
       : [call: CallOf<E>]
 
-export type ApiClient<Set extends Record<string, Endpoint> = typeof endpoints> = {
+/** A function for each endpoint of a table. */
+export type EndpointClient<Set extends Record<string, Endpoint>> = {
   readonly [Name in keyof Set]: (...argument: Argument<Set[Name]>) => Promise<Result<ReplyOf<Set[Name]>>>
 }
 
@@ -65,13 +65,16 @@ const defaultTimeoutMs = 30_000
 /** For long operations. */
 const longTimeoutMs = 3_600_000
 
-/** A client of the API. Each call opens its own connection. */
-export function createClient(options: ClientOptions): ApiClient {
+/** Returns a client of these endpoints. Each call opens its own connection. */
+export function createClient<const Set extends Record<string, Endpoint>>(
+  endpoints: Set,
+  options: ClientOptions,
+): EndpointClient<Set> {
   const calls = Object.entries<Endpoint>(endpoints).map(([name, endpoint]) => {
     const call = (given: AnyCall = {}): Promise<Result<unknown>> => callEndpoint(options, endpoint, given)
     return [name, call] as const
   })
-  return Object.fromEntries(calls) as unknown as ApiClient
+  return Object.fromEntries(calls) as unknown as EndpointClient<Set>
 }
 
 /** Returns the Authorization header for a name and a password. */

@@ -3,7 +3,6 @@
 
 import type { CallOf } from './client.ts'
 import type { Access, Endpoint, Method, ReplyOf } from './definition/endpoint.ts'
-import type { endpoints } from './all-endpoints.ts'
 import { type AnyCall, type Failure, pathOfCall, parseResponse, type Result, unreachable } from './exchange.ts'
 
 export type { Failure, Result } from './exchange.ts'
@@ -48,7 +47,7 @@ type Arguments<E extends Endpoint> =
     ? [call?: BrowserCall<E>, options?: CallOptions]
     : [call: BrowserCall<E>, options?: CallOptions]
 
-export type FetchClient<Set extends Record<string, Endpoint> = typeof endpoints> = {
+export type FetchClient<Set extends Record<string, Endpoint>> = {
   readonly [Name in keyof Set]: (...given: Arguments<Set[Name]>) => Promise<Result<BrowserReply<Set[Name]>>>
 }
 
@@ -66,7 +65,7 @@ export interface FetchClientOptions {
   onResponse(): void
 }
 
-export function createFetchClient(options: FetchClientOptions): FetchClient {
+export function createFetchClient<Set extends Record<string, Endpoint>>(options: FetchClientOptions): FetchClient<Set> {
   const calls = Object.entries(options.operations).map(([name, operation]) => {
     const call = async (given: AnyCall = {}, how: CallOptions = {}): Promise<Result<unknown>> => {
       const result = await callOperation(options, { operation, call: given, how })
@@ -76,7 +75,7 @@ export function createFetchClient(options: FetchClientOptions): FetchClient {
     }
     return [name, call] as const
   })
-  return Object.fromEntries(calls) as unknown as FetchClient
+  return Object.fromEntries(calls) as unknown as FetchClient<Set>
 }
 
 interface OneCall {

@@ -2,11 +2,10 @@
 
 import { urlsOf } from './documents/urls.ts'
 import type { Endpoint } from './definition/endpoint.ts'
-import { endpoints } from './all-endpoints.ts'
 import type { Operation, OperationTable } from './fetch-client.ts'
 
-export function operationTable(): OperationTable {
-  const rows = Object.entries<Endpoint>(endpoints).map(([name, endpoint]) => [name, operationOf(endpoint)] as const)
+export function operationTable(endpoints: Readonly<Record<string, Endpoint>>): OperationTable {
+  const rows = Object.entries(endpoints).map(([name, endpoint]) => [name, operationOf(endpoint)] as const)
   return Object.fromEntries(rows)
 }
 

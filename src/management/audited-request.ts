@@ -3,8 +3,35 @@
 
 import { mask, maskUrlSecrets } from '../config/index.ts'
 import type { Caller, Endpoint } from '../contract/index.ts'
-import type { AuditEntry } from './subjects/audit.ts'
 import { ApiError } from './http/api-error.ts'
+
+export interface AuditEntry {
+  /** Wall clock. */
+  readonly atMs: number
+  /** Account, application ID, subject of a token, or `local` over the socket. */
+  readonly name: string
+  readonly by: string
+  readonly role: string
+  /** Namespace of the request; null: the whole broker. */
+  readonly namespace: string | null
+  /** '' over the socket. */
+  readonly address: string
+  readonly via: 'v4' | 'v5' | 'ctl' | 'signal'
+  /** Name in the contract: `delete_user`. */
+  readonly operation: string
+  readonly method: string
+  readonly path: string
+  /** The request, shortened and without secrets. */
+  readonly request: unknown
+  /** HTTP status; 0: there was none. */
+  readonly status: number
+  /** Result code of the response. */
+  readonly code: number
+  readonly outcome: 'done' | 'refused' | 'failed'
+  /** Why it failed. */
+  readonly message: string
+  readonly tookMs: number
+}
 
 export interface AuditedRequest {
   /** Name of the operation. */

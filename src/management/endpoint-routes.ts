@@ -1,6 +1,6 @@
 // The endpoints of the contract: each request gets the result of the handler of the same name. Changes are in the audit log.
 
-import { type Endpoint, endpoints, urlsOf } from '../contract/index.ts'
+import { type Endpoint, urlsOf } from '../contract/index.ts'
 import { type AuditedRequest, auditEntryOf, isAudited } from './audited-request.ts'
 import { authorizeCaller } from './auth/authorization.ts'
 import { ApiError, refuse } from './http/api-error.ts'
@@ -10,10 +10,9 @@ import { longRequestTimeoutMs } from './http/limits.ts'
 import { drainBody, readUpload } from './http/multipart.ts'
 import { readRequest, RequestShapes } from './http/read-request.ts'
 import { NamespacedHandlers, namespaceOfRequest } from './namespaced-handlers.ts'
-import type { AuditOperations } from './subjects/audit.ts'
 import type { FastifyReply, FastifyRequest } from './fastify-library.ts'
 import { replyWithError } from './reply-with-error.ts'
-import type { RequestState, ServerContext } from './server-context.ts'
+import type { AuditTrail, RequestState, ServerContext } from './server-context.ts'
 
 /** For pages, which have scripts and styles of their own. */
 const pageSecurityPolicy = "frame-ancestors 'none'"
@@ -22,9 +21,9 @@ export function addEndpointRoutes(
   { server, options, publicResponses, current }: ServerContext,
   states: WeakMap<FastifyRequest, RequestState>,
 ): void {
-  const { audit } = options.operations
-  const handlers = new NamespacedHandlers(options.operations, () => current().authenticator)
-  for (const [name, endpoint] of Object.entries<Endpoint>(endpoints)) {
+  const { audit } = options
+  const handlers = new NamespacedHandlers(options.handlersFor, () => current().authenticator)
+  for (const [name, endpoint] of Object.entries(options.endpoints)) {
     const shapes = shapesOf(endpoint)
     const { method, access, body } = endpoint
     const handle = (namespace: string | undefined): Handler<Endpoint> | undefined => handlers.of(namespace)[name]
@@ -98,7 +97,7 @@ async function resultOf(
 
 interface Audited extends Pick<AuditedRequest, 'name' | 'endpoint' | 'caller'> {
   readonly request: FastifyRequest
-  readonly audit: AuditOperations
+  readonly audit: AuditTrail
 }
 
 /** A change is logged before the response is sent. */

@@ -4,8 +4,6 @@
 import { type Caller, type Endpoint, namespaceKey } from '../contract/index.ts'
 import { isNamespaceName } from '../core/index.ts'
 import type { Handler } from './http/handler.ts'
-import { createHandlers } from './create-handlers.ts'
-import type { Operations } from './operations.ts'
 import { type ApiError, refuse } from './http/api-error.ts'
 import type { Authenticator } from './auth/request-authenticator.ts'
 
@@ -14,16 +12,20 @@ export type HandlerByName = Readonly<Record<string, Handler<Endpoint> | undefine
 /** Maximum cached sets of handlers, one per namespace; the oldest is dropped. */
 const maxCached = 64
 
+/**
+ * Returns the handlers of all endpoints for one namespace; `namespace` undefined: the whole broker. `authenticator` returns the current
+ * one of the server that gets the requests.
+ */
+export type HandlersFor = (namespace: string | undefined, authenticator: () => Authenticator) => HandlerByName
+
 export class NamespacedHandlers {
-  readonly #operations: Operations
-  readonly #authenticator: () => Authenticator
+  readonly #create: (namespace: string | undefined) => HandlerByName
   readonly #unscoped: HandlerByName
   readonly #cached = new Map<string, HandlerByName>()
 
-  constructor(operations: Operations, authenticator: () => Authenticator) {
-    this.#operations = operations
-    this.#authenticator = authenticator
-    this.#unscoped = createHandlers(operations, authenticator)
+  constructor(handlersFor: HandlersFor, authenticator: () => Authenticator) {
+    this.#create = (namespace) => handlersFor(namespace, authenticator)
+    this.#unscoped = this.#create(undefined)
   }
 
   /** undefined: the whole broker. */
@@ -31,8 +33,7 @@ export class NamespacedHandlers {
     if (namespace === undefined) return this.#unscoped
     const known = this.#cached.get(namespace)
     if (known !== undefined) return known
-    const within = { ...this.#operations, ...this.#operations.within(namespace) }
-    const made = createHandlers(within, this.#authenticator)
+    const made = this.#create(namespace)
     this.#cached.set(namespace, made)
     for (const oldest of this.#cached.keys()) {
       if (this.#cached.size <= maxCached) break

@@ -1,6 +1,6 @@
 // The management server with its settings, and the state of its requests.
 
-import type { Caller } from '../contract/index.ts'
+import type { Caller, Endpoint } from '../contract/index.ts'
 import type { Log } from '../telemetry/index.ts'
 import type { Authenticator } from './auth/request-authenticator.ts'
 import type { DashboardFiles } from './dashboard/dashboard-files.ts'
@@ -8,7 +8,8 @@ import type { DashboardSettings } from './dashboard/dashboard-routes.ts'
 import type { OpenConnections } from './http/open-connections.ts'
 import type { PublicResponses } from './http/public-responses.ts'
 import type { RequestLimiter, Ticket } from './http/request-limiter.ts'
-import type { Operations } from './operations.ts'
+import type { AuditEntry } from './audited-request.ts'
+import type { HandlersFor } from './namespaced-handlers.ts'
 import type { FastifyInstance } from './fastify-library.ts'
 
 /** Settings that may change while the server runs: each request reads them when it starts. */
@@ -24,8 +25,17 @@ export interface ManagementSettings {
   readonly dashboard?: DashboardSettings | undefined
 }
 
+/** Receives an entry for each audited request. */
+export interface AuditTrail {
+  /** Resolves when the entry is durable. Never rejects: a failure is logged. */
+  note(entry: AuditEntry): Promise<void>
+}
+
 export interface ManagementOptions extends ManagementSettings {
-  readonly operations: Operations
+  /** The served endpoints, by the names of their handlers. */
+  readonly endpoints: Readonly<Record<string, Endpoint>>
+  readonly handlersFor: HandlersFor
+  readonly audit: AuditTrail
   readonly log: Log
   /** Maximum bytes of the request line and all headers; absent: `maxHeaderBytes`. */
   readonly headerBytes?: number

@@ -73,7 +73,9 @@ export function createManagementServer(options: ManagementOptions): ManagementSe
   addEndpointRoutes(context, addRequestHooks(context))
   addDashboard(context)
   const upgrades = addMqttUpgrade(context)
-  server.setNotFoundHandler((request, reply) => replyWithError(reply, refuseUnknownPath(request.method, request.url)))
+  server.setNotFoundHandler(({ method, url }, reply) =>
+    replyWithError(reply, refuseUnknownPath(options.endpoints, method, url)),
+  )
   server.setErrorHandler((error: Error & { statusCode?: number }, request, reply) => {
     const status = error.statusCode ?? 500
     if (status < 500) return replyWithError(reply, refuse('invalidParameter', error.message))
@@ -133,6 +135,7 @@ function addDashboard({ server, options, current }: ServerContext): void {
     const { name: asset } = request.params as { readonly name?: string }
     const encodings = request.headers['accept-encoding']
     const response = await replyWithPage(dashboard === undefined ? undefined : options.dashboardFiles, {
+      endpoints: options.endpoints,
       url: request.url,
       asset,
       acceptEncoding: typeof encodings === 'string' ? encodings : '',

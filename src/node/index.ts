@@ -1,13 +1,151 @@
-// Entry point of the module node: one process of the broker.
+// Entry point of the module node: the parts of one process of the broker, which `boot` composes and `api` queries and changes.
 
-export { type Account, defaultDataDirectory, type Installation } from './data-dir/data-directory.ts'
-export type { ListenerAddress } from './listeners/listener-addresses.ts'
-export { startNode, type NodeOptions, type NodeStart, type RunningNode } from './boot/start-node.ts'
-export { importSessions, type SessionsImport } from './backup/import-sessions.ts'
-export { isWellKnownPassword } from './admins/well-known-passwords.ts'
-export { startProblems } from './boot/start-problems.ts'
-export type { RestartPolicy } from './shards/supervised-shard.ts'
-export { shardsOf } from './shards/shard-plan.ts'
+export { settleAccessSecret } from './data-dir/access-secret.ts'
+export {
+  type Account,
+  defaultDataDirectory,
+  directoryErrorText,
+  type Installation,
+  prepareDataDirectory,
+  tryDirectory,
+} from './data-dir/data-directory.ts'
+export { dataEntries } from './data-dir/data-entries.ts'
+export { type DirectoryLock, lockDirectory } from './data-dir/directory-lock.ts'
+export { isDiskFull, keepReserve, releaseReserve } from './data-dir/disk-reserve.ts'
+export { settleNodeName } from './data-dir/node-name.ts'
+export { quarantineText } from './data-dir/quarantine.ts'
+export { controlSocketName, prepareSocketPath } from './data-dir/socket-path.ts'
+
+export { AllowedPaths } from './configuration/allowed-paths.ts'
+export { type ConfigConsumer, type Problem } from './configuration/config-consumers.ts'
 export { includeReader, namedFileReader, readConfigFile } from './configuration/config-files.ts'
-export { readConfiguration, type ConfigurationReading } from './configuration/read-configuration.ts'
-export type { ConfigOutcome } from './configuration/config-manager.ts'
+export { ConfigHistory, textOfVersion, versionDifferences } from './configuration/config-history.ts'
+export { nothingChanged, requestName, writeSettings } from './configuration/config-layers.ts'
+export { ConfigManager, type ConfigOutcome } from './configuration/config-manager.ts'
+export { type ConfigRefusal, refuseErrors, refuseProblem } from './configuration/config-refusals.ts'
+export {
+  changesFileName,
+  type ConfigurationReading,
+  type ConfigurationSources,
+  readConfiguration,
+} from './configuration/read-configuration.ts'
+export { stageFile } from './configuration/staged-file.ts'
+
+export { DashboardListener, openDashboardListener } from './listeners/dashboard-listener.ts'
+export {
+  hostsOfApi,
+  hostsOfPort,
+  isLoopbackAddress,
+  type ListenerAddress,
+  problemsOfListenerFiles,
+  resolveListeners,
+} from './listeners/listener-addresses.ts'
+export { type CertificateInForce, listenerCertificates } from './listeners/listener-certificates.ts'
+export { ListenerManager, listenersConsumer } from './listeners/listener-manager.ts'
+export { withoutMissingQuic } from './listeners/quic-presence.ts'
+export { reserveTcpPort } from './listeners/reserve-port.ts'
+
+export { Alarms } from './observe/alarms.ts'
+export { type AuditLog, openAuditLog, reloadWithAudit } from './observe/audit-log.ts'
+export { DescriptorMonitor } from './observe/descriptor-monitor.ts'
+export { Gauges, type HighestName } from './observe/gauges.ts'
+export { logConsumer, logLevelOf, logTargetsOf, problemOfLog, problemOfLogFile } from './observe/log-config.ts'
+export { MonitorHistory, type MonitorPoint } from './observe/monitor-history.ts'
+export { OverloadMonitor } from './observe/overload-monitor.ts'
+export { type CertificateReading, ResourceMonitor, type ShownCertificate } from './observe/resource-monitor.ts'
+export { SysTopics, type SysTopicsOptions } from './observe/sys-topics.ts'
+export { type TraceOperations, Traces } from './observe/traces.ts'
+
+export { type MemoryObservation, monitorMemory } from './shards/memory-monitoring.ts'
+export { type NodeStore, openNodeStore } from './shards/node-store.ts'
+export { type QueryableShards, queryShard } from './shards/query-shard.ts'
+export { connectionLimitsOf, type MemoryPlan, planShards, shardsOf } from './shards/shard-plan.ts'
+export { ShardSupervisor } from './shards/shard-supervisor.ts'
+export { defaultRestartPolicy, type RestartPolicy } from './shards/supervised-shard.ts'
+
+export {
+  type AccessListName,
+  AccessRecords,
+  type AccessRecordsDependencies,
+  type NodeRecordChange,
+  openAccessRecords,
+} from './records/access-records.ts'
+export { accessSettingsOf } from './records/access-settings.ts'
+export { maxNamespaces, NamespaceLimitsInForce } from './records/namespace-limits.ts'
+export { filterInSlices, ScanBudget } from './records/record-scan.ts'
+export { ShadowedCredentials } from './records/shadowed-credentials.ts'
+
+export { countAdmins, maxAdmins } from './admins/account-limits.ts'
+export { adminAuthentication, type ConfiguredAccount } from './admins/admin-authentication.ts'
+export { apiTokens } from './admins/api-tokens.ts'
+export {
+  configuredAccountOf,
+  generateAdminPassword,
+  type NewPassword,
+  passwordRisk,
+  wellKnownPasswordText,
+} from './admins/default-admin.ts'
+export { adminLogins } from './admins/logins.ts'
+export { admitOidcUser, isOfProvider } from './admins/oidc/oidc-accounts.ts'
+export { oidcLogin } from './admins/oidc/oidc-login.ts'
+export { OidcProviders } from './admins/oidc/oidc-providers.ts'
+export { authenticatedOrigin, hashSecret, PasswordHasher } from './admins/password-hashing.ts'
+export { RecentLogins } from './admins/recent-logins.ts'
+export { secondFactors } from './admins/second-factor.ts'
+export { isWellKnownPassword } from './admins/well-known-passwords.ts'
+
+export { BridgeConfig, brokerIdOf, planBridges } from './bridges/bridge-config.ts'
+
+export { runRulesForAlarm } from './rules/alarm-rules.ts'
+export { libraryReporter } from './rules/library-reporter.ts'
+export { RuleConfig } from './rules/rule-config.ts'
+
+export { type AuthenticationSettings } from './gateways/gateway-authentication.ts'
+export {
+  GatewayConfig,
+  GatewayPlanner,
+  gatewayTypes,
+  listenerAt,
+  problemOfTaken,
+  problemsOfGateways,
+  protocolNameOf,
+  statusOf,
+} from './gateways/gateway-config.ts'
+export { type Gateway, type GatewaySocket, socketsOf } from './gateways/gateway-sockets.ts'
+
+export {
+  type BackupFile,
+  BackupFolder,
+  type BackupRefusal,
+  type BackupScope,
+  quoted,
+  refusal,
+} from './backup/backup-folder.ts'
+export { ScheduledBackups } from './backup/backup-schedule.ts'
+export { accountSetsIn, checkFile, type CheckPlan } from './backup/check-file.ts'
+export { type ArchiveDifference, Comparison, configurationDifferences, plainConfigurationOf } from './backup/compare.ts'
+export {
+  archivedConfiguration,
+  archivedNamespace,
+  exportArchive,
+  type ExportDependencies,
+  type ExportPlan,
+} from './backup/export-archive.ts'
+export {
+  forbiddenFor,
+  importArchive,
+  type ImportDependencies,
+  type ImportOutcome,
+  type ImportRequest,
+  limitsOf,
+  problemOfConfiguration,
+  profileOf,
+  refusalOf,
+} from './backup/import-archive.ts'
+export { importSessions, type SessionsImport } from './backup/import-sessions.ts'
+export { type TableChange } from './backup/import-tables.ts'
+export { scopedKey } from './backup/namespace-configuration.ts'
+export { TooLarge, writableOf } from './backup/open-file.ts'
+export { takeBrokerSnapshot } from './backup/snapshot.ts'
+
+export { type Monitoring, observeNode } from './monitoring.ts'

@@ -27,6 +27,8 @@ const smallRules: ArchitectureRules = {
   parameters: { max: 2, allowed: { 'src/garage/index.ts': ['park'] } },
   wholeState: { type: 'House', files: ['src/attic/roof.ts'], callbacks: ['leave'] },
   importers: { hall: ['src/attic/roof.ts'] },
+  furtherEntryPoints: ['src/garage/keys.ts'],
+  definitions: { files: /^src\/garage\/(keys|\w+-keys)\.ts$/, modules: ['protocol'] },
   libraryOwners: { ladder: 'src/attic/roof.ts', '@shop/lamp': 'src/garage/index.ts' },
   folders: { maxFiles: 3, kinds: {}, circular: [] },
   fileLines: { warnAbove: 10, max: 20 },
@@ -38,7 +40,8 @@ const smallRules: ArchitectureRules = {
 const validSources = {
   'src/cellar/index.ts': `import type { Stats } from 'node:fs'\nexport const wine = Buffer.alloc(1)\nexport type S = Stats\n`,
   'src/garage/index.ts': `import { lamp } from '@shop/lamp/bulb'\nexport const car = [lamp, Date.now(), process.pid]\nexport function park(a, b, c) {}\n`,
-  'src/hall/index.ts': `import { wine } from '../cellar/index.ts'\nexport const guest = { process: wine, Date: 1 }.process\nexport type { Car } from '../garage/index.ts'\n`,
+  'src/garage/keys.ts': `export type Key = string\n`,
+  'src/hall/index.ts': `import { wine } from '../cellar/index.ts'\nexport const guest = { process: wine, Date: 1 }.process\nexport type { Car } from '../garage/index.ts'\nexport type { Key } from '../garage/keys.ts'\n`,
   'src/attic/index.ts': `export * from './roof.ts'\n`,
   'src/attic/roof.ts': `import 'ladder'\nimport './boards/oak.ts'\nimport { guest } from '../hall/index.ts'\nexport { guest }\nexport const open = (house: House, leave) => () => leave(house)\n`,
   'src/attic/boards/oak.ts': `export const oak = 1\n`,
@@ -75,6 +78,12 @@ describe('inspectArchitecture', () => {
       { 'src/hall/a.ts': `import '../cellar/rack.ts'`, 'src/cellar/rack.ts': '' },
       'entry-point',
       /import src\/cellar\/index\.ts/,
+    ],
+    [
+      'a definition that imports more than definitions',
+      { 'src/garage/car-keys.ts': `import { park } from './index.ts'`, 'src/garage/keys.ts': `import './car-keys.ts'` },
+      'definition',
+      /car-keys\.ts is a definition/,
     ],
     [
       'a pure module that imports another',

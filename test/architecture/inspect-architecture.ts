@@ -19,6 +19,7 @@ export type ViolationKind =
   | 'importer'
   | 'inner-layer'
   | 'entry-point'
+  | 'definition'
   | 'missing-file'
   | 'cycle'
   | 'folder'
@@ -55,6 +56,10 @@ export interface ArchitectureRules {
   readonly innerLayers: Readonly<Record<string, readonly (readonly string[])[]>>
   /** Modules that only these files and folders import. */
   readonly importers?: Readonly<Record<string, readonly string[]>>
+  /** Files besides `index.ts` that other modules import. */
+  readonly furtherEntryPoints?: readonly string[]
+  /** Files that import only each other and these modules, so that other programs can import them without the rest of their module. */
+  readonly definitions?: { readonly files: RegExp; readonly modules: readonly string[] }
   readonly libraryOwners: Readonly<Record<string, string>>
   /** The dashboard: which files of `src/` it imports, and which of its files import each library. */
   readonly webPage?: {
@@ -240,13 +245,24 @@ function inspectEdge(edge: Edge, rules: ArchitectureRules, sources: readonly Sou
   if (!sources.some((source) => source.path === to)) return report('missing-file', `${to} does not exist`)
   const importing = moduleOf(from.path)
   const imported = moduleOf(to)
+  const { definitions, furtherEntryPoints = [] } = rules
+  if (
+    definitions?.files.test(from.path) === true &&
+    !definitions.files.test(to) &&
+    !definitions.modules.includes(imported)
+  )
+    return report(
+      'definition',
+      `${from.path} is a definition: it imports only ${definitions.modules.join(', ')} and other definitions`,
+    )
   if (importing === imported) return inspectInnerLayer(edge, rules, report)
   const importingRules = rules.modules[importing]
   const importedRules = rules.modules[imported]
   // A file outside of all modules is reported once, as unknown module.
   if (importingRules === undefined || importedRules === undefined) return []
   const entryPoint = `${to.split('/')[0]}/${imported}/index.ts`
-  if (to !== entryPoint) return report('entry-point', `import ${entryPoint}, not ${to}`)
+  if (to !== entryPoint && !furtherEntryPoints.includes(to))
+    return report('entry-point', `import ${entryPoint}, not ${to}`)
   if (importedRules.layer >= importingRules.layer)
     return report(
       'layer',

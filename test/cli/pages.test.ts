@@ -11,7 +11,7 @@ import { configCheck } from '../../src/cli/config-commands.ts'
 import { ctlCommands, ctlGroups } from '../../src/cli/ctl/commands/all.ts'
 import { runProgram } from '../../src/cli/program.ts'
 import { Terminal } from '../../src/cli/terminal/terminal.ts'
-import { dropReasonNames } from '../../src/contract/endpoints/diagnostics.ts'
+import { dropReasonNames } from '../../src/api/diagnostics/endpoints.ts'
 import { metrics } from '../../src/contract/index.ts'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
 

@@ -5,13 +5,14 @@ import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { basicAuthorization, createClient } from '../../src/contract/index.ts'
 import { administrator, shareBrokerWithApi } from '../management/api.ts'
+import { endpoints } from '../../src/api/endpoints.ts'
 
 const [name = '', password = ''] = administrator.split(':')
 const runningBroker = shareBrokerWithApi()
 
 test('a call returns the typed reply, over HTTP with a name and a password', async () => {
   const { url } = await runningBroker()
-  const client = createClient({ at: { url }, authorization: basicAuthorization(name, password) })
+  const client = createClient(endpoints, { at: { url }, authorization: basicAuthorization(name, password) })
   const brokers = await client.list_brokers()
   assert.ok('reply' in brokers)
   assert.equal(brokers.reply.data[0]?.node_status, 'Running')
@@ -25,7 +26,7 @@ test('a call returns the typed reply, over HTTP with a name and a password', asy
 
 test('a refused request returns a value with code, status and message', async () => {
   const { url } = await runningBroker()
-  const unauthenticated = await createClient({ at: { url } }).list_brokers()
+  const unauthenticated = await createClient(endpoints, { at: { url } }).list_brokers()
   assert.ok('failure' in unauthenticated)
   const { kind, code, status } = unauthenticated.failure
   assert.deepEqual({ kind, code, status }, { kind: 'refused', code: 104, status: 401 })
@@ -34,26 +35,26 @@ test('a refused request returns a value with code, status and message', async ()
 
 test('the failure shows that nothing listens, or that another program listens', async (t) => {
   const url = await serve(t, (_request, response) => response.end('<html>hello'))
-  const other = await createClient({ at: { url } }).list_brokers()
+  const other = await createClient(endpoints, { at: { url } }).list_brokers()
   assert.ok('failure' in other)
   assert.equal(other.failure.kind, 'not-understood')
-  const nowhere = await createClient({ at: { socketPath: '/nowhere/ctl.sock' } }).list_brokers()
+  const nowhere = await createClient(endpoints, { at: { socketPath: '/nowhere/ctl.sock' } }).list_brokers()
   assert.ok('failure' in nowhere)
   assert.equal(nowhere.failure.kind, 'unreachable')
-  const wrong = await createClient({ at: { url: 'not a url' } }).list_brokers()
+  const wrong = await createClient(endpoints, { at: { url: 'not a url' } }).list_brokers()
   assert.ok('failure' in wrong)
   assert.equal(wrong.failure.kind, 'unreachable')
 })
 
 test('a late response and an incomplete response are different failures', async (t) => {
   const silent = await serve(t, () => {})
-  const late = await createClient({ at: { url: silent }, timeoutMs: 50 }).list_brokers()
+  const late = await createClient(endpoints, { at: { url: silent }, timeoutMs: 50 }).list_brokers()
   assert.ok('failure' in late)
   assert.match(late.failure.message, /no response within 0.05 s/)
   const broken = await serve(t, (_request, response) => {
     response.writeHead(200, { 'content-length': '100' }).write('{', () => response.destroy())
   })
-  const half = await createClient({ at: { url: broken } }).list_brokers()
+  const half = await createClient(endpoints, { at: { url: broken } }).list_brokers()
   assert.ok('failure' in half)
   assert.match(half.failure.message, /the response was interrupted/)
 })

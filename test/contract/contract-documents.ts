@@ -2,7 +2,8 @@
 
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { endpoints, openApiOf, writeErrorsPage } from '../../src/contract/index.ts'
+import { endpoints } from '../../src/api/endpoints.ts'
+import { openApiOf, writeErrorsPage } from '../../src/contract/index.ts'
 
 const checkout = fileURLToPath(new URL('../../', import.meta.url))
 

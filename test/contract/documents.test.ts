@@ -2,14 +2,8 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import {
-  type Endpoint,
-  endpoints,
-  listingOf,
-  openApiOf,
-  writeApiPage,
-  writeErrorsPage,
-} from '../../src/contract/index.ts'
+import { type Endpoint, listingOf, openApiOf, writeApiPage, writeErrorsPage } from '../../src/contract/index.ts'
+import { endpoints } from '../../src/api/endpoints.ts'
 import { contractDocuments } from './contract-documents.ts'
 
 const checkout = fileURLToPath(new URL('../../', import.meta.url))

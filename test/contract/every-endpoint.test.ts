@@ -4,22 +4,21 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { connectAsync } from 'mqtt'
 import {
-  type ApiClient,
   basicAuthorization,
   createClient,
   type Endpoint,
-  endpoints,
   type Failure,
   type Result,
   shapeOf,
 } from '../../src/contract/index.ts'
+import { type ApiClient, endpoints } from '../../src/api/endpoints.ts'
 import { administrator, shareBrokerWithApi } from '../management/api.ts'
 
 const [name = '', password = ''] = administrator.split(':')
 const runningBroker = shareBrokerWithApi()
 
 function clientAt(url: string): ApiClient {
-  return createClient({ at: { url }, authorization: basicAuthorization(name, password) })
+  return createClient(endpoints, { at: { url }, authorization: basicAuthorization(name, password) })
 }
 
 async function replyOf<Reply>(pending: Promise<Result<Reply>>): Promise<Reply> {
@@ -78,7 +77,7 @@ test('a change by one operation is visible to other operations and to an MQTT cl
 })
 
 test('a parameter that would lead to another operation is refused before it is sent', async () => {
-  const nowhere = createClient({ at: { url: 'http://127.0.0.1:1' } })
+  const nowhere = createClient(endpoints, { at: { url: 'http://127.0.0.1:1' } })
   const refused = await failureOf(nowhere.kickout_client({ params: { clientid: '' } }))
   assert.deepEqual([refused.kind, refused.code], ['refused', 107])
 })

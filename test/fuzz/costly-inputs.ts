@@ -16,12 +16,13 @@ import {
   applyResultOf,
   withoutValues,
 } from '../../src/config/index.ts'
-import { type Endpoint, endpoints, shapeOf } from '../../src/contract/index.ts'
+import { type Endpoint, shapeOf } from '../../src/contract/index.ts'
+import { endpoints } from '../../src/api/endpoints.ts'
 import { RuleSet } from '../../src/access/rules/rule-set.ts'
 import { refuseUnknownPath } from '../../src/management/http/not-found.ts'
 import { auditEntryOf } from '../../src/management/audited-request.ts'
 import { readUpload } from '../../src/management/http/multipart.ts'
-import { escapeLabel } from '../../src/management/subjects/metrics/prometheus-text.ts'
+import { escapeLabel } from '../../src/api/metrics/prometheus-text.ts'
 import { normalizePath, readQueryString } from '../../src/management/http/query-string.ts'
 import { refusalOfForm } from '../../src/management/http/request-form.ts'
 import { maskedPaths, settingsIn, storedAt } from '../../src/node/configuration/setting-paths.ts'
@@ -227,7 +228,7 @@ const requests: readonly CostlyInput[] = [
     prepare: (count) =>
       (
         (url) => () =>
-          refuseUnknownPath('GET', url)
+          refuseUnknownPath(endpoints, 'GET', url)
       )(`/api/v3${'/nodes/a'.repeat(count)}`),
   },
   {

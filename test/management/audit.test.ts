@@ -5,7 +5,7 @@ import { appendFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSyn
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import type { AuditEntry } from '../../src/management/index.ts'
+import type { AuditEntry } from '../../src/management/audited-request.ts'
 import { openAuditLog } from '../../src/node/observe/audit-log.ts'
 import { type BrokerWithApi, restartBroker, startBrokerWithApi } from './api.ts'
 import { requestOverSocket } from './http.ts'

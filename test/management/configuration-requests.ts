@@ -1,7 +1,8 @@
 // Requests to read and change the configuration, with checks of the responses.
 
 import assert from 'node:assert/strict'
-import { type EndpointName, endpoints, shapeOf, type TSchema } from '../../src/contract/index.ts'
+import { type EndpointName, endpoints } from '../../src/api/endpoints.ts'
+import { shapeOf, type TSchema } from '../../src/contract/index.ts'
 import type { ApiResponse, BrokerWithApi } from './api.ts'
 
 /** Returns the data of a response after a check against the contract. */

@@ -1,14 +1,8 @@
 // Checks of responses against the schemas of their endpoints.
 
 import assert from 'node:assert/strict'
-import {
-  type EndpointName,
-  endpoints,
-  failure,
-  resultCodes,
-  type ResultCodeName,
-  shapeOf,
-} from '../../src/contract/index.ts'
+import { type EndpointName, endpoints } from '../../src/api/endpoints.ts'
+import { failure, resultCodes, type ResultCodeName, shapeOf } from '../../src/contract/index.ts'
 import type { ApiResponse } from './api.ts'
 
 const shapeOfFailure = shapeOf(failure)

@@ -6,21 +6,20 @@ import { type ClientView, plainIdentity } from '../../src/core/index.ts'
 import { defaultCoreSettings } from '../core/default-settings.ts'
 import { Session } from '../../src/core/state/sessions/session.ts'
 import { viewOf } from '../../src/core/views/client-view.ts'
+import { type ClientOperations, clientHandlers } from '../../src/api/clients/clients.ts'
 import {
-  type ClientOperations,
   createManagementServer,
   type Authenticator,
   type ListPosition,
   type ListSlice,
-  type Operations,
   type ShardUnavailable,
 } from '../../src/management/index.ts'
-import { clientHandlers } from '../../src/management/subjects/clients/clients.ts'
-import { subscriptionHandlers } from '../../src/management/subjects/clients/subscriptions.ts'
+import { clientEndpoints } from '../../src/api/clients/endpoints.ts'
+import { subscriptionHandlers } from '../../src/api/subscriptions/subscriptions.ts'
 import { replyWithList, type ListSource } from '../../src/management/lists/reply-with-list.ts'
 import { ApiError, refuse } from '../../src/management/http/api-error.ts'
 import { JsonText } from '../../src/management/http/json-text.ts'
-import { clientOperations } from '../../src/node/api/clients.ts'
+import { clientOperations } from '../../src/api/clients/client-operations.ts'
 import { readQueryString } from '../../src/management/http/query-string.ts'
 
 /** Rows 0 to `count` - 1, 250 in a slice; from row `unavailableFrom` on, the shard is unavailable. */
@@ -88,12 +87,6 @@ test('if a shard fails during a long list, the response is aborted: the client c
   await assert.rejects(text(response.body), /shard 3 is restarting/)
 })
 
-/** Operations on clients; all others have only the name of the node, because the test does not use them. */
-function onlyClients(clients: ClientOperations): Operations {
-  const others = { nodeName: 'here', describe: () => ({ nodeName: 'here' }) }
-  return new Proxy({}, { get: (_, subject) => (subject === 'clients' ? clients : others) }) as Operations
-}
-
 /** Slices of 250 clients each; after 20,000 clients the shard is unavailable. */
 const slicesUntilFailure: ClientOperations['listClients'] = async (_filter, { from }) => {
   if (from.place > 20_000) return { unavailableShard: 1 }
@@ -109,7 +102,9 @@ test('an aborted response closes its connection, and other connections are serve
   const events: string[] = []
   const note = (event: string): void => void events.push(event)
   const server = createManagementServer({
-    operations: onlyClients(operations),
+    endpoints: clientEndpoints,
+    handlersFor: () => clientHandlers(operations),
+    audit: { note: async () => {} },
     authenticator: openAuthenticator,
     log: { debug: note, info: note, warn: note, error: note },
     maxBodyBytes: 1_000,

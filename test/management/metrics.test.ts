@@ -8,14 +8,11 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { inspect } from 'node:util'
 import { connectAsync } from 'mqtt'
-import { metricEndpoints, metrics, shapeOf, type TSchema } from '../../src/contract/index.ts'
-import type { ActionMetrics, RuleMetrics } from '../../src/management/index.ts'
-import {
-  escapeLabel,
-  type MetricValue,
-  writePrometheus,
-} from '../../src/management/subjects/metrics/prometheus-text.ts'
-import { ruleMetricsOf } from '../../src/management/subjects/metrics/rule-metrics.ts'
+import { metricEndpoints } from '../../src/api/metrics/endpoints.ts'
+import { metrics, shapeOf, type TSchema } from '../../src/contract/index.ts'
+import type { ActionMetrics, RuleMetrics } from '../../src/api/rules/rules.ts'
+import { escapeLabel, type MetricValue, writePrometheus } from '../../src/api/metrics/prometheus-text.ts'
+import { ruleMetricsOf } from '../../src/api/metrics/rule-metrics.ts'
 import { eventually } from '../e2e/eventually.ts'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
 import { reservePort } from '../e2e/reserve-port.ts'

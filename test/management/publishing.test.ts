@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
 import { connect, type IClientOptions, type IPublishPacket, type MqttClient } from 'mqtt'
-import { publishingEndpoints, shapeOf, type TSchema } from '../../src/contract/index.ts'
+import { publishingEndpoints } from '../../src/api/publishing/endpoints.ts'
+import { shapeOf, type TSchema } from '../../src/contract/index.ts'
 import { eventually } from '../e2e/eventually.ts'
 import { type ApiResponse, type BrokerWithApi, shareConfigurableBroker, startBrokerWithApi } from './api.ts'
 

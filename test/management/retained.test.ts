@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { connectAsync } from 'mqtt'
-import { shapeOf, retainedEndpoints } from '../../src/contract/index.ts'
+import { shapeOf } from '../../src/contract/index.ts'
+import { retainedEndpoints } from '../../src/api/retained/endpoints.ts'
 import { shareBrokerWithApi } from './api.ts'
 
 const sharedBroker = shareBrokerWithApi({ set: ['node.shards=3'] })

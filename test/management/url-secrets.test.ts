@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import mqtt from 'mqtt'
-import { endpoints } from '../../src/contract/index.ts'
+import { endpoints } from '../../src/api/endpoints.ts'
 import { runHere } from '../cli/run-here.ts'
 import { type BrokerWithApi, restartBroker, shareConfigurableBroker } from './api.ts'
 

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { loadConfig } from '../../src/config/index.ts'
 import { openAccessRecords } from '../../src/node/records/access-records.ts'
 import { ShadowedCredentials } from '../../src/node/records/shadowed-credentials.ts'
-import { credentialOperations } from '../../src/node/api/credentials.ts'
+import { credentialOperations } from '../../src/api/credentials/credential-operations.ts'
 import type { CredentialRecord } from '../../src/records/index.ts'
 import { openMemoryStore } from '../../src/storage/index.ts'
 

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Authenticator, ManagementServer, ManagementSettings } from '../../src/management/index.ts'
-import { type HttpPlace, HttpEndpoint } from '../../src/node/api/http-endpoint.ts'
+import { type HttpPlace, HttpEndpoint } from '../../src/boot/http-endpoint.ts'
 
 /** A simulated machine: a listener on all addresses of a port and another listener on this port exclude each other. */
 class Machine {

@@ -4,9 +4,10 @@ import { signal } from '@preact/signals'
 import {
   createFetchClient,
   type Failure,
-  type FetchClient,
+  type FetchClient as ClientOf,
   type Operation,
 } from '../../../src/contract/fetch-client.ts'
+import type { endpoints } from '../../../src/api/endpoints.ts'
 import { namespaceInRoute } from './router.ts'
 import { endSession, session } from './session.ts'
 
@@ -14,6 +15,8 @@ export type { CallOptions, Failure, Result } from '../../../src/contract/fetch-c
 
 /** The broker gave no response to the last request. */
 export const isBrokerAway = signal(false)
+
+type FetchClient = ClientOf<typeof endpoints>
 
 export type OperationName = keyof FetchClient
 
@@ -26,7 +29,7 @@ export const isPageMissing = signal(false)
 const firstRetryMs = 500
 const maxRetryMs = 10_000
 
-export const api: FetchClient = createFetchClient({
+export const api: FetchClient = createFetchClient<typeof endpoints>({
   operations: OPERATIONS,
   base: baseUrl,
   authorization: () => {

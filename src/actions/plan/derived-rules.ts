@@ -11,6 +11,13 @@ import {
 import { RuleCompileError, selectedNames } from '../../rules/index.ts'
 import type { PlanProblem, ResourceKind } from './rule-plan.ts'
 
+/** A connector, an action or a source with its settings, as plain values; secrets are masked. */
+export interface Resource {
+  readonly type: string
+  readonly name: string
+  readonly settings: Readonly<Record<string, unknown>>
+}
+
 /** Returns all derived rules and actions. A problem begins with the key of a setting. */
 export function derivedRulesOf({ webhook, nanoMqRules }: GodwitConfig): DerivedRules | PlanProblem {
   const { sqlite } = nanoMqRules

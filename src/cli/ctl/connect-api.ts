@@ -3,7 +3,8 @@
 import { realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { type ApiClient, basicAuthorization, createClient, type Failure } from '../../contract/index.ts'
+import { basicAuthorization, createClient, type Failure } from '../../contract/index.ts'
+import { type ApiClient, endpoints } from '../../api/endpoints.ts'
 import type { Installation } from '../../node/index.ts'
 import type { Secrets } from './secrets.ts'
 
@@ -47,7 +48,7 @@ export async function connectApi(
   const credentials = await authorizationOf(options, secrets)
   if ('usage' in credentials) return credentials
   return {
-    client: createClient({ at: { url }, ...credentials, namespace: options.namespace }),
+    client: createClient(endpoints, { at: { url }, ...credentials, namespace: options.namespace }),
     dataDirectory: undefined,
     explain: ({ message }) => `no broker responds at ${url}: ${message}`,
   }
@@ -74,7 +75,7 @@ async function overSocket(
   const socketPath = shortestPath(join(directory, 'ctl.sock'))
   const dataOption = data === undefined ? '' : ` --data ${directory}`
   return {
-    client: createClient({ at: { socketPath }, namespace }),
+    client: createClient(endpoints, { at: { socketPath }, namespace }),
     dataDirectory: directory,
     explain: ({ message }) => {
       // The message of Node begins with the system call and the name of the error.

@@ -1,7 +1,8 @@
 // The type of a command of `godwit ctl`. The command line is built from these objects. Each calls the API with the typed client;
 // `print-outcome.ts` prints the results.
 
-import type { ApiClient, Failure, Result } from '../../contract/index.ts'
+import type { Failure, Result } from '../../contract/index.ts'
+import type { ApiClient } from '../../api/endpoints.ts'
 import type { ProgressOutput } from '../terminal/progress-lines.ts'
 import type { Secrets } from './secrets.ts'
 

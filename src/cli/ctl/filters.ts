@@ -1,6 +1,7 @@
 // Converts the `KEY=VALUE` arguments of a command into the query of an endpoint. The keys are the names of its query parameters.
 
-import { type Endpoint, type EndpointName, endpoints } from '../../contract/index.ts'
+import type { Endpoint } from '../../contract/index.ts'
+import { type EndpointName, endpoints } from '../../api/endpoints.ts'
 
 /** Returns the query, or a sentence about the first invalid argument. */
 export function queryFrom(

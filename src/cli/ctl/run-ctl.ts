@@ -1,7 +1,7 @@
 // Runs one command of `godwit ctl`: connects to the broker, prints the outcome and returns the exit code.
 
 import { join } from 'node:path'
-import type { ApiClient } from '../../contract/index.ts'
+import type { ApiClient } from '../../api/endpoints.ts'
 import type { Installation } from '../../node/index.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 import type { CtlCall, CtlCommand, Outcome } from './ctl-command.ts'

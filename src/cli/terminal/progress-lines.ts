@@ -1,6 +1,7 @@
 // Shows the progress of the broker while a command waits: one line for each part, and on a terminal a bar.
 
-import type { ApiClient, Result } from '../../contract/index.ts'
+import type { Result } from '../../contract/index.ts'
+import type { ApiClient } from '../../api/endpoints.ts'
 
 export interface ProgressOutput {
   /** The output is a terminal: a line can be overwritten. */

@@ -1,5 +1,6 @@
 // Serves the dashboard: `/dashboard/` and its files. They need no authentication, because they contain no data.
 
+import type { Endpoint } from '../../contract/index.ts'
 import { type ApiError, refuse } from '../http/api-error.ts'
 import { refuseUnknownPath } from '../http/not-found.ts'
 import type { DashboardFile, DashboardFiles } from './dashboard-files.ts'
@@ -12,6 +13,8 @@ export interface DashboardSettings {
 
 /** A request for the page or one of its files. */
 export interface PageRequest {
+  /** The served endpoints of the API. */
+  readonly endpoints: Readonly<Record<string, Endpoint>>
   readonly url: string
   /** Name of a file; undefined: the page. */
   readonly asset: string | undefined
@@ -45,8 +48,8 @@ const loginNotNeeded = 'data-login="none"'
 
 /** Returns the response to a request for the page or a file. `files` undefined: this server has no dashboard. */
 export async function replyWithPage(files: DashboardFiles | undefined, request: PageRequest): Promise<PageResponse> {
-  const { url, asset, acceptEncoding, isOpen } = request
-  const absent = { refusal: refuseUnknownPath('GET', url) }
+  const { endpoints, url, asset, acceptEncoding, isOpen } = request
+  const absent = { refusal: refuseUnknownPath(endpoints, 'GET', url) }
   if (files === undefined) return absent
   if (asset !== undefined) {
     const file = await files.asset(asset)

@@ -1,7 +1,7 @@
 // The response for an unknown path.
 
 import { nearestOf } from '../../config/index.ts'
-import { endpoints, urlsOf } from '../../contract/index.ts'
+import { type Endpoint, urlsOf } from '../../contract/index.ts'
 import { type ApiError, refuse } from './api-error.ts'
 
 const methodsOfTheApi = ['GET', 'POST', 'PUT', 'DELETE']
@@ -16,13 +16,16 @@ export function refuseMethod(method: string): ApiError {
   return refuse('unknownError', `method not supported: ${method}; use ${allowedMethods}`, 405)
 }
 
-export function refuseUnknownPath(method: string, url: string): ApiError {
+type Endpoints = Readonly<Record<string, Endpoint>>
+
+/** `endpoints`: the served ones, from which a similar path is suggested. */
+export function refuseUnknownPath(endpoints: Endpoints, method: string, url: string): ApiError {
   const path = url.split('?')[0] ?? ''
   if (!methodsOfTheApi.includes(method)) return refuseMethod(method)
   const problem = `there is no ${method} ${path.slice(0, maxPathInMessage)}`
   const successor = replacementPath(path)
   if (successor !== undefined) return refuse('unknownError', `${problem} any more; use ${successor}`, 404)
-  const suggestion = suggestionFor(path.replace(/(?<=.)\/$/, ''))
+  const suggestion = suggestionFor(endpoints, path.replace(/(?<=.)\/$/, ''))
   return refuse('unknownError', suggestion === undefined ? problem : `${problem}; ${suggestion}`, 404)
 }
 
@@ -38,11 +41,12 @@ interface Served {
   readonly methods: readonly string[]
 }
 
-let servedPaths: readonly Served[] | undefined
+const servedPaths = new WeakMap<Endpoints, readonly Served[]>()
 
 /** Each path once, with its methods. Created at first use. */
-function allServed(): readonly Served[] {
-  if (servedPaths !== undefined) return servedPaths
+function allServed(endpoints: Endpoints): readonly Served[] {
+  const known = servedPaths.get(endpoints)
+  if (known !== undefined) return known
   const methods = new Map<string, string[]>()
   for (const endpoint of Object.values(endpoints)) {
     for (const url of urlsOf(endpoint)) {
@@ -50,17 +54,18 @@ function allServed(): readonly Served[] {
       methods.set(path, [...(methods.get(path) ?? []), endpoint.method])
     }
   }
-  servedPaths = [...methods].map(([path, known]) => ({ path, segments: path.split('/'), methods: known }))
-  return servedPaths
+  const served = [...methods].map(([path, known]) => ({ path, segments: path.split('/'), methods: known }))
+  servedPaths.set(endpoints, served)
+  return served
 }
 
 /** Returns the methods of this path, or the path that was probably meant. */
-function suggestionFor(path: string): string | undefined {
+function suggestionFor(endpoints: Endpoints, path: string): string | undefined {
   const segments = path.split('/')
-  const same = allServed().filter((served) => matches(served.segments, segments))
+  const same = allServed(endpoints).filter((served) => matches(served.segments, segments))
   if (same.length > 0) return `use ${[...new Set(same.flatMap(({ methods }) => methods))].join(' or ')}`
   // Parameters cannot be compared, so only paths of the same length that differ in one word are candidates.
-  const candidates = allServed().filter((served) => served.segments.length === segments.length)
+  const candidates = allServed(endpoints).filter((served) => served.segments.length === segments.length)
   const near = new Map<string, string>()
   for (const { segments: known } of candidates) {
     const wrong = known.findIndex((word, index) => !word.startsWith(':') && word !== segments[index])

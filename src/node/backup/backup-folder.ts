@@ -9,8 +9,36 @@ import { constants, type Dirent } from 'node:fs'
 import { type FileHandle, link, lstat, mkdir, open, readdir, rm, unlink } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { isNamespaceName } from '../../core/index.ts'
-import type { BackupFile, BackupRefusal, BackupScope } from '../../management/index.ts'
+import type { Caller } from '../../contract/index.ts'
 import { dataEntries } from '../data-dir/data-entries.ts'
+
+/** The caller's rights for backups. */
+export interface BackupScope {
+  /** A namespace has a folder of its own, with archives of its configuration only. undefined: the whole broker. */
+  readonly namespace: string | undefined
+  /**
+   * Whether archives with administrators and API keys may be read and imported. Otherwise exports omit them, and an
+   * archive with them is refused with FORBIDDEN.
+   */
+  readonly mayManageAccounts: boolean
+  readonly by: Caller
+}
+
+/** Why an operation was refused or failed. */
+export interface BackupRefusal {
+  readonly symbol: 'BAD_REQUEST' | 'NOT_FOUND' | 'FORBIDDEN' | 'CONFLICT' | 'INTERNAL_ERROR'
+  /** Complete sentences: what is wrong, with what, and what to do. */
+  readonly message: string
+  /** By part of the archive: what failed while the rest was applied. Empty: nothing was changed. */
+  readonly parts: Readonly<Record<string, string>>
+}
+
+export interface BackupFile {
+  readonly filename: string
+  readonly node: string
+  readonly createdAtMs: number
+  readonly bytes: number
+}
 
 /** The suffix of archive names. */
 export const archiveSuffix = '.tar.gz'

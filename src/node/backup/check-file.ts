@@ -12,9 +12,8 @@ import {
   type TableRecord,
 } from '../../backup/index.ts'
 import { parseHocon, type PlainValue, toPlain } from '../../config/index.ts'
-import type { BackupRefusal } from '../../management/index.ts'
+import { type BackupRefusal, quoted, refusal } from './backup-folder.ts'
 import { ScanBudget } from '../records/record-scan.ts'
-import { quoted, refusal } from './backup-folder.ts'
 import { piecesOf } from './open-file.ts'
 
 export interface OpenArchive {

@@ -10,9 +10,22 @@ import {
   writeRow,
 } from '../../backup/index.ts'
 import { mask, maskUrlSecrets, type PlainValue } from '../../config/index.ts'
-import type { ArchiveDifference } from '../../management/index.ts'
 import { configurationOf } from './check-file.ts'
+import type { ConfigurationChange } from './preview-changes.ts'
 import { digestOf } from './import-preview.ts'
+
+/** Differences between an archive and another one, or the running broker. Names only, no secrets. */
+export interface ArchiveDifference {
+  readonly tables: readonly {
+    readonly table: string
+    readonly onlyInFirst: number
+    readonly onlyInSecond: number
+    readonly different: number
+    /** The first entries that differ. */
+    readonly examples: readonly { readonly name: string; readonly where: 'first' | 'second' | 'both' }[]
+  }[]
+  readonly configuration: readonly Omit<ConfigurationChange, 'needsRestart'>[]
+}
 
 type TableDifference = ArchiveDifference['tables'][number]
 type MutableTableDifference = { -readonly [Key in keyof TableDifference]: TableDifference[Key] } & {

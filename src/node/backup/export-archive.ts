@@ -15,11 +15,10 @@ import {
   writeMeta,
 } from '../../backup/index.ts'
 import type { PlainValue } from '../../config/index.ts'
-import type { BackupFile, BackupRefusal } from '../../management/index.ts'
+import { type BackupFile, type BackupRefusal, archiveSuffix, type BackupFolder } from './backup-folder.ts'
 import type { AccessRecords } from '../records/access-records.ts'
 import { ReadingInterrupted, type Store } from '../../storage/index.ts'
 import { gatherFiles, type GatheredFiles } from './archived-files.ts'
-import { archiveSuffix, type BackupFolder } from './backup-folder.ts'
 import { configurationOfNamespace } from './namespace-configuration.ts'
 import { takeBrokerSnapshot } from './snapshot.ts'
 import { writableOf } from './open-file.ts'

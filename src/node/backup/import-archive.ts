@@ -18,24 +18,17 @@ import {
   tableSets,
 } from '../../backup/index.ts'
 import { type ConfigObject, formatConfigError, fromPlain, type PlainValue, toPlain } from '../../config/index.ts'
-import type {
-  BackupRefusal,
-  BackupScope,
-  ConfigurationChange,
-  ImportOutcome,
-  ImportRequest,
-  TableChange,
-} from '../../management/index.ts'
+import { type BackupRefusal, type BackupScope, quoted, refusal } from './backup-folder.ts'
+import { type ConfigurationChange, previewChanges } from './preview-changes.ts'
+import { type TableChange, importTables, type TableDependencies } from './import-tables.ts'
 import type { ConfigManager } from '../configuration/config-manager.ts'
 import type { Store } from '../../storage/index.ts'
 import { problemOfListenerFiles } from '../listeners/listener-addresses.ts'
 import { problemOfBridges } from '../bridges/bridge-config.ts'
 import { placeFiles, writePlaced } from './archived-files.ts'
-import { quoted, refusal } from './backup-folder.ts'
 import { takeBrokerSnapshot } from './snapshot.ts'
 import { accountSetsIn, checkFile, configurationOf, maxLineBytes, type OpenArchive } from './check-file.ts'
 import { isWellKnownPassword } from '../admins/well-known-passwords.ts'
-import { previewChanges } from './preview-changes.ts'
 import { WellKnownSecrets } from './well-known-secrets.ts'
 import { ImportPreview } from './import-preview.ts'
 import {
@@ -45,9 +38,26 @@ import {
   scopedConfiguration,
   withoutScope,
 } from './namespace-configuration.ts'
-import { importTables, type TableDependencies } from './import-tables.ts'
 import { piecesOf } from './open-file.ts'
 import { AdminCheck } from './admin-check.ts'
+
+export interface ImportRequest {
+  /** A file in the backup directory, or an absolute path if `by` is the control socket. */
+  readonly filename: string
+  /** Checks everything and changes nothing. */
+  readonly isDryRun: boolean
+  readonly allowsProfileMismatch: boolean
+  /** Table sets such as `builtin_authn`, and `configuration`, `files`. undefined: all that the archive contains. */
+  readonly parts: readonly string[] | undefined
+}
+
+export interface ImportOutcome {
+  readonly isDryRun: boolean
+  readonly tables: readonly TableChange[]
+  readonly configuration: readonly ConfigurationChange[]
+  /** Unexpected effects, a sentence each. */
+  readonly warnings: readonly string[]
+}
 
 export interface ImportDependencies extends TableDependencies {
   readonly dataDirectory: string

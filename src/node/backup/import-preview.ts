@@ -2,10 +2,9 @@
 
 import { createHash } from 'node:crypto'
 import { nameOfRecord, type TableName, tableNames, type TableRecord, writeRow } from '../../backup/index.ts'
-import type { TableChange } from '../../management/index.ts'
+import { type TableChange, maxConflictsReported, previewRecord, noteConflict, nothingCounted } from './import-tables.ts'
 import type { AccessRecords } from '../records/access-records.ts'
 import { ScanBudget } from '../records/record-scan.ts'
-import { maxConflictsReported, previewRecord, noteConflict, nothingCounted } from './import-tables.ts'
 
 /** Takes every record of an archive, and compares it with the current one. */
 export class ImportPreview {

@@ -12,12 +12,24 @@ import {
   writeRow,
 } from '../../backup/index.ts'
 import { type ImportedMessages, ownerOf } from '../../core/index.ts'
-import type { TableChange } from '../../management/index.ts'
 import type { RetainedRecord } from '../../records/index.ts'
 import type { RetainedToImport } from '../../shard/index.ts'
 import type { AccessRecords, NodeRecord } from '../records/access-records.ts'
 import type { ShadowedCredentials } from '../records/shadowed-credentials.ts'
 import type { ShardSupervisor } from '../shards/shard-supervisor.ts'
+
+/** Changes of a table. */
+export interface TableChange {
+  readonly table: string
+  /** Number of entries that the broker does not have. */
+  readonly inserts: number
+  /** Number of entries that the broker has with other values. */
+  readonly updates: number
+  /** Number of entries that the broker has with equal values. */
+  readonly unchanged: number
+  /** Names of the first entries that exist and differ. */
+  readonly conflicts: readonly string[]
+}
 
 /** Maximum number of records in one change: a larger change would block the event loops of the shards. */
 const maxRecordsPerWrite = 500

@@ -4,6 +4,14 @@ import type { Profile } from '../../backup/index.ts'
 import type { GodwitConfig } from '../../config/index.ts'
 import { isWellKnownPassword } from '../admins/well-known-passwords.ts'
 
+export interface ConfigurationChange {
+  readonly key: string
+  /** undefined: the default. Secrets are masked. */
+  readonly old: string | undefined
+  readonly new: string | undefined
+  readonly needsRestart: boolean
+}
+
 export interface ConfigurationPreview {
   /** The current one. */
   readonly before: GodwitConfig

@@ -3,8 +3,14 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { problemOfQuicFiles, problemOfTlsFiles } from '../../transports/index.ts'
-import type { CertificateInForce } from '../../management/index.ts'
 import type { ListenerAddress } from './listener-addresses.ts'
+
+/** A certificate file of a TLS listener. */
+export type CertificateInForce = { readonly listener: string; readonly file: string } & (
+  | { readonly endsAtMs: number; readonly problem?: undefined }
+  /** The file is unusable; the listener continues with the certificate that it has read before. */
+  | { readonly problem: string }
+)
 
 /** One for each certificate file. With a problem the listener continues with what it read before. */
 export function listenerCertificates(listeners: readonly ListenerAddress[]): CertificateInForce[] {

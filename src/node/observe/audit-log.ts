@@ -9,12 +9,29 @@ import { createReadStream, createWriteStream } from 'node:fs'
 import { type FileHandle, mkdir, open, rename, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import type { AuditEntry, AuditOperations, AuditQuery } from '../../management/index.ts'
+import type { AuditEntry, AuditTrail, PageFound, PageWanted } from '../../management/index.ts'
 import type { Log } from '../../telemetry/index.ts'
 import type { ConfigOutcome, ConfigManager } from '../configuration/config-manager.ts'
 import { dataEntries } from '../data-dir/data-entries.ts'
 
-export interface AuditLog extends AuditOperations {
+/** Conditions for entries. Absent ones match all. */
+export interface AuditQuery {
+  readonly name?: string | undefined
+  readonly operation?: string | undefined
+  readonly outcome?: string | undefined
+  readonly via?: string | undefined
+  readonly address?: string | undefined
+  readonly namespace?: string | undefined
+  /** Wall clock, both inclusive. */
+  readonly sinceMs?: number | undefined
+  readonly untilMs?: number | undefined
+}
+
+export interface AuditLog extends AuditTrail {
+  /** Maximum bytes on disk; the oldest entries are deleted first. */
+  readonly maxBytes: number
+  /** Newest first. */
+  list(query: AuditQuery, page: PageWanted): Promise<PageFound<AuditEntry>>
   /** audit.max_size, of both files together. */
   changeSize(maxBytes: number): Promise<void>
   /** All entries are durable. */
@@ -191,7 +208,7 @@ const bySignal = { name: '', by: 'signal', address: '' } as const
 /** Logs SIGHUP like a request of the API. */
 export async function reloadWithAudit(
   configuration: Pick<ConfigManager, 'reload'>,
-  audit: Pick<AuditOperations, 'note'>,
+  audit: AuditTrail,
 ): Promise<ConfigOutcome> {
   const atMs = Date.now()
   const outcome = await configuration.reload(bySignal)

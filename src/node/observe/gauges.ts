@@ -2,7 +2,6 @@
 // system: no shard is queried.
 
 import { availableParallelism } from 'node:os'
-import type { HighestName } from '../../management/index.ts'
 import {
   type CounterName,
   type LoopDelay,
@@ -11,6 +10,18 @@ import {
   type ThreadMemory,
   monitorLoop,
 } from '../../telemetry/index.ts'
+
+/** Metrics with a recorded maximum. */
+export type HighestName =
+  | 'connections'
+  | 'sessions'
+  | 'topics'
+  | 'subscribers'
+  | 'subscriptions'
+  | 'sharedSubscriptions'
+  | 'retained'
+  | 'memoryBytes'
+  | 'cpuPercent'
 
 const intervalMs = 1_000
 /** Rates are averages of this number of intervals. */

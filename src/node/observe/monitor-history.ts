@@ -7,9 +7,24 @@
 
 import { appendFile, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { MonitorPoint } from '../../management/index.ts'
 import { type CounterName, type Log, readCounters } from '../../telemetry/index.ts'
 import { dataEntries } from '../data-dir/data-entries.ts'
+
+/** A step of the history: gauges at its end, counts within it. */
+export interface MonitorPoint {
+  /** Wall clock, milliseconds since 1970. */
+  readonly time_stamp: number
+  readonly connections: number
+  readonly sessions: number
+  readonly topics: number
+  readonly subscriptions: number
+  readonly retained: number
+  readonly received: number
+  readonly sent: number
+  readonly received_bytes: number
+  readonly sent_bytes: number
+  readonly dropped: number
+}
 
 export const fineStepMs = 10_000
 export const coarseStepMs = 60_000

@@ -3,8 +3,16 @@
 
 import { X509Certificate } from 'node:crypto'
 import { readFile, statfs } from 'node:fs/promises'
-import type { CertificateReading } from '../../management/index.ts'
 import type { Alarms } from './alarms.ts'
+
+/** A certificate that the broker uses. */
+export interface CertificateReading {
+  /** User of the certificate: `listener ssl default`, `bridge north`. */
+  readonly of: string
+  readonly file: string
+  /** Wall clock. */
+  readonly endsAtMs: number
+}
 
 const diskIntervalMs = 10_000
 const certificateIntervalMs = 3_600_000

@@ -10,12 +10,12 @@ import { Agent, request as httpRequest } from 'node:http'
 import {
   basicAuthorization,
   type Endpoint,
-  endpoints,
   reasons,
   resultCodes,
   type Shape,
   shapeOf,
 } from '../../../src/contract/index.ts'
+import { endpoints } from '../../../src/api/endpoints.ts'
 import { possibleFailures, possibleReasons } from '../../../src/contract/documents/possible-failures.ts'
 import type { Broker } from '../../e2e/godwit-process.ts'
 import { residentMib } from '../../fuzz/fuzz-broker.ts'

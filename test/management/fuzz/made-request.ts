@@ -1,6 +1,7 @@
 // Random API requests from the contract: most are almost valid, so that they pass the first checks; some are arbitrary.
 
-import { type Endpoint, endpoints, urlsOf } from '../../../src/contract/index.ts'
+import { type Endpoint, urlsOf } from '../../../src/contract/index.ts'
+import { endpoints } from '../../../src/api/endpoints.ts'
 import type { Random } from '../../protocol/fuzz/random.ts'
 import { anyString, nastyString } from './strings.ts'
 import { type Archive, makeUpload } from './uploads.ts'

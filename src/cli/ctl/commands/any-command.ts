@@ -1,6 +1,7 @@
 // Whatever the contract has, by its name: for operations that no other command is made for, and for scripts.
 
-import { type AnyCall, type Endpoint, type EndpointName, endpoints, type Failure } from '../../../contract/index.ts'
+import type { AnyCall, Endpoint, Failure } from '../../../contract/index.ts'
+import { type EndpointName, endpoints } from '../../../api/endpoints.ts'
 import { type CtlCall, type CtlCommand, type Outcome, shown } from '../ctl-command.ts'
 
 export const anyCommands: readonly CtlCommand[] = [

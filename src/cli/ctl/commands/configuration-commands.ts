@@ -1,7 +1,8 @@
 // The configuration of a running broker, and what it was before.
 
 import { readFile } from 'node:fs/promises'
-import type { ApiClient, Result } from '../../../contract/index.ts'
+import type { Result } from '../../../contract/index.ts'
+import type { ApiClient } from '../../../api/endpoints.ts'
 import { type CtlCall, type CtlCommand, type Outcome, type Row, shown } from '../ctl-command.ts'
 import { fileErrorText } from '../../../telemetry/index.ts'
 

@@ -1,6 +1,6 @@
 // Commands that show access decisions, dropped messages, queues and client events.
 
-import type { ApiClient } from '../../../contract/index.ts'
+import type { ApiClient } from '../../../api/endpoints.ts'
 import { type CtlCall, type CtlCommand, type Outcome, type Row, shown } from '../ctl-command.ts'
 import { queryFrom } from '../filters.ts'
 

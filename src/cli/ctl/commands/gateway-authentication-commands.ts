@@ -1,6 +1,7 @@
 // Commands for the authentication of a gateway (`coap`) or of one of its listeners (`coap:udp:default`), and for its users.
 
-import type { ApiClient, Result } from '../../../contract/index.ts'
+import type { Result } from '../../../contract/index.ts'
+import type { ApiClient } from '../../../api/endpoints.ts'
 import { allPages } from '../all-pages.ts'
 import { type CtlCommand, doneAs, type Outcome, shown } from '../ctl-command.ts'
 import { settingsIn } from './gateway-commands.ts'

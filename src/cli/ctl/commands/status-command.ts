@@ -1,7 +1,8 @@
 // Shows the state of the broker on one page: version, sessions, message rates and problems.
 
 import { setTimeout } from 'node:timers/promises'
-import type { ApiClient, Result } from '../../../contract/index.ts'
+import type { Result } from '../../../contract/index.ts'
+import type { ApiClient } from '../../../api/endpoints.ts'
 import { type CtlCall, type CtlCommand, type Outcome, type Row, shown } from '../ctl-command.ts'
 
 /** Rates are what is counted within this. */

@@ -1,0 +1,198 @@
+// Accounts and API keys: operations of the node, and the handlers of version 4.
+
+import type { accountEndpoints } from './v4-endpoints.ts'
+import type { ReplyOf, RequestOf, Caller, Role } from '../../contract/index.ts'
+import { refuseAccount, type AccountRefusal } from './account-refusals.ts'
+import { type Handlers, ApiError, refuse, requestedRole, type Authenticator } from '../../management/index.ts'
+
+/** An account with a name and a password. */
+export interface User {
+  readonly name: string
+  readonly role: Exclude<Role, 'publisher'>
+  /** undefined: in none. */
+  readonly namespace: string | undefined
+  readonly description: string
+  readonly mfa: 'none' | 'totp'
+  /** `oidc`: the provider says role and namespace at each login, and there is no password here. */
+  readonly backend: 'local' | 'oidc'
+}
+
+/** A program with an ID and a secret. */
+export interface App {
+  readonly id: string
+  readonly name: string
+  readonly description: string
+  readonly role: Role
+  readonly namespace: string | undefined
+  readonly isEnabled: boolean
+  /** Wall clock; undefined: never. */
+  readonly expiresAtMs: number | undefined
+  /** Wall clock. */
+  readonly createdAtMs: number
+}
+
+/** Absent fields are unchanged. */
+export type AppChange = Partial<Omit<App, 'id' | 'createdAtMs'>>
+
+export interface NewApp extends Omit<App, 'createdAtMs'> {
+  /** undefined: a random one. */
+  readonly secret: string | undefined
+}
+
+/** Accounts of the API. Changes are durable when the promise resolves; undefined: success. */
+export interface AccountOperations {
+  users(): readonly User[]
+  createUser(
+    user: Omit<User, 'mfa' | 'backend'> & { readonly password: string },
+    by: Caller,
+  ): Promise<AccountRefusal | undefined>
+  /** Absent fields are unchanged. */
+  updateUser(
+    name: string,
+    change: Partial<Omit<User, 'name' | 'mfa' | 'backend'>>,
+    by: Caller,
+  ): Promise<AccountRefusal | undefined>
+  deleteUser(name: string, by: Caller): Promise<AccountRefusal | undefined>
+  changePassword(
+    /** `old` undefined: not required. */
+    change: { readonly name: string; readonly old: string | undefined; readonly new: string },
+    by: Caller,
+  ): Promise<AccountRefusal | undefined>
+  /** From the next login on a one-time code is needed as well. */
+  requireMfa(name: string, by: Caller): Promise<AccountRefusal | undefined>
+  removeMfa(name: string, by: Caller): Promise<AccountRefusal | undefined>
+  /** Returns whether this is a well-known default password. */
+  isWellKnown(name: string, password: string): boolean
+  apps(): readonly App[]
+  app(id: string): App | undefined
+  createApp(app: NewApp, by: Caller): Promise<AccountRefusal | { readonly secret: string }>
+  updateApp(id: string, change: AppChange, by: Caller): Promise<AccountRefusal | undefined>
+  deleteApp(id: string, by: Caller): Promise<AccountRefusal | undefined>
+}
+
+type Known = typeof accountEndpoints
+
+export function accountHandlers(accounts: AccountOperations, authenticator: () => Authenticator): Handlers<Known> {
+  return {
+    check_password: async ({ body: { username, password }, caller, gone }) => {
+      const found = await authenticator().logIn(username, password, caller.address, { gone })
+      return found instanceof ApiError ? found : { code: 0 }
+    },
+    ...userHandlers(accounts),
+    ...appHandlers(accounts),
+  }
+}
+
+type UserEndpoints = 'list_users' | 'create_user' | 'update_user' | 'delete_user' | 'change_password'
+
+function userHandlers(accounts: AccountOperations): Handlers<Pick<Known, UserEndpoints>> {
+  return {
+    list_users: () => {
+      const data = accounts.users().map(({ name, role, namespace }) => ({
+        username: name,
+        tags: role,
+        ...(namespace === undefined ? {} : { namespace }),
+      }))
+      return { code: 0, data }
+    },
+    create_user: async ({ body, caller }) => {
+      const { username, password } = body
+      if (username === '' || password === '') return refuse('emptyCredentials', 'username or password is empty', 400)
+      const role = requestedRole(body) ?? 'administrator'
+      if (role instanceof ApiError) return role
+      const refused = refusalOfPassword(accounts, username, password)
+      if (refused !== undefined) return refused
+      const user = { name: username, role, namespace: undefined, description: '' }
+      return responseOf(await accounts.createUser({ ...user, password }, caller), username)
+    },
+    update_user: async ({ params: { username }, body, caller }) => {
+      const role = requestedRole(body)
+      if (role instanceof ApiError) return role
+      if (role === undefined) return refuse('missingParameter', 'tags in the body is missing')
+      return responseOf(await accounts.updateUser(username, { role }, caller), username)
+    },
+    delete_user: async ({ params: { username }, caller }) =>
+      responseOf(await accounts.deleteUser(username, caller), username),
+    change_password: async ({ params: { username }, body: { old_pwd: old, new_pwd: password }, caller }) => {
+      const refused = refusalOfPassword(accounts, username, password)
+      if (refused !== undefined) return refused
+      // A user of the control socket may do everything: a lost password is reset there.
+      if (old === undefined && caller.by !== 'socket')
+        return refuse('missingParameter', 'old_pwd in the body is missing')
+      return responseOf(await accounts.changePassword({ name: username, old, new: password }, caller), username)
+    },
+  }
+}
+
+type AppEndpoints = 'list_apps' | 'create_app' | 'lookup_app' | 'update_app' | 'delete_app'
+
+function appHandlers(accounts: AccountOperations): Handlers<Pick<Known, AppEndpoints>> {
+  return {
+    list_apps: () => ({ code: 0, data: accounts.apps().map(written) }),
+    create_app: async ({ body, caller }) => {
+      const { app_id: id, secret } = body
+      const given = changeIn(body)
+      if (given instanceof ApiError) return given
+      const defaults = {
+        name: id,
+        description: '',
+        role: 'administrator',
+        namespace: undefined,
+        isEnabled: true,
+        expiresAtMs: undefined,
+      } as const
+      const made = await accounts.createApp({ ...defaults, ...given, id, secret }, caller)
+      return typeof made === 'string' ? refuseAccount(made, id) : { code: 0, data: { secret: made.secret } }
+    },
+    lookup_app: ({ params: { app_id: id } }) => {
+      const found = accounts.app(id)
+      return found === undefined ? refuseAccount('not-found', id) : { code: 0, data: written(found) }
+    },
+    update_app: async ({ params: { app_id: id }, body, caller }) => {
+      const change = changeIn(body)
+      return change instanceof ApiError ? change : responseOf(await accounts.updateApp(id, change, caller), id)
+    },
+    delete_app: async ({ params: { app_id: id }, caller }) => responseOf(await accounts.deleteApp(id, caller), id),
+  }
+}
+
+const msPerSecond = 1_000
+
+type AppReply = ReplyOf<Known['lookup_app']>['data']
+
+function written({ id, name, description, role, namespace, isEnabled, expiresAtMs }: App): AppReply {
+  const expired = expiresAtMs === undefined ? null : Math.floor(expiresAtMs / msPerSecond)
+  const ofNamespace = namespace === undefined ? {} : { namespace }
+  return { app_id: id, name, desc: description, status: isEnabled, expired, tags: role, ...ofNamespace }
+}
+
+function changeIn(body: RequestOf<Known['update_app']>['body']): AppChange | ApiError {
+  const { name, desc, status, expired } = body
+  const role = requestedRole(body)
+  if (role instanceof ApiError) return role
+  return {
+    ...(name === undefined ? {} : { name }),
+    ...(desc === undefined ? {} : { description: desc }),
+    ...(status === undefined ? {} : { isEnabled: status }),
+    ...(expired === undefined ? {} : { expiresAtMs: expired === null ? undefined : expired * msPerSecond }),
+    ...(role === undefined ? {} : { role }),
+  }
+}
+
+const passwordForm = /^[\x20-\x7e]{8,64}$/
+
+/** Returns why a password is not allowed. */
+export function refusalOfPassword(accounts: AccountOperations, name: string, password: string): ApiError | undefined {
+  if (!passwordForm.test(password)) {
+    return refuse(
+      'invalidParameter',
+      'a password has 8 to 64 characters, all of them letters, digits and signs of ASCII',
+    )
+  }
+  if (!accounts.isWellKnown(name, password)) return undefined
+  return refuse('invalidParameter', 'this is a well-known password: choose another one')
+}
+
+function responseOf(refused: AccountRefusal | undefined, name: string): { code: 0 } | ApiError {
+  return refused === undefined ? { code: 0 } : refuseAccount(refused, name)
+}

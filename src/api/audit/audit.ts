@@ -1,0 +1,40 @@
+// The audit log: operations of the node, and the handler.
+
+import type { auditEndpoints } from './endpoints.ts'
+import type { ReplyOf } from '../../contract/index.ts'
+import { type Handlers, metaOf, refuseFor, offsetTime, type AuditEntry } from '../../management/index.ts'
+import type { AuditLog } from '../../node/index.ts'
+
+type Known = typeof auditEndpoints
+
+const defaultLimit = 100
+
+export function auditHandlers(audit: AuditLog): Handlers<Known> {
+  return {
+    get_audit: async ({ query, namespace }) => {
+      const { username: name, operation, outcome, via, address, since, until } = query
+      const [sinceMs, untilMs] = [timeIn(since), timeIn(until)]
+      if (Number.isNaN(sinceMs) || Number.isNaN(untilMs)) {
+        return refuseFor(
+          'BAD_REQUEST',
+          'since and until in the query are times of RFC 3339, or milliseconds since 1970',
+        )
+      }
+      const page = { page: query.page ?? 1, limit: query.limit ?? defaultLimit }
+      const filter = { name, operation, outcome, via, address, namespace, sinceMs, untilMs }
+      const found = await audit.list(filter, page)
+      const meta = { ...metaOf(page, found), max_bytes: audit.maxBytes }
+      return { code: 0, data: found.items.map(written), meta }
+    },
+  }
+}
+
+/** NaN: invalid. */
+function timeIn(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  return /^\d+$/.test(text) ? Number(text) : Date.parse(text)
+}
+
+function written({ atMs, name, tookMs, ...entry }: AuditEntry): ReplyOf<Known['get_audit']>['data'][number] {
+  return { at: offsetTime(atMs), at_ms: atMs, username: name, ...entry, took_ms: tookMs }
+}

@@ -1,0 +1,31 @@
+// Settings in requests for a bridge to AWS IoT, which has fewer settings than other bridges. Settings that it does not
+// have may be sent back unchanged.
+
+import { isDeepStrictEqual } from 'node:util'
+import { addressAtAws, isAwsSetting } from '../../config/index.ts'
+import type { BridgeNode } from './bridge-node.ts'
+import { isSentObject, type Sent } from './read-bridge-node.ts'
+
+/** Returns the sent settings without unchanged ones that such a bridge does not have. */
+export function removeUnchanged({ connector, ...outer }: Sent, shown: BridgeNode): Sent {
+  const own = changedIn(outer, shown)
+  if (connector === undefined) return own
+  return { ...own, connector: isSentObject(connector) ? changedIn(connector, shown.connector) : connector }
+}
+
+function changedIn(sent: Sent, shown: Sent): Sent {
+  return Object.fromEntries(
+    Object.entries(sent).filter(([key, value]) => isAwsSetting(key) || !isDeepStrictEqual(value, shown[key])),
+  )
+}
+
+/** `settings`: as those of other bridges. Unknown settings stay, for the check. */
+export function awsSettingsOf(settings: Sent): Sent {
+  const own = Object.entries(settings).filter(([key, value]) => isAwsSetting(key) || !isDefault(value))
+  return { ...Object.fromEntries(own), server: addressAtAws(settings['server']) }
+}
+
+/** Null, or a group of nulls. */
+function isDefault(value: unknown): boolean {
+  return value === null || (isSentObject(value) && Object.values(value).every((one) => isDefault(one)))
+}

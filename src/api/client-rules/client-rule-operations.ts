@@ -1,0 +1,157 @@
+import { parseAddressRange, readAclTopic } from '../../config/index.ts'
+import { namespacedName } from '../../core/index.ts'
+import type { Ban, ClientRule, ClientRuleOperations, RuleListQuery, RuleSubject } from './client-rules.ts'
+import type { NotStored } from '../credentials/credentials.ts'
+import type { PageFound } from '../../management/index.ts'
+import type { AccessRecordKey, BanRecord, RuleRecord } from '../../records/index.ts'
+import { type AccessRecords, type QueryableShards, queryShard, filterInSlices } from '../../node/index.ts'
+import { orNotStored, pageFromTheEnd } from '../credentials/credential-operations.ts'
+
+/** Maximum rules in one change, which would otherwise block the event loops of the receivers. */
+const maxRulesPerWrite = 1_000
+/** Expired bans that are deleted with the next new one. */
+const maxExpiredBansRemoved = 100
+
+/** `namespace`: of the rules and bans; undefined: of no namespace. */
+export function clientRuleOperations(
+  {
+    accessRecords: records,
+    supervisor,
+  }: { readonly accessRecords: AccessRecords; readonly supervisor: QueryableShards },
+  namespace?: string,
+): ClientRuleOperations {
+  const book = { records, namespace }
+  const flapping = (): Promise<readonly BanRecord[]> => flappingOnShards(supervisor, namespace)
+  return {
+    listRules: (about, query) => listRules(book, about, query),
+    storeRules: (rules) => orNotStored(() => storeRules(book, rules)),
+    deleteRules: ({ about, who, topic }) => {
+      const keys = (['publish', 'subscribe', 'pubsub'] as const).map((action): AccessRecordKey => ({
+        kind: 'rule',
+        namespace,
+        about,
+        who,
+        topic,
+        action,
+      }))
+      return orNotStored(() => deleteThose(records, keys))
+    },
+    problemOfTopic: (topic) => {
+      const read = readAclTopic(topic)
+      return 'problem' in read ? read.problem : undefined
+    },
+    listBans: async ({ who, as, page: { page, limit } }) => {
+      const nowMs = Date.now()
+      const isMatch = (ban: BanRecord): boolean =>
+        !hasExpired(ban, nowMs) && (who === undefined || ban.who === who) && (as === undefined || ban.as === as)
+      const stored = await filterInSlices(records.list('ban', namespace), isMatch)
+      const found = [...stored, ...(await flapping()).filter(isMatch)]
+      return { items: pageFromTheEnd(found, page, limit), count: found.length }
+    },
+    storeBan: (ban) => orNotStored(() => storeBan(book, ban)),
+    deleteBan: ({ as, who }) =>
+      orNotStored(async () => {
+        const isFlapping = as === 'clientid' && (await flapping()).some((ban) => ban.who === who)
+        const outcome = await deleteThose(records, [{ kind: 'ban', namespace, as, who }])
+        return isFlapping ? 'deleted' : outcome
+      }),
+    isAddress: (who) => parseAddressRange(who) !== undefined,
+  }
+}
+
+/** Each shard bans its flapping clients. A shard that does not respond has none. */
+async function flappingOnShards(
+  supervisor: QueryableShards,
+  namespace: string | undefined,
+): Promise<readonly BanRecord[]> {
+  const shards = Array.from({ length: supervisor.size }, (_, shard) => shard)
+  const responses = await Promise.all(
+    shards.map((shard) => queryShard(supervisor, shard, { kind: 'flapping', namespace })),
+  )
+  return responses
+    .flatMap((response) => ('unavailableShard' in response ? [] : response))
+    .toSorted((one, other) => one.atMs - other.atMs)
+}
+
+interface RuleList {
+  readonly records: AccessRecords
+  readonly namespace: string | undefined
+}
+
+/** Fields of each record. */
+function placeOf({ namespace }: RuleList): { readonly namespace?: string } {
+  return namespace === undefined ? {} : { namespace }
+}
+
+async function listRules(
+  { records, namespace }: RuleList,
+  about: RuleSubject,
+  { who, like, topic, action, permit, page: { page, limit } }: RuleListQuery,
+): Promise<PageFound<ClientRule>> {
+  const found = await filterInSlices(
+    records.list(`rule ${about}`, namespace),
+    (rule) =>
+      (who === undefined || rule.who === who) &&
+      (like === undefined || rule.who.includes(like)) &&
+      (topic === undefined || rule.topic === topic) &&
+      (action === undefined || rule.action === action) &&
+      (permit === undefined || rule.permit === permit),
+  )
+  const start = (page - 1) * limit
+  return { items: found.slice(start, start + limit), count: found.length }
+}
+
+/** Maximum length of the name of a rule. */
+const maxKeyBytes = 65_535
+
+async function storeRules(book: RuleList, rules: readonly ClientRule[]): Promise<NotStored | undefined> {
+  const { records, namespace } = book
+  const tooLong = rules.some(({ who }) => Buffer.byteLength(namespacedName(namespace, who)) > maxKeyBytes)
+  if (tooLong) return { notStored: 'a client id or user name is too long with the namespace in front of it' }
+  const place = placeOf(book)
+  for (let start = 0; start < rules.length; start += maxRulesPerWrite) {
+    const slice = rules.slice(start, start + maxRulesPerWrite)
+    await records.decide(() => {
+      const put = new Map<string, RuleRecord>()
+      for (const rule of slice) {
+        const name = JSON.stringify([rule.about, rule.who, rule.action, rule.topic])
+        const before = put.get(name) ?? records.find({ kind: 'rule', ...place, ...rule })
+        put.set(name, { kind: 'rule', ...place, ...rule, createdAtMs: before?.createdAtMs ?? records.newMomentMs() })
+      }
+      return { put: [...put.values()], delete: [] }
+    })
+  }
+  return undefined
+}
+
+async function deleteThose(records: AccessRecords, keys: readonly AccessRecordKey[]): Promise<'deleted' | 'missing'> {
+  let outcome: 'deleted' | 'missing' = 'missing'
+  await records.decide(() => {
+    const there = keys.filter((key) => records.find(key) !== undefined)
+    if (there.length > 0) outcome = 'deleted'
+    // Deleting a ban for flapping, which is not in the records.
+    const [first] = keys
+    return { put: [], delete: there.length === 0 && first?.kind === 'ban' ? [first] : there }
+  })
+  return outcome
+}
+
+/** Deletes some expired bans as well, which have no effect any more. */
+async function storeBan(book: RuleList, ban: Ban): Promise<undefined> {
+  const { records, namespace } = book
+  const record: BanRecord = { kind: 'ban', ...placeOf(book), ...ban }
+  const nowMs = Date.now()
+  await records.decide(() => {
+    const over: AccessRecordKey[] = []
+    for (const old of records.list('ban', namespace)) {
+      if (over.length >= maxExpiredBansRemoved) break
+      if (hasExpired(old, nowMs)) over.push({ kind: 'ban', namespace, as: old.as, who: old.who })
+    }
+    return { put: [record], delete: over }
+  })
+  return undefined
+}
+
+function hasExpired({ untilMs }: Pick<Ban, 'untilMs'>, nowMs: number): boolean {
+  return untilMs !== undefined && untilMs <= nowMs
+}

@@ -1,0 +1,122 @@
+// Clients: operations of the node, and handlers.
+
+import type { clientEndpoints } from './endpoints.ts'
+import type {
+  ClientFilter,
+  ClientView,
+  CachedAuthorization,
+  SubscriptionFilter,
+  SubscriptionView,
+} from '../../core/index.ts'
+import {
+  type Handlers,
+  replyWithList,
+  type ListSource,
+  shardUnavailableError,
+  otherNode,
+  beginning,
+  pagingOf,
+  type ListPosition,
+  type ListSlice,
+  type ShardUnavailable,
+  type RowsWanted,
+  ApiError,
+  refuse,
+  type JsonText,
+} from '../../management/index.ts'
+import { clientFilterOf, type ClientQuery, type WantedClients } from './client-query.ts'
+import { clientRecord } from './client-record.ts'
+
+/** Clients and subscriptions, for the API. */
+export interface ClientOperations {
+  readonly nodeName: string
+  listClients(filter: ClientFilter, wanted: RowsWanted): Promise<ListSlice<ClientView> | ShardUnavailable>
+  listSubscriptions(
+    filter: SubscriptionFilter,
+    wanted: RowsWanted,
+  ): Promise<ListSlice<SubscriptionView> | ShardUnavailable>
+  /** Number of all clients, connected or not. */
+  countClients(): Promise<number | ShardUnavailable>
+  /** False: not connected; the same applies below. */
+  /** `endsSession`: the session ends as well, also if its client is not connected. */
+  kickoutClient(clientId: string, endsSession: boolean): Promise<boolean | ShardUnavailable>
+  setKeepAlive(clientId: string, seconds: number): Promise<boolean | ShardUnavailable>
+  /** Cached permissions to publish. */
+  cachedAuthorizations(clientId: string): Promise<readonly CachedAuthorization[] | false | ShardUnavailable>
+  clearAuthorizationCache(clientId: string): Promise<boolean | ShardUnavailable>
+}
+
+export function clientHandlers(clients: ClientOperations): Handlers<typeof clientEndpoints> {
+  return {
+    list_clients: ({ query }) => listClients(clients, query, {}),
+    lookup_client: ({ params, query }) => listClients(clients, query, { clientId: params.clientid }),
+    lookup_client_via_username: ({ params, query }) => listClients(clients, query, { username: params.username }),
+    list_node_clients: ({ params, query }) => otherNode(clients, params.node) ?? listClients(clients, query, {}),
+    lookup_node_client: ({ params, query }) =>
+      otherNode(clients, params.node) ?? listClients(clients, query, { clientId: params.clientid }),
+    lookup_node_client_via_username: ({ params, query }) =>
+      otherNode(clients, params.node) ?? listClients(clients, query, { username: params.username }),
+    kickout_node_client: async ({ params: { node, clientid }, query }) =>
+      otherNode(clients, node) ?? doneOr(await clients.kickoutClient(clientid, query.session === true), clientid),
+    kickout_client: async ({ params: { clientid }, query }) =>
+      doneOr(await clients.kickoutClient(clientid, query.session === true), clientid),
+    set_keepalive: async ({ params: { clientid }, body }) =>
+      doneOr(await clients.setKeepAlive(clientid, body.interval), clientid),
+    list_acl_cache: async ({ params: { clientid } }) => {
+      const found = await clients.cachedAuthorizations(clientid)
+      if (found === false) return refuseOffline(clientid)
+      if ('unavailableShard' in found) return shardUnavailableError(found)
+      const data = found.map(({ permission, ...what }) => ({ access: 'publish', ...what, result: permission }) as const)
+      return { code: 0, data }
+    },
+    clean_acl_cache_all: () => clearAuthorizationCaches(clients),
+    clean_node_acl_cache: ({ params }) => otherNode(clients, params.node) ?? clearAuthorizationCaches(clients),
+    clean_acl_cache: async ({ params: { clientid } }) =>
+      doneOr(await clients.clearAuthorizationCache(clientid), clientid),
+  }
+}
+
+/** Maximum number of clients whose cache is cleared at once. */
+const maxClientsAtOnce = 64
+
+/** In slices, so that other requests are served in between. Clients that connect meanwhile have an empty cache. */
+async function clearAuthorizationCaches(clients: ClientOperations): Promise<{ code: 0 } | ApiError> {
+  for (let at: ListPosition | undefined = beginning; at !== undefined;) {
+    const wanted = { from: at, skip: 0, maxRows: maxClientsAtOnce }
+    const slice: ListSlice<ClientView> | ShardUnavailable = await clients.listClients({ isConnected: true }, wanted)
+    if ('unavailableShard' in slice) return shardUnavailableError(slice)
+    const outcomes = await Promise.all(slice.rows.map(({ clientId }) => clients.clearAuthorizationCache(clientId)))
+    const unavailable = outcomes.find((outcome) => typeof outcome === 'object')
+    if (unavailable !== undefined) return shardUnavailableError(unavailable)
+    at = slice.next
+  }
+  return { code: 0 }
+}
+
+async function listClients(
+  clients: ClientOperations,
+  query: ClientQuery,
+  path: ClientFilter,
+): Promise<JsonText | ApiError> {
+  const filter = clientFilterOf(query, path)
+  if (filter instanceof ApiError) return filter
+  const paging = pagingOf(query)
+  return paging instanceof ApiError ? paging : replyWithList(sourceOf(clients, filter), paging)
+}
+
+function sourceOf(clients: ClientOperations, filter: WantedClients): ListSource<ClientView> {
+  const record = (client: ClientView): object => clientRecord(client, clients.nodeName)
+  if (filter === 'nobody') return { record, slice: async () => ({ rows: [], passed: 0, next: undefined }) }
+  const slice: ListSource<ClientView>['slice'] = (wanted) => clients.listClients(filter, wanted)
+  const isForAll = Object.values(filter).every((condition) => condition === undefined)
+  return isForAll ? { record, slice, count: () => clients.countClients() } : { record, slice }
+}
+
+function doneOr(isDone: boolean | ShardUnavailable, clientId: string): { code: 0 } | ApiError {
+  if (typeof isDone === 'object') return shardUnavailableError(isDone)
+  return isDone ? { code: 0 } : refuseOffline(clientId)
+}
+
+function refuseOffline(clientId: string): ApiError {
+  return refuse('clientOffline', `the client ${JSON.stringify(clientId)} is not connected`)
+}

@@ -1,0 +1,249 @@
+import { hashPassword, type HashParameters, makeScramRecordAsync, scramNameOf } from '../../access/index.ts'
+import type { GodwitConfig } from '../../config/index.ts'
+import type {
+  CredentialList,
+  CredentialOperations,
+  CredentialQuery,
+  NewCredential,
+  NotStored,
+  StoredCredential,
+} from './credentials.ts'
+import type { PageFound } from '../../management/index.ts'
+import type { AccessRecordKey, CredentialRecord, PskRecord, ScramRecord } from '../../records/index.ts'
+import { StorageFailure } from '../../storage/index.ts'
+import {
+  type AccessListName,
+  type AccessRecords,
+  type ShadowedCredentials,
+  filterInSlices,
+  ScanBudget,
+} from '../../node/index.ts'
+
+export interface CredentialDependencies {
+  readonly accessRecords: AccessRecords
+  /** The current configuration determines how new passwords are hashed. */
+  readonly configuration: { readonly config: GodwitConfig }
+  readonly shadowedCredentials: ShadowedCredentials
+}
+
+/** Used for users that are stored while SCRAM is disabled. */
+const defaultScramIterations = 10_000
+
+/** Maximum entries in one change, which would otherwise block the event loops of the receivers. */
+const maxEntriesPerWrite = 500
+
+type SecretRecord = CredentialRecord | ScramRecord | PskRecord
+type SecretKey = Extract<AccessRecordKey, { kind: SecretRecord['kind'] }>
+
+const lists = {
+  username: 'credential username',
+  clientid: 'credential clientid',
+  scram: 'scram',
+  psk: 'psk',
+} as const satisfies Record<CredentialList, AccessListName>
+
+/** `namespace`: of the lists; undefined: of no namespace. */
+export function credentialOperations(dependencies: CredentialDependencies, namespace?: string): CredentialOperations {
+  const { accessRecords: records } = dependencies
+  const maker = new RecordMaker(dependencies, namespace)
+  const keyIn = (list: CredentialList, id: string): SecretKey => keyOf(list, id, namespace)
+  return {
+    list: (list, query) => listCredentials(records, { list, namespace }, query),
+    find: (list, id) => {
+      const record = records.find(keyIn(list, id))
+      return record === undefined ? undefined : shown(record)
+    },
+    create: (list, entries) => orNotStored(() => createAll(dependencies, maker, list, entries)),
+    update: (list, entry) =>
+      orNotStored(async () => {
+        // Checked first, because hashing takes time, and an invalid name has no record.
+        if (records.find(keyIn(list, entry.id)) === undefined) return 'missing'
+        return replace(records, await maker.make(list, entry))
+      }),
+    delete: (list, id) => orNotStored(() => remove(records, keyIn(list, id))),
+  }
+}
+
+async function listCredentials(
+  records: AccessRecords,
+  { list, namespace }: { readonly list: CredentialList; readonly namespace: string | undefined },
+  { id, like, page: { page, limit } }: CredentialQuery,
+): Promise<PageFound<StoredCredential>> {
+  const one = id === undefined ? undefined : records.find(keyOf(list, id, namespace))
+  const all = id === undefined ? records.list(lists[list], namespace) : one === undefined ? [] : [one]
+  const found = await filterInSlices(all, (record) => like === undefined || nameOf(record).includes(like))
+  return { items: pageFromTheEnd(found, page, limit).map(shown), count: found.length }
+}
+
+/** Page 1 has the last items, newest first. */
+export function pageFromTheEnd<Item>(found: readonly Item[], page: number, limit: number): Item[] {
+  const end = Math.max(0, found.length - (page - 1) * limit)
+  return found.slice(Math.max(0, end - limit), end).reverse()
+}
+
+async function createAll(
+  { accessRecords: records, shadowedCredentials }: CredentialDependencies,
+  maker: RecordMaker,
+  list: CredentialList,
+  entries: readonly NewCredential[],
+): Promise<('created' | 'existed')[]> {
+  const outcomes: ('created' | 'existed')[] = []
+  for (let start = 0; start < entries.length; start += maxEntriesPerWrite) {
+    const made = await maker.makeAll(list, entries.slice(start, start + maxEntriesPerWrite))
+    await records.decide(() => {
+      const put = new Map<string, SecretRecord>()
+      for (const record of made) {
+        const isThere = put.has(nameOf(record)) || records.find(keyOfRecord(record)) !== undefined
+        outcomes.push(isThere ? 'existed' : 'created')
+        if (!isThere) put.set(nameOf(record), atMoment(record, records.newMomentMs()))
+      }
+      return { put: [...put.values()], delete: [] }
+    })
+    for (const record of made) {
+      if (record.kind === 'credential' && record.namespace === undefined) shadowedCredentials.noteStored(record)
+    }
+  }
+  return outcomes
+}
+
+/** Fields other than the secret are unchanged. */
+async function replace(records: AccessRecords, made: SecretRecord): Promise<'updated' | 'missing'> {
+  let outcome: 'updated' | 'missing' = 'missing'
+  await records.decide(() => {
+    const before = records.find(keyOfRecord(made))
+    if (before === undefined) return { put: [], delete: [] }
+    outcome = 'updated'
+    const kept =
+      'isSuperuser' in before ? { isSuperuser: before.isSuperuser, createdAtMs: before.createdAtMs } : undefined
+    return { put: [{ ...made, ...kept }], delete: [] }
+  })
+  return outcome
+}
+
+async function remove(records: AccessRecords, key: SecretKey): Promise<'deleted' | 'missing'> {
+  let outcome: 'deleted' | 'missing' = 'missing'
+  await records.decide(() => {
+    if (records.find(key) === undefined) return { put: [], delete: [] }
+    outcome = 'deleted'
+    return { put: [], delete: [key] }
+  })
+  return outcome
+}
+
+/** Returns a failure of the disk as a value for the caller. */
+export async function orNotStored<Outcome>(act: () => Promise<Outcome>): Promise<Outcome | NotStored> {
+  try {
+    return await act()
+  } catch (error) {
+    if (!(error instanceof StorageFailure)) throw error
+    return {
+      notStored: `the write failed: the change is not in effect, and may take effect after a restart; ${error.message}`,
+    }
+  }
+}
+
+/** Hashes secrets without blocking the event loop. */
+class RecordMaker {
+  readonly #dependencies: CredentialDependencies
+  /** Fields of each record. */
+  readonly #place: { readonly namespace?: string }
+  /** SCRAM is slow by design: one at a time, on another thread, for all callers. */
+  #lastScram: Promise<unknown>
+
+  constructor(dependencies: CredentialDependencies, namespace: string | undefined) {
+    this.#dependencies = dependencies
+    this.#place = namespace === undefined ? {} : { namespace }
+    this.#lastScram = Promise.resolve()
+  }
+
+  async makeAll(list: CredentialList, entries: readonly NewCredential[]): Promise<SecretRecord[]> {
+    const budget = new ScanBudget()
+    const made: SecretRecord[] = []
+    for (const entry of entries) {
+      made.push(await this.make(list, entry))
+      if (budget.isExhausted()) await budget.pause()
+    }
+    return made
+  }
+
+  async make(list: CredentialList, { id, secret, algorithm }: NewCredential): Promise<SecretRecord> {
+    switch (list) {
+      case 'username':
+      case 'clientid': {
+        const hashed = hashPassword(secret, this.#mannerOfHash())
+        return { kind: 'credential', ...this.#place, by: list, id, isSuperuser: false, createdAtMs: 0, ...hashed }
+      }
+      case 'psk':
+        return { kind: 'psk', ...this.#place, identity: id, key: Buffer.from(secret, 'hex') }
+      case 'scram':
+        return this.#makeScram({ id, secret, algorithm })
+      default:
+        return list satisfies never
+    }
+  }
+
+  #mannerOfHash(): HashParameters {
+    const { passwordHash: algorithm, saltPosition } = this.#dependencies.configuration.config.auth
+    return { algorithm, saltPosition }
+  }
+
+  #makeScram({ id, secret, algorithm }: NewCredential): Promise<SecretRecord> {
+    const before = this.#dependencies.accessRecords.find(keyOf('scram', id, this.#place.namespace))
+    const user = {
+      username: id,
+      password: secret,
+      algorithm: algorithm ?? (before?.kind === 'scram' ? before.algorithm : 'SCRAM-SHA-256'),
+      iterations: this.#dependencies.configuration.config.auth.scram?.iterations ?? defaultScramIterations,
+      isSuperuser: false,
+      createdAtMs: 0,
+    }
+    const make = async (): Promise<SecretRecord> => ({ ...(await makeScramRecordAsync(user)), ...this.#place })
+    const made = this.#lastScram.then(make, make)
+    this.#lastScram = made
+    return made
+  }
+}
+
+function keyOf(list: CredentialList, id: string, namespace: string | undefined): SecretKey {
+  switch (list) {
+    case 'username':
+    case 'clientid':
+      return { kind: 'credential', namespace, by: list, id }
+    case 'scram':
+      return { kind: 'scram', namespace, username: scramNameOf(id) }
+    case 'psk':
+      return { kind: 'psk', namespace, identity: id }
+    default:
+      return list satisfies never
+  }
+}
+
+function keyOfRecord(record: SecretRecord): SecretKey {
+  const { kind, namespace } = record
+  if (kind === 'psk') return { kind, namespace, identity: record.identity }
+  return kind === 'scram'
+    ? { kind, namespace, username: record.username }
+    : { kind, namespace, by: record.by, id: record.id }
+}
+
+function nameOf(record: SecretRecord): string {
+  switch (record.kind) {
+    case 'credential':
+      return record.id
+    case 'scram':
+      return record.username
+    case 'psk':
+      return record.identity
+    default:
+      return record satisfies never
+  }
+}
+
+function atMoment(record: SecretRecord, createdAtMs: number): SecretRecord {
+  return 'createdAtMs' in record ? { ...record, createdAtMs } : record
+}
+
+function shown(record: SecretRecord): StoredCredential {
+  const algorithm = record.kind === 'scram' ? record.algorithm : undefined
+  return { id: nameOf(record), createdAtMs: 'createdAtMs' in record ? record.createdAtMs : 0, algorithm }
+}

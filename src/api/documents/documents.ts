@@ -1,0 +1,41 @@
+// The documents of the API itself: handlers.
+
+import type { documentEndpoints } from './endpoints.ts'
+import { type Endpoint, listingOf, openApiOf, writeApiPage } from '../../contract/index.ts'
+import { type Handlers, JsonText } from '../../management/index.ts'
+import type { BrokerOperations } from '../brokers/brokers.ts'
+
+/** The page does not contain the version, because it needs no authentication. */
+const frontPage = `<!doctype html>
+<html lang="en">
+<title>Godwit</title>
+<h1>Godwit MQTT broker</h1>
+<p>This is the address of the management API. MQTT clients connect to a listener, by default on port 1883.</p>
+<ul>
+<li><a href="/api/docs">Operations of the API</a>
+<li><a href="/api/docs/openapi.json">OpenAPI document</a>
+</ul>
+`
+
+/** `endpoints`: all of them. */
+export function documentHandlers(
+  broker: BrokerOperations,
+  endpoints: Readonly<Record<string, Endpoint>>,
+): Handlers<typeof documentEndpoints> {
+  const listing = listingOf(endpoints)
+  // A megabyte each, so they are created at the first request and kept: unauthenticated clients may request them often.
+  const document = memoized(() => openApiOf(endpoints, broker.describe().version))
+  const written = memoized(() => new JsonText(JSON.stringify(document())))
+  const page = memoized(() => writeApiPage(document()))
+  return {
+    list_endpoints: () => ({ code: 0, data: listing }),
+    get_front_page: () => frontPage,
+    get_api_page: () => page(),
+    get_openapi_document: () => written(),
+  }
+}
+
+function memoized<Value>(make: () => Value): () => Value {
+  let kept: { readonly value: Value } | undefined
+  return () => (kept ??= { value: make() }).value
+}

@@ -1,0 +1,243 @@
+// Clients of gateways: handlers.
+
+import { randomBytes } from 'node:crypto'
+import type { gatewayClientEndpoints } from './client-endpoints.ts'
+import type { RequestOf } from '../../contract/index.ts'
+import type { ClientFilter, ClientView, SubscriptionView } from '../../core/index.ts'
+import { parseTopicFilter, type QoS, writeFilter } from '../../protocol/index.ts'
+import {
+  ApiError,
+  refuseFor,
+  shortened,
+  type Handlers,
+  shardUnavailableError,
+  beginning,
+  type ListPosition,
+  type ListSlice,
+  type ShardUnavailable,
+} from '../../management/index.ts'
+import { boundsOf, clientFilterOf } from '../clients/client-query.ts'
+import { clientRecord } from '../clients/client-record.ts'
+import { findGateway, type GatewayOperations, type GatewayResponse } from './gateways.ts'
+import type { ClientOperations } from '../clients/clients.ts'
+import { type PublishingOperations, refuseFailure } from '../publishing/publishing.ts'
+import { readCoapRequest, textOfPayload } from './coap-request.ts'
+
+type Known = typeof gatewayClientEndpoints
+type ClientsQuery = RequestOf<Known['get_gateway_clients']>['query']
+
+const defaultLimit = 100
+/** Maximum rows in one response of a shard. */
+const sliceRows = 1_000
+const idBytes = 4
+
+export function gatewayClientHandlers(
+  gateways: GatewayOperations,
+  clients: ClientOperations,
+  publishing: PublishingOperations,
+): Handlers<Known> {
+  const clientOf = async (name: string, clientId: string): Promise<ClientView | ApiError> => {
+    const gateway = await findGateway(gateways, name)
+    if (gateway instanceof ApiError) return gateway
+    const found = await rowsOf(clients, { protocolName: gateway.protocolName, clientId }, { skip: 0, maxRows: 1 })
+    if (found instanceof ApiError) return found
+    return found.rows[0] ?? refuseAbsent(name, clientId)
+  }
+  /** Runs requests for clients of this gateway only. */
+  const forClient = async <Result>(
+    { name, clientid }: { readonly name: string; readonly clientid: string },
+    work: (client: ClientView) => Result | ApiError | Promise<Result | ApiError>,
+  ): Promise<Result | ApiError> => {
+    const client = await clientOf(name, clientid)
+    return client instanceof ApiError ? client : await work(client)
+  }
+  const send: SendToClient = (...request) => sendToClient(gateways, request)
+  return {
+    get_gateway_clients: async ({ params: { name }, query }) => {
+      const gateway = await findGateway(gateways, name)
+      if (gateway instanceof ApiError) return gateway
+      return listGatewayClients(clients, query, gateway.protocolName)
+    },
+    get_gateway_client: ({ params }) => forClient(params, (client) => clientRecord(client, clients.nodeName)),
+    kick_gateway_client: ({ params }) =>
+      forClient(params, async ({ clientId }) => {
+        const outcome = await clients.kickoutClient(clientId, false)
+        return typeof outcome === 'object' ? shardUnavailableError(outcome) : { code: 0 as const }
+      }),
+    get_gateway_client_subscriptions: ({ params }) =>
+      forClient(params, ({ clientId }) => subscriptionsOf(clients, clientId)),
+    add_gateway_client_subscription: ({ params, body: { topic, qos = 0, nl = 0, rap = 0, rh = 0 } }) =>
+      forClient(params, async ({ clientId }) => {
+        const filter = parseTopicFilter(topic)
+        if (filter === undefined) return refuseFor('BAD_REQUEST', `${shortened(topic)} is not a topic filter`)
+        if (nl === 1 && filter.startsWith('$share/'))
+          return refuseFor('BAD_REQUEST', 'a shared subscription has no nl [MQTT5-3.8.3-4]')
+        const options = { noLocal: nl === 1, retainAsPublished: rap === 1, retainHandling: rh as 0 | 1 | 2 }
+        const failure = await publishing.subscribe(clientId, [filter], qos as QoS, options)
+        return failure === undefined
+          ? { code: 0 as const, topic, qos, nl, rap, rh }
+          : refuseFailure(failure).withReason('BAD_REQUEST')
+      }),
+    remove_gateway_client_subscription: ({ params }) =>
+      forClient(params, async ({ clientId }) => {
+        const filter = parseTopicFilter(params.topic)
+        if (filter === undefined) return refuseFor('BAD_REQUEST', `${shortened(params.topic)} is not a topic filter`)
+        const failure = await publishing.unsubscribe(clientId, [filter])
+        return failure === undefined ? { code: 0 as const } : refuseFailure(failure)
+      }),
+    send_coap_request: async ({ params: { clientid }, body }) => {
+      const token = body.token ?? randomBytes(idBytes).toString('hex')
+      const request = readCoapRequest({ ...body, token })
+      if (request instanceof ApiError) return request
+      const response = await send('coap', clientid, request)
+      if (response instanceof ApiError) return response
+      if (response.kind !== 'coap-response') return refuseWithoutResponse(clientid)
+      const { messageId, code, payload } = response
+      return { id: messageId, token, method: code, payload: textOfPayload(payload, body.content_type) }
+    },
+    ...lwm2mClientHandlers(send),
+  }
+}
+
+type SendToClient = (...request: Parameters<GatewayOperations['request']>) => Promise<GatewayResponse | ApiError>
+type Lwm2mNames = 'lookup_lwm2m_answer' | 'observe_lwm2m' | 'read_lwm2m' | 'write_lwm2m'
+
+function lwm2mClientHandlers(send: SendToClient): Pick<Handlers<Known>, Lwm2mNames> {
+  const command = async (clientId: string, msgType: string, data: object): Promise<{ code: 0 } | ApiError> => {
+    const reqID = randomBytes(idBytes).readUInt32BE()
+    const document = { reqID, msgType, data }
+    const response = await send('lwm2m', clientId, { kind: 'lwm2m-command', command: document })
+    return response instanceof ApiError ? response : { code: 0 }
+  }
+  return {
+    lookup_lwm2m_answer: async ({ params: { clientid }, query: { path, action } }) => {
+      if (path === undefined || action === undefined) return refuseMissing('path and action')
+      const response = await send('lwm2m', clientid, { kind: 'lwm2m-lookup', path, action })
+      if (response instanceof ApiError) return response
+      const document = response.kind === 'lwm2m-response' ? response.response : undefined
+      return { code: 0, data: { clientid, path, action, ...responseFields(document) } }
+    },
+    observe_lwm2m: async ({ params: { clientid }, query: { path, enable } }) =>
+      path === undefined || enable === undefined
+        ? refuseMissing('path and enable')
+        : command(clientid, enable ? 'observe' : 'cancel-observe', { path }),
+    read_lwm2m: async ({ params: { clientid }, query: { path } }) =>
+      path === undefined ? refuseMissing('path') : command(clientid, 'read', { path }),
+    write_lwm2m: async ({ params: { clientid }, query: { path, type, value } }) =>
+      path === undefined || type === undefined || value === undefined
+        ? refuseMissing('path, type and value')
+        : command(clientid, 'write', { path, type, value }),
+  }
+}
+
+/** Returns the client's response; refuses if the client is not connected or does not respond. */
+async function sendToClient(
+  gateways: GatewayOperations,
+  [name, clientId, request]: Parameters<GatewayOperations['request']>,
+): Promise<GatewayResponse | ApiError> {
+  const response = await gateways.request(name, clientId, request)
+  if (response === undefined) return refuseAbsent(name, clientId)
+  if ('unavailableShard' in response) return shardUnavailableError(response)
+  if (response.kind === 'no-response') return refuseWithoutResponse(clientId)
+  return response.kind === 'refused' ? refuseFor('BAD_REQUEST', response.problem) : response
+}
+
+function refuseAbsent(name: string, clientId: string): ApiError {
+  return refuseFor('CLIENT_NOT_FOUND', `the gateway ${name} has no client ${shortened(clientId)}`)
+}
+
+function refuseWithoutResponse(clientId: string): ApiError {
+  return refuseFor('CLIENT_NOT_RESPONSE', `the client ${shortened(clientId)} did not respond in time`)
+}
+
+function refuseMissing(what: string): ApiError {
+  return refuseFor('BAD_REQUEST', `the query needs ${what}`)
+}
+
+function responseFields(document: Readonly<Record<string, unknown>> | undefined): {
+  code: string
+  codeMsg: string
+  content: unknown[]
+} {
+  const { code, codeMsg, content } = document ?? {}
+  if (typeof code !== 'string' || typeof codeMsg !== 'string')
+    return { code: '6.01', codeMsg: 'reply_not_received', content: [] }
+  return { code, codeMsg, content: Array.isArray(content) ? (content as unknown[]) : [] }
+}
+
+/** With the conditions of the list of version 4, whose names start with `_`. */
+async function listGatewayClients(clients: ClientOperations, query: ClientsQuery, protocolName: string) {
+  const { page = 1, limit = defaultLimit, clientid, username, ip_address, conn_state, proto_ver, clean_start } = query
+  const wanted = clientFilterOf(
+    {
+      clientid,
+      username,
+      ip_address,
+      conn_state,
+      proto_ver,
+      clean_start,
+      _like_clientid: query.like_clientid,
+      _like_username: query.like_username,
+      _gte_created_at: query.gte_created_at,
+      _lte_created_at: query.lte_created_at,
+      _gte_connected_at: query.gte_connected_at,
+      _lte_connected_at: query.lte_connected_at,
+    },
+    {},
+  )
+  if (wanted instanceof ApiError) return wanted.withReason('BAD_REQUEST')
+  const meta = (count: number) => ({ page, limit, count, hasnext: page * limit < count })
+  if (wanted === 'nobody') return { data: [], meta: meta(0) }
+  const { lifetime } = query
+  const filter: ClientFilter = {
+    ...wanted,
+    protocolName,
+    endpointName: query.endpoint_name,
+    endpointNamePart: query.like_endpoint_name,
+    lifetimeSeconds: boundsOf(query.gte_lifetime ?? lifetime, query.lte_lifetime ?? lifetime),
+  }
+  const found = await rowsOf(clients, filter, { skip: (page - 1) * limit, maxRows: limit })
+  if (found instanceof ApiError) return found
+  return { data: found.rows.map((client) => clientRecord(client, clients.nodeName)), meta: meta(found.count) }
+}
+
+interface Rows {
+  readonly rows: readonly ClientView[]
+  /** Number of all matching ones. */
+  readonly count: number
+}
+
+async function rowsOf(
+  clients: ClientOperations,
+  filter: ClientFilter,
+  { skip, maxRows }: { readonly skip: number; readonly maxRows: number },
+): Promise<Rows | ApiError> {
+  const rows: ClientView[] = []
+  let count = 0
+  for (let at: ListPosition | undefined = beginning; at !== undefined;) {
+    const wanted = { from: at, skip: 0, maxRows: sliceRows }
+    const slice: ListSlice<ClientView> | ShardUnavailable = await clients.listClients(filter, wanted)
+    if ('unavailableShard' in slice) return shardUnavailableError(slice)
+    for (const row of slice.rows) if (count++ >= skip && rows.length < maxRows) rows.push(row)
+    at = slice.next
+  }
+  return { rows, count }
+}
+
+async function subscriptionsOf(clients: ClientOperations, clientId: string) {
+  const found: SubscriptionView[] = []
+  for (let at: ListPosition | undefined = beginning; at !== undefined;) {
+    const wanted = { from: at, skip: 0, maxRows: sliceRows }
+    const slice: ListSlice<SubscriptionView> | ShardUnavailable = await clients.listSubscriptions({ clientId }, wanted)
+    if ('unavailableShard' in slice) return shardUnavailableError(slice)
+    found.push(...slice.rows)
+    at = slice.next
+  }
+  return found.map(({ filter, qos, noLocal, retainAsPublished, retainHandling }) => ({
+    topic: writeFilter(filter),
+    qos,
+    nl: Number(noLocal),
+    rap: Number(retainAsPublished),
+    rh: retainHandling,
+  }))
+}

@@ -1,0 +1,351 @@
+// Metrics: operations of the node, and handlers.
+
+import type { metricEndpoints } from './endpoints.ts'
+import type { MetricName } from '../../contract/index.ts'
+import {
+  counterMetrics,
+  type CounterMetricName,
+  type CounterName,
+  type HistogramName,
+  type Histograms,
+  type LoopDelay,
+  type ThreadMemory,
+} from '../../telemetry/index.ts'
+import { type Handlers, type ApiError, refuse } from '../../management/index.ts'
+import { type GatewayMetrics, gatewayMetrics } from './gateway-metrics.ts'
+import { ageSeconds } from '../bridges/bridge-node.ts'
+import type { BridgeReport } from '../bridges/bridge-types.ts'
+import type { GatewayOperations } from '../gateways/gateways.ts'
+import { type MetricValue, type Sample, writePrometheus } from './prometheus-text.ts'
+import type { RuleOperations } from '../rules/rules.ts'
+import type { TopicMetricsOperations } from '../topic-metrics/topic-metrics.ts'
+import { ruleMetricsOf, type RuleMetricName } from './rule-metrics.ts'
+import { type TopicMetricName, topicMetricsOf } from './topic-metric-samples.ts'
+import type { MemoryLevel, MemoryUse } from '../../core/index.ts'
+import type { MonitorPoint, HighestName, CertificateReading } from '../../node/index.ts'
+
+/** Metrics of the node, for the API. */
+export interface MetricOperations {
+  readonly nodeName: string
+  /** Current values. Queries no shard: everything is in shared memory, and bridges report their state every second. */
+  read(): NodeReading
+  /** Values of this last period in milliseconds, oldest first. */
+  history(ms: number): readonly MonitorPoint[]
+}
+
+export interface NodeReading {
+  readonly uptimeMs: number
+  /** Sums over all shards. */
+  readonly counters: Readonly<Record<CounterName, number>>
+  /** Memory of the whole process. */
+  readonly memoryBytes: number
+  /** node.memory_limit */
+  readonly memoryLimitBytes: number
+  /** Memory level. */
+  readonly memoryLevel: MemoryLevel
+  /** Memory for clients, in bytes by use: an estimate. */
+  readonly memoryHeld: Readonly<Record<MemoryUse, number>>
+  /** Use of all processors of the machine together. */
+  readonly cpuPercent: number
+  /** Recorded maximums. */
+  readonly highest: Readonly<Record<HighestName, number>>
+  /** Recent rates per second. */
+  readonly rates: { readonly received: number; readonly sent: number; readonly dropped: number }
+  readonly shards: readonly ShardReading[]
+  /** Delay of the main thread's event loop. */
+  readonly loopDelay: LoopDelay
+  /** Memory of the main thread. */
+  readonly memory: ThreadMemory
+  readonly bridges: readonly BridgeReport[]
+  readonly shardsRunning: number
+  readonly shardRestarts: number
+  readonly listeners: readonly ListenerReading[]
+  /** Names of active alarms. */
+  readonly alarms: readonly string[]
+  /** Recent free space of the data directory; undefined: unknown. */
+  readonly diskFreeBytes: number | undefined
+  readonly certificates: readonly CertificateReading[]
+  /** Open file descriptors and their limit; undefined: unknown. */
+  readonly openFiles: { readonly count: number | undefined; readonly limit: number | undefined }
+  /** Seconds since the start in which no file could be opened. */
+  readonly openFilesLackingSeconds: number
+}
+
+/** One listener of the node, over all shards. */
+export interface ListenerReading {
+  /** `kind:name` */
+  readonly listener: string
+  readonly connections: number
+  readonly accepted: number
+  readonly refused: number
+}
+
+export interface ShardReading {
+  readonly connections: number
+  readonly histograms: Histograms
+}
+
+const msPerSecond = 1_000
+
+export function metricHandlers(
+  operations: MetricOperations,
+  {
+    rules,
+    gateways,
+    topics,
+  }: {
+    readonly rules: Pick<RuleOperations, 'scrape'>
+    readonly gateways: Pick<GatewayOperations, 'gateways'>
+    readonly topics: Pick<TopicMetricsOperations, 'scrape'>
+  },
+): Handlers<typeof metricEndpoints> {
+  const { nodeName } = operations
+  const unknown = (node: string): ApiError | undefined => (node === nodeName ? undefined : refuseNode(node, nodeName))
+  return {
+    get_metrics: () => {
+      const { cpuPercent, memoryBytes } = operations.read()
+      return { metrics: [], cpuinfo: `${cpuPercent.toFixed(2)}%`, memory: String(memoryBytes) }
+    },
+    get_prometheus: async () =>
+      writePrometheus({
+        ...metricsOf(operations.read()),
+        ...ruleMetricsOf(await rules.scrape()),
+        ...topicMetricsOf(await topics.scrape()),
+        ...gatewayMetrics(await gateways.gateways()),
+      }),
+    get_stats: () => ({ code: 0, data: [{ node: nodeName, stats: statsOf(operations.read()) }] }),
+    get_node_stats: ({ params }) => unknown(params.node) ?? { code: 0, data: statsOf(operations.read()) },
+    get_node_metrics: ({ params }) => unknown(params.node) ?? { code: 0, data: countsOf(operations.read()) },
+    get_status: () => {
+      const { shardsRunning } = operations.read()
+      if (shardsRunning === 0) return refuse('rpcError', 'no shard of the node is running: see its log', 503)
+      return `Node ${nodeName} is started\ngodwit is running\n`
+    },
+  }
+}
+
+export function refuseNode(node: string, nodeName: string): ApiError {
+  return refuse('invalidParameter', `there is no node '${node}': this one is '${nodeName}'`, 404)
+}
+
+/** Gauges of a node, by their names in EMQX 4. */
+function statsOf({ counters, highest }: NodeReading): Record<string, number> {
+  const pairs: [string, number, number][] = [
+    ['connections', counters.connectionsOpen, highest.connections],
+    ['channels', counters.connectionsOpen, highest.connections],
+    ['sessions', counters.sessionsStored, highest.sessions],
+    ['topics', counters.topicsStored, highest.topics],
+    ['suboptions', counters.subscriptionsStored, highest.subscriptions],
+    ['subscribers', counters.subscribersStored, highest.subscribers],
+    ['subscriptions', counters.subscriptionsStored, highest.subscriptions],
+    ['subscriptions.shared', counters.sharedSubscriptionsStored, highest.sharedSubscriptions],
+    ['routes', counters.topicsStored, highest.topics],
+    ['retained', counters.retainedStored, highest.retained],
+  ]
+  return Object.fromEntries(
+    pairs.flatMap(([name, count, max]) => [
+      [`${name}.count`, count],
+      [`${name}.max`, max],
+    ]),
+  )
+}
+
+/** Counters of a node. */
+function countsOf({ counters }: NodeReading): Record<string, number> {
+  return {
+    'bytes.received': counters.bytesReceived,
+    'bytes.sent': counters.bytesSent,
+    'packets.received': counters.packetsReceived,
+    'packets.sent': counters.packetsSent,
+    'messages.received': counters.messagesReceived,
+    'messages.sent': counters.messagesSent,
+    'messages.dropped': counters.messagesDropped,
+    'delivery.dropped': counters.messagesDropped,
+    'delivery.dropped.queue_full': counters.droppedQueueFull,
+    'delivery.dropped.memory_full': counters.droppedMemoryFull,
+    'delivery.dropped.expired': counters.droppedExpired,
+    'delivery.dropped.too_large': counters.droppedTooLarge,
+    'client.connected': counters.clientsConnected,
+    'connections.accepted': counters.connectionsAccepted,
+    'connections.refused': counters.connectionsRefused,
+  }
+}
+
+function metricsOf(
+  reading: NodeReading,
+): Record<Exclude<MetricName, RuleMetricName | TopicMetricName | keyof GatewayMetrics>, MetricValue> {
+  return {
+    ...requiredOf(reading),
+    ...countersOf(reading),
+    ...memoryOf(reading),
+    ...trafficOf(reading),
+    ...placeOf(reading),
+    ...bridgesOf(reading),
+    ...shardsOf(reading),
+  }
+}
+
+function requiredOf({ counters, highest, memoryBytes, cpuPercent }: NodeReading) {
+  return {
+    svc_connections_count: counters.connectionsOpen,
+    svc_connections_max: highest.connections,
+    svc_sessions_count: counters.sessionsStored,
+    svc_sessions_max: highest.sessions,
+    svc_topics_count: counters.topicsStored,
+    svc_topics_max: highest.topics,
+    svc_subscribers_count: counters.subscribersStored,
+    svc_subscribers_max: highest.subscribers,
+    svc_messages_received: counters.messagesReceived,
+    svc_messages_sent: counters.messagesSent,
+    svc_messages_dropped: counters.messagesDropped,
+    svc_memory_usage: memoryBytes,
+    svc_memory_usage_max: highest.memoryBytes,
+    svc_cpu_usage: cpuPercent.toFixed(2),
+    svc_cpu_usage_max: highest.cpuPercent.toFixed(2),
+  }
+}
+
+/** The metrics that are one counter. */
+function countersOf({ counters }: NodeReading): Record<CounterMetricName, number> {
+  return Object.fromEntries(
+    Object.entries(counterMetrics).map(([metric, { counter }]) => [metric, counters[counter]]),
+  ) as Record<CounterMetricName, number>
+}
+
+function trafficOf({ counters, rates, uptimeMs }: NodeReading) {
+  return {
+    svc_uptime_seconds: Math.floor(uptimeMs / msPerSecond),
+    svc_clients_refused_total: reasonsOf(counters, refused),
+    svc_messages_received_rate: rates.received,
+    svc_messages_sent_rate: rates.sent,
+    svc_messages_dropped_rate: rates.dropped,
+    svc_messages_dropped_by_reason_total: reasonsOf(counters, dropped),
+    godwit_packets_refused_total: reasonsOf(counters, packetsRefused),
+  }
+}
+
+const memoryLevels: Readonly<Record<NodeReading['memoryLevel'], number>> = { normal: 0, soft: 1, hard: 2 }
+
+function memoryOf({ memoryLimitBytes, memoryLevel, memoryHeld }: NodeReading) {
+  return {
+    svc_memory_limit_bytes: memoryLimitBytes,
+    svc_memory_level: memoryLevels[memoryLevel],
+    svc_memory_held_bytes: Object.entries(memoryHeld).map(([use, value]) => ({ labels: { use }, value })),
+  }
+}
+
+function bridgesOf({ bridges }: NodeReading) {
+  const each = (valueOf: (bridge: BridgeReport) => number): Sample[] =>
+    bridges.map((bridge) => ({ labels: { bridge: bridge.name }, value: valueOf(bridge) }))
+  const counted = (counter: Exclude<keyof BridgeReport['counters'], 'dropped'>): Sample[] =>
+    each(({ counters }) => counters[counter])
+  return {
+    svc_bridge_connected: each(({ state }) => (state === 'connected' ? 1 : 0)),
+    svc_bridge_state: bridges.flatMap(statesOf),
+    svc_bridge_last_error_timestamp_seconds: each(({ lastErrorAtMs = 0 }) => lastErrorAtMs / msPerSecond),
+    svc_bridge_spool_depth: each(({ spooled }) => spooled),
+    svc_bridge_in_flight: each(({ inFlight }) => inFlight),
+    svc_bridge_oldest_seconds: each(({ oldestAtMs }) => (oldestAtMs === undefined ? 0 : ageSeconds(oldestAtMs))),
+    svc_bridge_lag_seconds: each(({ oldestAtMs }) => (oldestAtMs === undefined ? 0 : ageSeconds(oldestAtMs))),
+    svc_bridge_messages_sent_total: counted('sent'),
+    svc_bridge_messages_sent_again_total: counted('sentAgain'),
+    svc_bridge_messages_acknowledged_total: counted('acknowledged'),
+    svc_bridge_messages_received_total: counted('received'),
+    svc_bridge_bytes_sent_total: counted('sentBytes'),
+    svc_bridge_bytes_received_total: counted('receivedBytes'),
+    svc_bridge_messages_sent_rate: each(({ sentRate }) => sentRate),
+    svc_bridge_messages_received_rate: each(({ receivedRate }) => receivedRate),
+    svc_bridge_messages_dropped_total: bridges.flatMap(droppedByBridge),
+    svc_bridge_filters_passed_on: each(({ passedOn }) => passedOn),
+    svc_bridge_filters_not_passed_on: each(({ notPassedOn }) => notPassedOn),
+    svc_bridge_connects_total: counted('connects'),
+    svc_bridge_failures_total: counted('failures'),
+  }
+}
+
+const bridgeStates = ['off', 'preparing', 'connecting', 'connected', 'draining', 'waiting'] as const
+
+function statesOf({ name: bridge, state: present }: BridgeReport): Sample[] {
+  return bridgeStates.map((state) => ({ labels: { bridge, state }, value: state === present ? 1 : 0 }))
+}
+
+function droppedByBridge({ name: bridge, spoolDrops, counters }: BridgeReport): Sample[] {
+  // Reasons start at zero, so that their rate is visible from the first drop on.
+  const spool = { 'storage-full': 0, expired: 0, ...spoolDrops }
+  const reasons = Object.entries({ ...counters.dropped, ...spool })
+  return reasons.map(([reason, value]) => ({ labels: { bridge, reason }, value }))
+}
+
+const dropped = /^dropped([A-Z]\w*)$/
+const refused = /^refused([A-Z]\w*)$/
+const packetsRefused = /^packetsRefused([A-Z]\w*)$/
+
+/** Every reason has its own counter: `droppedQueueFull` is `queue_full`. */
+function reasonsOf(counters: NodeReading['counters'], named: RegExp): Sample[] {
+  return Object.entries(counters).flatMap(([counter, value]) => {
+    const [, reason] = named.exec(counter) ?? []
+    if (reason === undefined) return []
+    const words = reason.replaceAll(/(?<=[a-z])[A-Z]/g, '_$&').toLowerCase()
+    return [{ labels: { reason: words }, value }]
+  })
+}
+
+function placeOf(reading: NodeReading) {
+  const { listeners, alarms, diskFreeBytes, certificates, openFiles } = reading
+  const each = (count: 'connections' | 'accepted' | 'refused'): Sample[] =>
+    listeners.map((one) => ({ labels: { listener: one.listener }, value: one[count] }))
+  return {
+    svc_listener_connections: each('connections'),
+    svc_listener_connections_accepted_total: each('accepted'),
+    svc_listener_connections_refused_total: each('refused'),
+    svc_disk_free_bytes: diskFreeBytes ?? [],
+    svc_open_files: openFiles.count ?? [],
+    svc_open_files_limit: openFiles.limit ?? [],
+    svc_open_files_lacking_seconds_total: reading.openFilesLackingSeconds,
+    svc_certificate_end_timestamp_seconds: certificates.map(({ of, file, endsAtMs }) => ({
+      labels: { of, file },
+      value: endsAtMs / msPerSecond,
+    })),
+    svc_alarm_active: alarms.map((name) => ({ labels: { name }, value: 1 })),
+  }
+}
+
+function shardsOf(reading: NodeReading) {
+  const { shards, shardsRunning, shardRestarts } = reading
+  const histogram = (name: HistogramName): Sample[] =>
+    shards.map(({ histograms }, shard) => ({ labels: { shard: String(shard) }, value: histograms.read(name) }))
+  return {
+    svc_shards: shards.length,
+    svc_shards_running: shardsRunning,
+    svc_shard_restarts_total: shardRestarts,
+    svc_shard_connections: shards.map(({ connections }, shard) => ({
+      labels: { shard: String(shard) },
+      value: connections,
+    })),
+    svc_event_loop_delay_mean_seconds: delays(reading, 'meanSeconds'),
+    svc_event_loop_delay_p99_seconds: delays(reading, 'p99Seconds'),
+    svc_event_loop_delay_max_seconds: delays(reading, 'maxSeconds'),
+    svc_thread_heap_bytes: memories(reading, 'heapBytes'),
+    svc_thread_buffers_bytes: memories(reading, 'buffersBytes'),
+    svc_commit_seconds: histogram('commit'),
+    svc_acknowledgement_held_seconds: histogram('held'),
+    svc_turn_seconds: histogram('turn'),
+  }
+}
+
+function delays({ shards, loopDelay }: NodeReading, which: keyof LoopDelay): Sample[] {
+  return [
+    { labels: { shard: 'main' }, value: loopDelay[which] },
+    ...shards.map(({ histograms }, shard) => ({
+      labels: { shard: String(shard) },
+      value: histograms.loopDelay[which],
+    })),
+  ]
+}
+
+function memories({ shards, memory }: NodeReading, which: keyof ThreadMemory): Sample[] {
+  return [
+    { labels: { shard: 'main' }, value: memory[which] },
+    ...shards.map(({ histograms }, shard) => ({ labels: { shard: String(shard) }, value: histograms.memory[which] })),
+  ]
+}

@@ -1,0 +1,33 @@
+// History of metrics for the dashboard (`/monitor`): handlers.
+
+import type { monitorEndpoints } from './endpoints.ts'
+import type { Handlers } from '../../management/index.ts'
+import type { MetricOperations } from '../metrics/metrics.ts'
+
+const defaultSeconds = 3_600
+const msPerSecond = 1_000
+
+export function monitorHandlers(metrics: MetricOperations): Handlers<typeof monitorEndpoints> {
+  return {
+    get_monitor: ({ query }) => ({
+      code: 0,
+      data: [...metrics.history((query.latest ?? defaultSeconds) * msPerSecond)],
+    }),
+    get_monitor_current: () => {
+      const { counters, rates } = metrics.read()
+      return {
+        code: 0,
+        data: {
+          connections: counters.connectionsOpen,
+          sessions: counters.sessionsStored,
+          topics: counters.topicsStored,
+          subscriptions: counters.subscriptionsStored,
+          retained: counters.retainedOfClientsStored,
+          received_rate: rates.received,
+          sent_rate: rates.sent,
+          dropped_rate: rates.dropped,
+        },
+      }
+    },
+  }
+}

@@ -1,0 +1,204 @@
+import { hasRules } from '../../actions/index.ts'
+import type { GodwitConfig } from '../../config/index.ts'
+import { type CommandResult, namespaceTopics } from '../../core/index.ts'
+import type { ClientOperations } from '../clients/clients.ts'
+import type { ListPosition, ShardUnavailable } from '../../management/index.ts'
+import type { Namespace, NamespaceLimits, NamespaceOperations, RemovedNamespace } from './namespaces.ts'
+import type { Requester } from '../control/control.ts'
+import { parseTopicFilter } from '../../protocol/index.ts'
+import type { AccessRecordKey, NamespaceRecord, AdminRecordKey } from '../../records/index.ts'
+import type { Log } from '../../telemetry/index.ts'
+import {
+  type AccessRecords,
+  type NodeRecordChange,
+  maxNamespaces,
+  type NamespaceLimitsInForce,
+  type QueryableShards,
+  queryShard,
+} from '../../node/index.ts'
+import { orNotStored } from '../credentials/credential-operations.ts'
+
+export interface NamespaceDependencies {
+  readonly accessRecords: AccessRecords
+  readonly configuration: { readonly config: GodwitConfig }
+  readonly namespaceLimits: Pick<NamespaceLimitsInForce, 'counts'>
+  readonly supervisor: QueryableShards
+  readonly log: Log
+}
+
+const nothing: NodeRecordChange = { put: [], delete: [] }
+const noLimits: NamespaceLimits = { clients: undefined, retainedMessages: undefined, messagesPerSecond: undefined }
+
+export function namespaceOperations(
+  dependencies: NamespaceDependencies,
+  clients: Pick<ClientOperations, 'listClients'>,
+): NamespaceOperations {
+  const { accessRecords: records, log } = dependencies
+  const logChange = (what: string, { name, address }: Requester): void =>
+    log.warn('namespaces changed', { what, by: name, address })
+  const find = (name: string): NamespaceRecord | undefined => records.find({ kind: 'namespace', name })
+  const isFull = (): boolean => [...records.list('namespace')].length >= maxNamespaces
+  return {
+    list: () => listNamespaces(dependencies),
+    create: (name, by) =>
+      orNotStored(async () => {
+        let outcome = 'exists' as Namespace | 'exists' | 'too-many'
+        await records.decide(() => {
+          if (find(name) !== undefined) return nothing
+          if (isFull()) {
+            outcome = 'too-many'
+            return nothing
+          }
+          const made = { kind: 'namespace', name, createdAtMs: records.newMomentMs() } as const
+          outcome = described(dependencies, made)
+          return { put: [made], delete: [] }
+        })
+        if (typeof outcome === 'object') logChange(`namespace ${name} made`, by)
+        return outcome
+      }),
+    changeLimits: (name, changed, by) =>
+      orNotStored(async () => {
+        let outcome = 'missing' as Namespace | 'missing' | 'too-many'
+        await records.decide(() => {
+          const before = find(name)
+          if (before === undefined && !listNamespaces(dependencies).some((one) => one.name === name)) return nothing
+          if (before === undefined && isFull()) {
+            outcome = 'too-many'
+            return nothing
+          }
+          const limits = { ...noLimits, ...before?.limits, ...changed }
+          const createdAtMs = before?.createdAtMs ?? records.newMomentMs()
+          const made = { kind: 'namespace', name, createdAtMs, limits } as const
+          outcome = described(dependencies, made)
+          return { put: [made], delete: [] }
+        })
+        if (typeof outcome === 'object') logChange(`limits of the namespace ${name} changed`, by)
+        return outcome
+      }),
+    remove: (name, by) =>
+      orNotStored(async () => {
+        const known = await removeRecords(dependencies, name)
+        if (known === 'in-use') return known
+        // The namespace itself is deleted last, so that an incomplete deletion can be repeated.
+        const gone = await emptyNamespace(dependencies, clients, name)
+        if ('unavailableShard' in gone || 'notStored' in gone) return gone
+        const wasThere = find(name) !== undefined
+        await records.change({ put: [], delete: wasThere ? [{ kind: 'namespace', name }] : [] })
+        if (!wasThere && known === 'none' && gone.sessions + gone.retainedMessages === 0) return 'missing'
+        logChange(`namespace ${name} deleted`, by)
+        return gone
+      }),
+  }
+}
+
+/** Deletes credentials, rules and bans, so that no client can authenticate with them. */
+async function removeRecords(dependencies: NamespaceDependencies, name: string): Promise<'some' | 'none' | 'in-use'> {
+  const { accessRecords: records } = dependencies
+  let outcome = 'in-use' as 'some' | 'none' | 'in-use'
+  await records.decide(() => {
+    if (isInUse(dependencies, name)) return nothing
+    const keys = keysOf(records, name)
+    outcome = keys.length === 0 ? 'none' : 'some'
+    return { put: [], delete: keys }
+  })
+  return outcome
+}
+
+/** Sessions and retained messages in one query. */
+const maxRowsPerQuery = 250
+const beginning: ListPosition = { shard: 0, place: 0, offset: 0 }
+
+async function emptyNamespace(
+  { supervisor }: NamespaceDependencies,
+  clients: Pick<ClientOperations, 'listClients'>,
+  namespace: string,
+): Promise<RemovedNamespace | ShardUnavailable | { readonly notStored: string }> {
+  let [sessions, retainedMessages] = [0, 0]
+  for (let from: ListPosition | undefined = beginning; from !== undefined;) {
+    const { shard }: ListPosition = from
+    const slice: Awaited<ReturnType<ClientOperations['listClients']>> = await clients.listClients(
+      { namespace },
+      { from, skip: 0, maxRows: maxRowsPerQuery },
+    )
+    if ('unavailableShard' in slice) return slice
+    // Only a will may be left of a client, so its shard is queried even without a session.
+    const clientIds = slice.rows.map(({ clientId }) => clientId)
+    const ended = countOf(await queryShard(supervisor, shard, { kind: 'end-sessions', namespace, clientIds }))
+    if (typeof ended !== 'number') return ended
+    sessions += ended
+    from = slice.next
+  }
+  for (let shard = 0; shard < supervisor.size; shard++) {
+    const forgotten = await clearRetained(supervisor, shard, namespace)
+    if (typeof forgotten !== 'number') return forgotten
+    retainedMessages += forgotten
+  }
+  return { sessions, retainedMessages }
+}
+
+async function clearRetained(
+  supervisor: QueryableShards,
+  shard: number,
+  namespace: string,
+): Promise<number | ShardUnavailable | { readonly notStored: string }> {
+  const filter = parseTopicFilter(`${namespaceTopics(namespace)}#`)
+  if (filter === undefined) return 0
+  for (let sum = 0; ;) {
+    const found = await queryShard(supervisor, shard, { kind: 'retained', filter, maxRows: maxRowsPerQuery })
+    if ('unavailableShard' in found) return found
+    if (found.length === 0) return sum
+    const topics = found.map(({ topic }) => topic)
+    const forgotten = countOf(await queryShard(supervisor, shard, { kind: 'forget-retained', topics }))
+    if (typeof forgotten !== 'number') return forgotten
+    // None of them existed any more: another request is deleting them.
+    if (forgotten === 0) return sum
+    sum += forgotten
+  }
+}
+
+function countOf(result: CommandResult | ShardUnavailable): number | ShardUnavailable | { readonly notStored: string } {
+  if ('unavailableShard' in result) return result
+  return result.done ? result.matched : { notStored: 'the disk fails: the namespace is deleted in part; retry' }
+}
+
+function listNamespaces(dependencies: NamespaceDependencies): Namespace[] {
+  const { accessRecords: records, configuration } = dependencies
+  const found = new Map<string, Namespace>()
+  for (const record of records.list('namespace')) found.set(record.name, described(dependencies, record))
+  const named = [...records.list('account'), ...records.list('api-key'), ...configuration.config.listeners]
+  for (const { namespace: name } of named) {
+    if (name !== undefined && !found.has(name))
+      found.set(name, described(dependencies, { name, createdAtMs: undefined }))
+  }
+  return [...found.values()].toSorted((one, other) => (one.name < other.name ? -1 : 1))
+}
+
+function described(
+  { namespaceLimits }: Pick<NamespaceDependencies, 'namespaceLimits'>,
+  {
+    name,
+    createdAtMs,
+    limits = noLimits,
+  }: Pick<NamespaceRecord, 'name' | 'limits'> & { createdAtMs: number | undefined },
+): Namespace {
+  return { name, createdAtMs, limits, ...namespaceLimits.counts(name) }
+}
+
+function isInUse({ accessRecords: records, configuration }: NamespaceDependencies, name: string): boolean {
+  const named = [...records.list('account'), ...records.list('api-key'), ...configuration.config.listeners]
+  return named.some(({ namespace }) => namespace === name) || hasRules(configuration.config, name)
+}
+
+/** Keys of all records of the namespace, except its own record. */
+function keysOf(records: AccessRecords, namespace: string): (AccessRecordKey | AdminRecordKey)[] {
+  const keys: (AccessRecordKey | AdminRecordKey)[] = []
+  for (const by of ['username', 'clientid'] as const)
+    for (const { kind, id } of records.list(`credential ${by}`, namespace)) keys.push({ kind, namespace, by, id })
+  for (const { kind, username } of records.list('scram', namespace)) keys.push({ kind, namespace, username })
+  for (const { kind, identity } of records.list('psk', namespace)) keys.push({ kind, namespace, identity })
+  for (const about of ['clientid', 'username', 'all'] as const)
+    for (const { kind, who, topic, action } of records.list(`rule ${about}`, namespace))
+      keys.push({ kind, namespace, about, who, topic, action })
+  for (const { kind, as, who } of records.list('ban', namespace)) keys.push({ kind, namespace, as, who })
+  return keys
+}

@@ -1,0 +1,106 @@
+// Subscriptions: handlers.
+
+import type { RequestOf } from '../../contract/index.ts'
+import type { subscriptionEndpoints } from './endpoints.ts'
+import type { SubscriptionFilter, SubscriptionView } from '../../core/index.ts'
+import { bareFilter, parseTopicFilter, writeFilter } from '../../protocol/index.ts'
+import {
+  type Handlers,
+  replyWithList,
+  type ListSource,
+  shardUnavailableError,
+  clientName,
+  otherNode,
+  beginning,
+  pagingOf,
+  type ListPosition,
+  type ListSlice,
+  type ShardUnavailable,
+  ApiError,
+  type JsonText,
+} from '../../management/index.ts'
+import { commonValue } from '../clients/client-query.ts'
+import { replyWithTopicTree } from './reply-with-topic-tree.ts'
+import type { ClientOperations } from '../clients/clients.ts'
+
+type SubscriptionQuery = RequestOf<typeof subscriptionEndpoints.list_subscriptions>['query']
+
+export function subscriptionHandlers(clients: ClientOperations): Handlers<typeof subscriptionEndpoints> {
+  return {
+    list_subscriptions: ({ query }) => listSubscriptions(clients, query, undefined),
+    lookup_client_subscriptions: ({ params, query }) => listSubscriptions(clients, query, params.clientid),
+    list_node_subscriptions: ({ params, query }) =>
+      otherNode(clients, params.node) ?? listSubscriptions(clients, query, undefined),
+    lookup_node_client_subscriptions: ({ params, query }) =>
+      otherNode(clients, params.node) ?? listSubscriptions(clients, query, params.clientid),
+    'list_topic-tree': () => replyWithTopicTree(clients),
+    list_routes: ({ query }) => {
+      const paging = pagingOf(query)
+      return paging instanceof ApiError ? paging : replyWithList(routesOf(clients), paging)
+    },
+    lookup_routes: async ({ params: { topic } }) => {
+      const found = await firstOf(clients, { bareFilter: topic })
+      if (found !== undefined && 'unavailableShard' in found) return shardUnavailableError(found)
+      return { code: 0, data: found === undefined ? [] : [{ topic, node: clients.nodeName }] }
+    },
+  }
+}
+
+async function listSubscriptions(
+  clients: ClientOperations,
+  query: SubscriptionQuery,
+  ofClient: string | undefined,
+): Promise<JsonText | ApiError> {
+  const paging = pagingOf(query)
+  if (paging instanceof ApiError) return paging
+  const clientId = commonValue(query.clientid, query.client_id, ofClient)
+  const { topic, qos, share, shared: isShared, _match_topic: matching } = query
+  // `$queue/filter` is stored as a shared filter.
+  const stored = topic === undefined ? undefined : (parseTopicFilter(topic) ?? topic)
+  const filter = { clientId: clientId.value, filter: stored, qos, group: share, isShared, matching }
+  return replyWithList(clientId.differ ? nothing : sourceOf(clients, filter), paging)
+}
+
+const nothing: ListSource<never> = {
+  slice: async () => ({ rows: [], passed: 0, next: undefined }),
+  record: (row) => row,
+}
+
+function sourceOf(clients: ClientOperations, wanted: SubscriptionFilter): ListSource<SubscriptionView> {
+  return {
+    slice: (rows) => clients.listSubscriptions(wanted, rows),
+    record: ({ clientId, filter, qos }) => ({
+      ...clientName(clientId),
+      topic: writeFilter(filter),
+      qos,
+      node: clients.nodeName,
+    }),
+  }
+}
+
+/** A topic is listed at the subscription that represents it, so a later page continues correctly. */
+function routesOf(clients: ClientOperations): ListSource<SubscriptionView> {
+  return {
+    slice: (rows) => clients.listSubscriptions({ isOnePerTopic: true }, rows),
+    record: ({ filter }) => ({ topic: bareFilter(filter), node: clients.nodeName }),
+  }
+}
+
+async function firstOf(
+  clients: ClientOperations,
+  filter: SubscriptionFilter,
+): Promise<SubscriptionView | ShardUnavailable | undefined> {
+  let at: ListPosition | undefined = beginning
+  while (at !== undefined) {
+    const slice: ListSlice<SubscriptionView> | ShardUnavailable = await clients.listSubscriptions(filter, {
+      from: at,
+      skip: 0,
+      maxRows: 1,
+    })
+    if ('unavailableShard' in slice) return slice
+    const [row] = slice.rows
+    if (row !== undefined) return row
+    at = slice.next
+  }
+  return undefined
+}

@@ -1,0 +1,99 @@
+// Finds what would prevent a node from starting, without starting it: for `godwit config check`.
+
+import { randomBytes } from 'node:crypto'
+import { planRules } from '../actions/index.ts'
+import type { GodwitConfig } from '../config/index.ts'
+import { listenErrorText } from '../transports/index.ts'
+import {
+  planBridges,
+  apiTokens,
+  type Problem,
+  directoryErrorText,
+  tryDirectory,
+  listenerAt,
+  problemOfTaken,
+  problemsOfGateways,
+  hostsOfPort,
+  problemsOfListenerFiles,
+  resolveListeners,
+  reserveTcpPort,
+  accessSettingsOf,
+  problemOfLogFile,
+} from '../node/index.ts'
+import { problemOfExposure } from './management.ts'
+
+export interface StartProblemOptions {
+  /** Whether ports are bound briefly: a running broker on these ports would be reported. */
+  readonly checksPorts: boolean
+}
+
+/**
+ * A sentence each, which starts with the key of a setting. Creates nothing on disk, because the service may run as
+ * another account. Directories that depend on `--data` are checked only by the start.
+ */
+export async function startProblems(config: GodwitConfig, { checksPorts }: StartProblemOptions): Promise<string[]> {
+  const secret = randomBytes(secretBytes)
+  const problems: string[] = []
+  const note = (result: object | undefined): void => {
+    if (result !== undefined && 'problem' in result && typeof result.problem === 'string') problems.push(result.problem)
+  }
+  note(await problemOfDataDirectory(config))
+  note(await problemOfLogFile(config, config.node.dataDir))
+  note(accessSettingsOf(config, secret))
+  note(planBridges(config, secret))
+  note(planRules(config, ''))
+  for (const listener of config.listeners) {
+    const ofFiles = problemsOfListenerFiles(listener)
+    problems.push(...ofFiles)
+    // Its files are checked with its port, so that nothing is reported twice.
+    if (ofFiles.length === 0 && checksPorts) note(await resolveListeners({ ...config, listeners: [listener] }))
+  }
+  problems.push(...(await problemsOfGateways(config, { checksPorts })))
+  note(apiTokens(config))
+  note(await problemOfExposure(config, { warn: () => {} }))
+  for (const server of apiServersOf(config)) {
+    const takenBy = listenerAt(config, { kind: 'tcp', ...server })
+    if (takenBy !== undefined && server.port !== 0) problems.push(problemOfTaken(server.key, server, takenBy))
+    else if (checksPorts) note(await problemOfPort(server))
+  }
+  return problems
+}
+
+const secretBytes = 32
+
+async function problemOfDataDirectory({ node: { dataDir } }: GodwitConfig): Promise<Problem | undefined> {
+  if (dataDir === undefined) return undefined
+  try {
+    await tryDirectory(dataDir)
+    return undefined
+  } catch (error) {
+    return { problem: `node.data_dir: ${dataDir}: ${directoryErrorText(error)}; choose another directory` }
+  }
+}
+
+interface ApiServer {
+  /** The setting of its port. */
+  readonly key: string
+  readonly host: string
+  readonly port: number
+}
+
+/** The API, and the dashboard if it has an address of its own. */
+function apiServersOf(config: GodwitConfig): readonly ApiServer[] {
+  const { isEnabled, host, port, dashboard } = config.http
+  const [defaultHost = ''] = hostsOfPort(config)
+  if (!isEnabled) return []
+  const api = { key: 'http_server.port', host: host ?? defaultHost, port }
+  const bind = dashboard?.bind
+  return bind === undefined ? [api] : [api, { key: 'dashboard.bind', host: bind.host ?? defaultHost, port: bind.port }]
+}
+
+async function problemOfPort({ key, host, port }: ApiServer): Promise<Problem | undefined> {
+  try {
+    const reserved = await reserveTcpPort(host, port, [])
+    await reserved.release()
+    return undefined
+  } catch (error) {
+    return { problem: `${key}: ${listenErrorText(error as NodeJS.ErrnoException, host, port)}` }
+  }
+}
