@@ -1,12 +1,15 @@
 // The settings of the core: sections mqtt, retainer, delayed, rewrite and parts of auth.
 
-import { type CoreValues, readCoreValues } from './schema/core-values.ts'
+import { readSettingFields, type SettingFields } from './schema/setting-fields.ts'
 import { mqtt as mqttSection, retainer as retainerSection } from './settings/mqtt.ts'
 import type { SettingValues } from './settings/root.ts'
 import { type RewriteConfig, rewritesOf } from './topic-config.ts'
 
+const { entries: mqttEntries } = mqttSection
+const { entries: retainerEntries } = retainerSection
+
 /** Settings of the core. Those that it takes unchanged are named by their entries in `settings/mqtt.ts`. */
-export interface CoreConfig extends CoreValues<typeof mqttSection>, CoreValues<typeof retainerSection> {
+export interface CoreConfig extends SettingFields<typeof mqttEntries>, SettingFields<typeof retainerEntries> {
   /** Undefined: none. */
   readonly topicRewrites: readonly RewriteConfig[] | undefined
   readonly delaysMessages: boolean
@@ -38,8 +41,8 @@ export function toCoreConfig(values: SettingValues): CoreConfig {
   const maxExpiryMs = mqtt.max_session_expiry_interval
   const maxRetained = retainer.max_retained_messages
   return {
-    ...readCoreValues(mqttSection, mqtt),
-    ...readCoreValues(retainerSection, retainer),
+    ...readSettingFields(mqttEntries, mqtt),
+    ...readSettingFields(retainerEntries, retainer),
     topicRewrites: topicRewrites.length === 0 ? undefined : topicRewrites,
     delaysMessages: delayed.enable,
     maxDelayedMessages: delayed.max_delayed_messages === 0 ? undefined : delayed.max_delayed_messages,

@@ -51,9 +51,15 @@ export type {
   SourcesConfig,
   StorageConfig,
 } from './godwit-config.ts'
+export type { OptionalFields } from './schema/setting-fields.ts'
 export type {
   CertificateField,
+  CertificateFilesConfig,
+  CertificateNames,
+  ClientFields,
   ListenerConfig,
+  ListenerFields,
+  NamedCertificateFilesConfig,
   ProxyProtocolConfig,
   QuicConfig,
   TlsConfig,

@@ -1,33 +1,32 @@
-// Typed settings of listeners. The transports define the parts that they need in the same shape and do not depend on
-// this module.
+// Typed settings of listeners, as shards and transports take them. Settings that are taken unchanged are named by their entries in
+// `settings/listeners.ts`.
 
-import type { AccessRule } from './schema/access-rule.ts'
+import { defaultSettingFields, readSettingFields, type SettingFields } from './schema/setting-fields.ts'
+import {
+  certificateNames,
+  type clientNames,
+  clientRates,
+  quicOptions,
+  sharedListenerSettings,
+  tlsOptions,
+  webSocketSettings,
+} from './settings/listeners.ts'
 import type { SettingValues } from './settings/root.ts'
 
-interface CommonListenerConfig {
+/** Settings of every kind of listener that its shards take as they are. */
+export type ListenerFields = SettingFields<typeof sharedListenerSettings>
+
+/** Settings of a listener that apply to each of its clients. */
+export type ClientFields = SettingFields<typeof clientRates> & SettingFields<typeof clientNames>
+
+interface CommonListenerConfig extends ListenerFields {
   readonly name: string
   /** Undefined: only a port is set; profile and node.defaultListenerAddress decide. */
   readonly host: string | undefined
   /** 0: any free port. */
   readonly port: number
-  /** Undefined: no limit. */
-  readonly maxConnections: number | undefined
-  /** New connections per second; undefined: no limit. */
-  readonly maxConnectionRate: number | undefined
-  /** In order; the first match decides. */
-  readonly accessRules: readonly AccessRule[]
   /** Undefined: connections have no PROXY header. */
   readonly proxyProtocol: ProxyProtocolConfig | undefined
-  /** Messages per second that one client may publish: the lower limit of listener and node. Undefined: no limit. */
-  readonly messagesPerSecond: number | undefined
-  readonly bytesPerSecond: number | undefined
-  /** Maximum number of messages to one client, and of its subscriptions, per second; undefined: no limit. */
-  readonly deliveriesPerSecond: number | undefined
-  readonly subscriptionsPerSecond: number | undefined
-  /** Prefix of every topic of its clients; may be empty. */
-  readonly mountpoint: string
-  /** Namespace of its clients; undefined: not set by the listener. */
-  readonly namespace: string | undefined
   /** For a listener that gets its connections from another listener: whether only this machine can reach that one. Undefined: the host of this listener decides. */
   readonly isOnlyReachedLocally?: boolean
 }
@@ -38,64 +37,55 @@ export interface ProxyProtocolConfig {
   readonly trusted: readonly string[]
 }
 
+/** PEM files. */
 export interface CertificateFilesConfig {
+  /** With the certificates that signed it after it. */
   readonly certFile: string
   readonly keyFile: string
   readonly keyPassword: string | undefined
 }
 
+/** A certificate for clients that request this host name; `*.example.org` stands for one level. */
+export interface NamedCertificateFilesConfig extends CertificateFilesConfig {
+  /** Its name in the configuration. */
+  readonly name: string
+  readonly serverName: string
+}
+
 export type TlsVersion = 'TLSv1.2' | 'TLSv1.3'
 
-export interface TlsConfig {
+/** Settings of a TLS listener. They name files, which are read again when they change. */
+export interface TlsConfig extends SettingFields<typeof tlsOptions> {
   /** Undefined: for clients with a pre-shared key only. */
   readonly certificate: CertificateFilesConfig | undefined
-  /** `name`: its name in the configuration. */
-  readonly byServerName: readonly (CertificateFilesConfig & { readonly name: string; readonly serverName: string })[]
-  readonly caFile: string | undefined
-  readonly crlFile: string | undefined
-  readonly verifyPeer: boolean
-  readonly failIfNoPeerCertificate: boolean
+  readonly byServerName: readonly NamedCertificateFilesConfig[]
   readonly minVersion: TlsVersion
   readonly maxVersion: TlsVersion
-  readonly ciphers: string | undefined
   /** Clients may use pre-shared keys: those of the file, and stored ones. */
   readonly acceptsPsk: boolean
-  readonly pskFile: string | undefined
-  readonly handshakeTimeoutMs: number
 }
+
+/** Names of clients that their certificates contain. */
+export type CertificateNames = SettingFields<typeof certificateNames>
 
 /**
  * The part of a certificate that is a name: CN, the whole subject, the certificate itself (DER in base64, PEM), its
  * MD5.
  */
-export type CertificateField = 'cn' | 'dn' | 'crt' | 'pem' | 'md5'
+export type CertificateField = NonNullable<CertificateNames['peerCertificateAsUsername']>
 
-interface SecureListenerConfig extends CommonListenerConfig {
+interface SecureListenerConfig extends CommonListenerConfig, CertificateNames {
   readonly tls: TlsConfig
-  readonly peerCertificateAsUsername: CertificateField | undefined
-  readonly peerCertificateAsClientId: CertificateField | undefined
 }
 
-export interface WebSocketConfig {
+export interface WebSocketConfig extends SettingFields<typeof webSocketSettings> {
   readonly path: string
-  /** Empty: all, but for a loopback listener only pages of this machine. */
-  readonly allowedOrigins: readonly string[]
-  readonly failsWithoutSubprotocol: boolean
-  /** Lower-case; undefined: no proxy is trusted. */
+  /** Lower-case name of the header with the client's address; undefined: no proxy is trusted. */
   readonly addressHeader: string | undefined
   readonly maxMessageBytes: number
-  readonly upgradeTimeoutMs: number
 }
 
-export interface QuicConfig {
-  /** 0: never. */
-  readonly idleTimeoutMs: number
-  /** 0: never. */
-  readonly keepAliveMs: number
-  readonly checksAddresses: boolean
-  /** In addition to the first one. */
-  readonly maxDataStreams: number
-  readonly streamTimeoutMs: number
+export interface QuicConfig extends SettingFields<typeof quicOptions> {
   readonly maxPacketBytes: number
 }
 
@@ -180,16 +170,11 @@ export function toDashboardListener({ listeners, limits, mqtt }: SettingValues):
     name: dashboardListenerName,
     host: undefined,
     port: 0,
+    ...defaultSettingFields(sharedListenerSettings),
+    ...readSettingFields(clientRates, limits),
     maxConnections: maxDashboardClients,
     maxConnectionRate: dashboardClientsPerSecond,
-    accessRules: [],
     proxyProtocol: { timeoutMs: dashboardTimeoutMs, trusted: [] },
-    messagesPerSecond: limits.messages_rate,
-    bytesPerSecond: limits.bytes_rate,
-    deliveriesPerSecond: limits.deliveries_rate,
-    subscriptionsPerSecond: limits.subscriptions_rate,
-    mountpoint: '',
-    namespace: undefined,
     webSocket: {
       ...toWebSocketConfig(listeners.ws, mqtt),
       path: '/mqtt',
@@ -212,19 +197,20 @@ function commonConfig(name: string, values: CommonValues, limits: SettingValues[
     name,
     host: values.bind.host,
     port: values.bind.port,
-    maxConnections: values.max_connections,
-    maxConnectionRate: values.max_connection_rate,
-    accessRules: values.access_rules,
+    ...readSettingFields(sharedListenerSettings, values),
+    ...lowerRates(readSettingFields(clientRates, values), readSettingFields(clientRates, limits)),
     proxyProtocol: values.proxy_protocol
       ? { timeoutMs: values.proxy_protocol_timeout, trusted: values.proxy_protocol_trusted }
       : undefined,
-    messagesPerSecond: lowerLimit(values.messages_rate, limits.messages_rate),
-    bytesPerSecond: lowerLimit(values.bytes_rate, limits.bytes_rate),
-    deliveriesPerSecond: lowerLimit(values.deliveries_rate, limits.deliveries_rate),
-    subscriptionsPerSecond: lowerLimit(values.subscriptions_rate, limits.subscriptions_rate),
-    mountpoint: values.mountpoint,
-    namespace: values.namespace,
   }
+}
+
+type Rates = SettingFields<typeof clientRates>
+
+/** Returns the lower limit of the listener and of the node for each rate. */
+function lowerRates(listener: Rates, node: Rates): Rates {
+  const names = Object.keys(listener) as (keyof Rates)[]
+  return Object.fromEntries(names.map((name) => [name, lowerLimit(listener[name], node[name])])) as Rates
 }
 
 function lowerLimit(one: number | undefined, other: number | undefined): number | undefined {
@@ -282,32 +268,22 @@ const minMessageBytes = 1_048_576
 
 function toWebSocketConfig(values: WsValues, mqtt: SettingValues['mqtt']): WebSocketConfig {
   return {
+    ...readSettingFields(webSocketSettings, values),
     path: values.bind.path,
-    allowedOrigins: values.allow_origins,
-    failsWithoutSubprotocol: values.fail_if_no_subprotocol,
     addressHeader: values.proxy_address_header?.toLowerCase(),
     maxMessageBytes: values.max_frame_size ?? Math.max(mqtt.max_packet_size + extraMessageBytes, minMessageBytes),
-    upgradeTimeoutMs: values.upgrade_timeout,
   }
 }
 
 function toQuicConfig(values: QuicValues, mqtt: SettingValues['mqtt']): QuicConfig {
-  return {
-    idleTimeoutMs: values.idle_timeout,
-    keepAliveMs: values.keepalive_interval,
-    checksAddresses: values.address_validation,
-    maxDataStreams: values.max_streams,
-    streamTimeoutMs: values.handshake_timeout,
-    maxPacketBytes: mqtt.max_packet_size,
-  }
+  return { ...readSettingFields(quicOptions, values), maxPacketBytes: mqtt.max_packet_size }
 }
 
 function secureConfig(name: string, values: TlsValues, limits: SettingValues['limits']): SecureListenerConfig {
   return {
     ...commonConfig(name, values, limits),
+    ...readSettingFields(certificateNames, values),
     tls: toTlsConfig(values),
-    peerCertificateAsUsername: values.peer_cert_as_username,
-    peerCertificateAsClientId: values.peer_cert_as_clientid,
   }
 }
 
@@ -315,6 +291,7 @@ function secureConfig(name: string, values: TlsValues, limits: SettingValues['li
 export function toTlsConfig(values: Omit<TlsValues, keyof CommonValues>): TlsConfig {
   const { tls_versions: versions } = values
   return {
+    ...readSettingFields(tlsOptions, values),
     certificate: toCertificate(values),
     byServerName: [...values.sni.named].map(([name, files]) => ({
       name,
@@ -323,16 +300,9 @@ export function toTlsConfig(values: Omit<TlsValues, keyof CommonValues>): TlsCon
       keyFile: files.keyfile ?? '',
       keyPassword: files.key_password,
     })),
-    caFile: values.cacertfile,
-    crlFile: values.crlfile,
-    verifyPeer: values.verify_peer,
-    failIfNoPeerCertificate: values.fail_if_no_peer_cert,
     minVersion: versions.includes('tlsv1.2') ? 'TLSv1.2' : 'TLSv1.3',
     maxVersion: versions.includes('tlsv1.3') ? 'TLSv1.3' : 'TLSv1.2',
-    ciphers: values.ciphers,
     acceptsPsk: values.psk || values.psk_file !== undefined,
-    pskFile: values.psk_file,
-    handshakeTimeoutMs: values.handshake_timeout,
   }
 }
 

@@ -33,7 +33,6 @@ export { listenTcp, type TcpListenOptions } from './tcp/tcp.ts'
 export { listenTls, type TlsListenOptions } from './tcp/tls.ts'
 export { problemOfTlsFiles, type TlsProblem, unreadableTlsFiles } from './certificates/tls-files.ts'
 export { TlsUpgrade, type TlsUpgradeOptions } from './tcp/tls-upgrade.ts'
-export type { CertificateFiles, TlsSettings } from './certificates/tls-settings.ts'
 export {
   type IncomingSocket,
   listenWebSocket,

@@ -4,7 +4,8 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { describe, test, type TestContext } from 'node:test'
-import { AddressRules, type AddressRule } from '../../src/transports/limits/address-rules.ts'
+import type { AccessRule } from '../../src/config/index.ts'
+import { AddressRules } from '../../src/transports/limits/address-rules.ts'
 import {
   type ByteStream,
   ConnectionLimit,
@@ -65,7 +66,7 @@ async function open(t: TestContext, options: Partial<TcpListenOptions>): Promise
 /** Waits for the close, with or without an error: unread data turns a close into a reset. */
 const closed = (socket: Socket): Promise<void> => new Promise((resolve) => socket.on('close', () => resolve()))
 
-const rule = (text: string): AddressRule => {
+const rule = (text: string): AccessRule => {
   const [verb, range] = text.split(' ')
   return { isAllowed: verb === 'allow', range: range === 'all' ? undefined : range }
 }

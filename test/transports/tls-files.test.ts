@@ -4,7 +4,8 @@ import assert from 'node:assert/strict'
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { describe, test } from 'node:test'
-import { problemOfTlsFiles, type TlsSettings } from '../../src/transports/index.ts'
+import type { TlsConfig } from '../../src/config/index.ts'
+import { problemOfTlsFiles } from '../../src/transports/index.ts'
 import { parsePskFile } from '../../src/transports/certificates/psk-file.ts'
 import { authority, server, serverName, plainTls, TlsStage } from './tls-stage.ts'
 
@@ -106,7 +107,7 @@ for (const file of ['cert.pem', 'key.pem', 'ca.pem', 'crl.pem', 'psk.txt', 'shop
   })
 }
 
-function problemWith(stage: TlsStage, change: Partial<TlsSettings> & { readonly keyPassword?: string }): string {
+function problemWith(stage: TlsStage, change: Partial<TlsConfig> & { readonly keyPassword?: string }): string {
   const { keyPassword, ...settings } = change
   const problem = problemOfTlsFiles({
     ...plainTls,

@@ -7,13 +7,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls'
+import type { TlsConfig } from '../../src/config/index.ts'
 import {
   type ByteStream,
   type ReconfigurableListener,
   listenTls,
   TlsUpgrade,
   type TlsListenOptions,
-  type TlsSettings,
 } from '../../src/transports/index.ts'
 import { Authority, type Named } from './certificates.ts'
 import { EventQueue } from './event-queue.ts'
@@ -23,7 +23,7 @@ export const serverName = 'broker.example.org'
 export const server = authority.issue(serverName, { hostNames: [serverName, '127.0.0.1'] })
 
 /** Default settings: any client that trusts the certificate, TLS 1.2 and 1.3. */
-export const plainTls: Omit<TlsSettings, 'certificate'> = {
+export const plainTls: Omit<TlsConfig, 'certificate'> = {
   byServerName: [],
   caFile: undefined,
   crlFile: undefined,
@@ -37,7 +37,7 @@ export const plainTls: Omit<TlsSettings, 'certificate'> = {
   handshakeTimeoutMs: 60_000,
 }
 
-export interface TlsStageOptions extends Partial<TlsSettings> {
+export interface TlsStageOptions extends Partial<TlsConfig> {
   /** Undefined: only clients with a pre-shared key. */
   readonly identity?: Named | undefined
   /** Contents of files, not their names. */

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import type { ConnectionOptions, TLSSocket } from 'node:tls'
 import { type ByteStream, ConnectionRate } from '../../src/transports/index.ts'
-import type { NamedCertificateFiles } from '../../src/transports/certificates/tls-settings.ts'
+import type { NamedCertificateFilesConfig } from '../../src/config/index.ts'
 import { Authority, type Named } from './certificates.ts'
 import { EventQueue } from './event-queue.ts'
 import { standStill } from './paused-reader.ts'
@@ -358,7 +358,12 @@ function stageWithNames(
   return new TlsStage(t, { ...settings, byServerName }).listen()
 }
 
-function namedFiles(folder: string, name: string, host: string, { certificate, key }: Named): NamedCertificateFiles {
+function namedFiles(
+  folder: string,
+  name: string,
+  host: string,
+  { certificate, key }: Named,
+): NamedCertificateFilesConfig {
   const [certFile, keyFile] = [join(folder, `${name}.pem`), join(folder, `${name}-key.pem`)]
   writeFileSync(certFile, certificate)
   writeFileSync(keyFile, key)

@@ -7,13 +7,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { connect, type ConnectionOptions } from 'node:tls'
+import type { TlsConfig } from '../../src/config/index.ts'
 import {
   type ByteStream,
   ConnectionLimit,
   type ReconfigurableListener,
   listenWebSocket,
   TlsUpgrade,
-  type TlsSettings,
   type WebSocketListenOptions,
 } from '../../src/transports/index.ts'
 import { Authority } from './certificates.ts'
@@ -35,7 +35,7 @@ interface SecureStage {
   peer(options?: ConnectionOptions): WebSocketPeer
 }
 
-async function openSecureStage(t: TestContext, overrides: Partial<TlsSettings> = {}): Promise<SecureStage> {
+async function openSecureStage(t: TestContext, overrides: Partial<TlsConfig> = {}): Promise<SecureStage> {
   const folder = await mkdtemp(join(tmpdir(), 'godwit-wss-'))
   t.after(() => rm(folder, { recursive: true, force: true }))
   const authority = new Authority('plant')
@@ -50,7 +50,7 @@ async function openSecureStage(t: TestContext, overrides: Partial<TlsSettings> =
   const streams = new EventQueue<ByteStream>()
   const refusals = new EventQueue<string>()
   const problems = new EventQueue<string>()
-  const settings: TlsSettings = { ...plainTls, certificate: files, caFile, ...overrides }
+  const settings: TlsConfig = { ...plainTls, certificate: files, caFile, ...overrides }
   const openGate = (): TlsUpgrade => {
     const opening = TlsUpgrade.open({
       settings,

@@ -69,7 +69,11 @@ export type ValueOf<Node> =
         }
       : never
 
-interface SettingWords {
+/** A setting, and the field of a module's settings that has its value unchanged: see `setting-fields.ts`. */
+export type SettingWithField<T, Field extends string | undefined> = Setting<T> & { readonly field: Field }
+
+export interface SettingWords<Field extends string | undefined = undefined> {
+  readonly field?: Field
   readonly description: string
   readonly unit?: string
   readonly appliesOn?: AppliesOn
@@ -80,17 +84,14 @@ interface SettingWords {
 }
 
 /** One setting: its type, default and description. */
-export function setting<T, const Core extends string | undefined = undefined>(
+export function setting<T, const Field extends string | undefined = undefined>(
   type: SettingType<T>,
   defaultValue: T,
-  words: SettingWords & {
-    /** The field of the core's settings that has this value, unchanged. */
-    readonly core?: Core
-  },
-): Setting<T> & { readonly core: Core } {
+  words: SettingWords<Field>,
+): SettingWithField<T, Field> {
   return {
     kind: 'setting',
-    core: words.core as Core,
+    field: words.field as Field,
     type,
     default: defaultValue,
     defaultWords: words.defaultWords,

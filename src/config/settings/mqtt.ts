@@ -45,25 +45,25 @@ export const mqtt = section('MQTT: limits of clients, and the features that the 
     appliesOn: 'on-next-connect',
   }),
   max_mqueue_len: setting(integer({ min: 1, max: 10_000_000 }), 1_024, {
-    core: 'maxQueuedMessages',
+    field: 'maxQueuedMessages',
     description:
       'Maximum number of queued messages of one session in memory. Further messages of a persistent session wait on disk; for a clean session, mqtt.mqueue_full_policy applies.',
     appliesOn: 'on-next-connect',
   }),
   max_mqueue_bytes: setting(size({ minBytes: 1_024, maxBytes: 1_024 * gigabyte }), 64 * megabyte, {
-    core: 'maxQueuedBytes',
+    field: 'maxQueuedBytes',
     description:
       'Maximum size of the queued messages of one session in memory. Further messages are handled as for mqtt.max_mqueue_len. A single message may be larger. The node lowers this limit while memory is short: see node.memory_limit.',
     appliesOn: 'on-next-connect',
   }),
   mqueue_full_policy: setting(choice(['drop-newest', 'drop-oldest']), 'drop-newest', {
-    core: 'queueFullPolicy',
+    field: 'queueFullPolicy',
     description:
       'Which message is dropped if the queue of a clean session is full (mqtt.max_mqueue_len, mqtt.max_mqueue_bytes). drop-newest: the message that arrives. drop-oldest: the message that has waited longest.',
     appliesOn: 'on-next-connect',
   }),
   max_stored_messages: setting(integer({ min: 1, max: maxCount }), 1_000_000, {
-    core: 'maxStoredMessages',
+    field: 'maxStoredMessages',
     description:
       'Maximum number of messages of one session on disk, including those in flight. mqtt.stored_messages_overflow says what happens to further messages. From 80 % on, the alarm session-queue names the session.',
     appliesOn: 'on-next-connect',
@@ -74,49 +74,49 @@ export const mqtt = section('MQTT: limits of clients, and the features that the 
     appliesOn: 'at-once',
   }),
   max_inflight_window: setting(integer({ min: 1, max: max16Bits }), 1_024, {
-    core: 'maxInflightMessages',
+    field: 'maxInflightMessages',
     description:
       'Maximum number of unacknowledged QoS 1 and 2 messages to one client. An MQTT 5.0 client can set a lower number (Receive Maximum).',
     appliesOn: 'on-next-connect',
   }),
   max_inflight_bytes: setting(size({ minBytes: 1_024, maxBytes: 1_024 * gigabyte }), 16 * megabyte, {
-    core: 'maxInflightBytes',
+    field: 'maxInflightBytes',
     description:
       'Maximum memory of unacknowledged messages to one client. Further messages wait. A single message may be larger.',
     appliesOn: 'on-next-connect',
   }),
   receive_maximum: setting(integer({ min: 1, max: max16Bits }), 1_024, {
-    core: 'receiveMaximum',
+    field: 'receiveMaximum',
     description:
       'Maximum number of QoS 1 and 2 messages of one client that the broker has not acknowledged. CONNACK reports it to MQTT 5.0 clients; a client that exceeds it is disconnected with reason code 0x93. Some clients, such as MQTT.js, ignore it: set it above the number of messages that they publish at once.',
     appliesOn: 'on-next-connect',
   }),
   max_awaiting_rel: setting(awaitingRelease, 1_024, {
-    core: 'maxAwaitingRelease',
+    field: 'maxAwaitingRelease',
     description:
       'Maximum number of QoS 2 messages of one session whose PUBREL has not arrived. A further one of an MQTT 5.0 client is rejected with reason code 0x97, unless mqtt.await_rel_timeout frees a packet identifier.',
     appliesOn: 'on-next-connect',
   }),
   await_rel_timeout: setting(duration({ minMs: 1_000, maxMs: 30 * dayMs }), 300_000, {
-    core: 'awaitReleaseTimeoutMs',
+    field: 'awaitReleaseTimeoutMs',
     description:
       'Age at which the packet identifier of a QoS 2 message without PUBREL may be freed, if the session has mqtt.max_awaiting_rel of them. Below that number it is kept as long as the session, so that the message is delivered exactly once whenever its publisher returns.',
     appliesOn: 'on-next-connect',
   }),
   retry_interval: setting(duration({ minMs: 0, maxMs: 30 * dayMs }), 30_000, {
-    core: 'retryIntervalMs',
+    field: 'retryIntervalMs',
     description:
       'Time after which a message is sent again to an MQTT 3.1 or 3.1.1 client that has not acknowledged it. 0: it is sent again only when the client reconnects.',
     appliesOn: 'on-next-connect',
   }),
   keepalive_multiplier: setting(decimal({ moreThan: 0.5, max: 100 }), 1.5, {
-    core: 'keepAliveMultiplier',
+    field: 'keepAliveMultiplier',
     description:
       'A client that sends no packet for longer than its keep alive multiplied by this factor is disconnected. MQTT requires 1.5.',
     appliesOn: 'on-next-connect',
   }),
   server_keepalive: setting(optional(integer({ min: 1, max: max16Bits }), 'none'), undefined, {
-    core: 'serverKeepAliveSeconds',
+    field: 'serverKeepAliveSeconds',
     description:
       'Keep alive that applies to all clients in place of the one in their CONNECT. CONNACK reports it to MQTT 5.0 clients; other clients must be set to it, or they may be disconnected.',
     unit: 'seconds',
@@ -124,7 +124,7 @@ export const mqtt = section('MQTT: limits of clients, and the features that the 
     defaultWords: 'none: the keep alive of each CONNECT',
   }),
   idle_timeout: setting(duration({ minMs: 10, maxMs: dayMs }), 15_000, {
-    core: 'idleTimeoutMs',
+    field: 'idleTimeoutMs',
     description:
       'Maximum time from the opening of a connection until its CONNECT is received. Then the connection is closed.',
     appliesOn: 'on-next-connect',
@@ -134,63 +134,63 @@ export const mqtt = section('MQTT: limits of clients, and the features that the 
     appliesOn: 'on-next-connect',
   }),
   retain_available: setting(boolean, true, {
-    core: 'retainAvailable',
+    field: 'retainAvailable',
     description: 'Whether clients can publish retained messages.',
     appliesOn: 'on-next-connect',
   }),
   wildcard_subscription: setting(boolean, true, {
-    core: 'wildcardSubscriptionAvailable',
+    field: 'wildcardSubscriptionAvailable',
     description: 'Whether topic filters can contain + and #.',
     appliesOn: 'on-next-connect',
   }),
   shared_subscription: setting(boolean, true, {
-    core: 'sharedSubscriptionAvailable',
+    field: 'sharedSubscriptionAvailable',
     description: 'Whether clients can use shared subscriptions ($share).',
     appliesOn: 'on-next-connect',
   }),
   exclusive_subscription: setting(boolean, false, {
-    core: 'exclusiveSubscriptionAvailable',
+    field: 'exclusiveSubscriptionAvailable',
     description:
       'Whether clients can use exclusive subscriptions ($exclusive/). A second client with the same filter gets reason code 0x97 (quota exceeded).',
     appliesOn: 'on-next-connect',
   }),
   validate_payload_format: setting(boolean, false, {
-    core: 'validatesPayloadFormat',
+    field: 'validatesPayloadFormat',
     description:
       'Whether the broker checks payloads that are declared as UTF-8 (payload format indicator 1). An invalid one is rejected with reason code 0x99.',
     appliesOn: 'at-once',
   }),
   max_topic_levels: setting(integer({ min: 1, max: max16Bits }), 128, {
-    core: 'maxTopicLevels',
+    field: 'maxTopicLevels',
     description:
       'Maximum number of levels of a topic name or filter. A PUBLISH with more is acknowledged with reason code 0x90, a SUBSCRIBE with 0x8F (0x80 before MQTT 5.0). A PUBLISH without a reason code (QoS 0, or before MQTT 5.0) closes the connection.',
     appliesOn: 'on-next-connect',
   }),
   max_topic_length: setting(integer({ min: 256, max: 65_535 }), 65_535, {
-    core: 'maxTopicBytes',
+    field: 'maxTopicBytes',
     description:
       'Maximum length of a topic name or filter, in bytes. Longer ones are rejected as for mqtt.max_topic_levels. The default is the maximum of MQTT; mqtt.max_subscription_bytes and the other limits in bytes limit the memory of long topics.',
     appliesOn: 'on-next-connect',
   }),
   max_clientid_len: setting(integer({ min: 23, max: max16Bits }), 65_535, {
-    core: 'maxClientIdBytes',
+    field: 'maxClientIdBytes',
     description:
       'Maximum length of a client ID, in bytes. A client with a longer one is refused. MQTT requires that 23 bytes are allowed.',
     appliesOn: 'on-next-connect',
   }),
   strict_clientid_31: setting(boolean, false, {
-    core: 'limitsClientIdsOf31',
+    field: 'limitsClientIdsOf31',
     description:
       'Refuse MQTT 3.1 clients with a client ID of more than 23 characters, as that version requires. false: mqtt.max_clientid_len alone is the limit, as in other brokers.',
     appliesOn: 'on-next-connect',
   }),
   max_topic_alias: setting(integer({ min: 0, max: max16Bits }), 1_024, {
-    core: 'maxTopicAlias',
+    field: 'maxTopicAlias',
     description: 'Maximum number of topic aliases in each direction of one connection. 0: no topic aliases.',
     appliesOn: 'on-next-connect',
   }),
   max_topic_alias_bytes: setting(size({ minBytes: 0, maxBytes: gigabyte }), 262_144, {
-    core: 'maxTopicAliasBytes',
+    field: 'maxTopicAliasBytes',
     description:
       'Maximum size of all topic names with an alias, in each direction of one connection. The default is enough for 1,024 topics of 256 bytes. A client that exceeds it is disconnected with reason code 0x97; to clients, the broker sends further topic names without an alias.',
     appliesOn: 'on-next-connect',
@@ -209,7 +209,7 @@ export const mqtt = section('MQTT: limits of clients, and the features that the 
     },
   ),
   upgrade_qos: setting(boolean, false, {
-    core: 'upgradeQoS',
+    field: 'upgradeQoS',
     description: 'Deliver messages with the QoS of the subscription, even if they were published with a lower QoS.',
     appliesOn: 'at-once',
   }),
@@ -218,48 +218,48 @@ export const mqtt = section('MQTT: limits of clients, and the features that the 
     appliesOn: 'at-once',
   }),
   max_subscriptions: setting(integer({ min: 1, max: 10_000_000 }), 10_000, {
-    core: 'maxSubscriptions',
+    field: 'maxSubscriptions',
     description: 'Maximum number of subscriptions of one session. A further one is rejected with reason code 0x97.',
     appliesOn: 'on-next-connect',
   }),
   max_subscription_bytes: setting(size({ minBytes: 65_536, maxBytes: 1_073_741_824 }), 2_097_152, {
-    core: 'maxSubscriptionBytes',
+    field: 'maxSubscriptionBytes',
     description:
       'Maximum size of all topic filters of one session together. A further subscription is rejected with reason code 0x97.',
     appliesOn: 'on-next-connect',
   }),
   max_overlapping_subscriptions: setting(integer({ min: 1, max: 1_000_000 }), 64, {
-    core: 'maxOverlappingSubscriptions',
+    field: 'maxOverlappingSubscriptions',
     description:
       'Maximum number of subscriptions of one session that can match the same topic. Filters with wildcards at the same levels count once; each shared group counts separately. The limit protects the publications of other clients from the cost of these filters. A further subscription is rejected with reason code 0x97.',
     appliesOn: 'on-next-connect',
   }),
   max_will_size_in_memory: setting(size({ minBytes: 0, maxBytes: megabyte }), 1_024, {
-    core: 'maxWillBytesInMemory',
+    field: 'maxWillBytesInMemory',
     description:
       'Maximum size of a will in memory, with its topic and properties. A larger will is stored on disk only, and read when it is published.',
     appliesOn: 'on-next-connect',
   }),
   max_parked_packets: setting(integer({ min: 1, max: max16Bits }), 128, {
-    core: 'maxParkedPackets',
+    field: 'maxParkedPackets',
     description:
       'Maximum number of packets that the broker holds for one connection while it authenticates the client. At the maximum, it stops reading from the connection until the client is accepted or refused.',
     appliesOn: 'on-next-connect',
   }),
   max_unconfirmed_messages: setting(integer({ min: 1, max: maxCount }), 100_000, {
-    core: 'maxUnconfirmedMessages',
+    field: 'maxUnconfirmedMessages',
     description:
       'Maximum number of messages that one shard has sent or has to send to another shard and that are not confirmed yet. At the maximum, the broker stops reading from publishers of further QoS 1 and 2 messages for that shard. If that shard is restarting, MQTT 5.0 publishers get reason code 0x97 instead.',
     appliesOn: 'at-once',
   }),
   max_unconfirmed_bytes: setting(size({ minBytes: megabyte, maxBytes: 1_024 * gigabyte }), 64 * megabyte, {
-    core: 'maxUnconfirmedBytes',
+    field: 'maxUnconfirmedBytes',
     description:
       'Maximum size of the messages that mqtt.max_unconfirmed_messages counts. The same happens at this limit.',
     appliesOn: 'at-once',
   }),
   max_unsent_bytes: setting(size({ minBytes: 1_024, maxBytes: gigabyte }), megabyte, {
-    core: 'maxUnsentBytes',
+    field: 'maxUnsentBytes',
     description:
       'Maximum number of bytes that the broker has for one client and that its connection has not accepted yet, because the client reads slowly. Beyond it, further QoS 0 messages are dropped and counted, and QoS 1 and 2 messages wait in the queue of the session.',
     appliesOn: 'on-next-connect',
@@ -290,19 +290,19 @@ export const retainer = section('Retained messages: how many are kept, how large
     appliesOn: 'at-once',
   }),
   max_payload_size: setting(size({ minBytes: 1, maxBytes: 260 * megabyte }), megabyte, {
-    core: 'maxRetainedPayloadBytes',
+    field: 'maxRetainedPayloadBytes',
     description:
       'Maximum payload of a retained message. A larger one of an MQTT 5.0 client with QoS 1 or 2 is rejected with reason code 0x97. Any other is delivered to live subscribers, counted as dropped (no-retained-room), and its topic has no retained message afterwards, never an older one.',
     appliesOn: 'at-once',
   }),
   max_size_in_memory: setting(size({ minBytes: 0, maxBytes: 260 * megabyte }), 4_096, {
-    core: 'maxRetainedBytesInMemory',
+    field: 'maxRetainedBytesInMemory',
     description:
       'Maximum size of a retained message in memory, with its topic and properties. Of a larger one, only the metadata is in memory, and the payload is read from disk for each new matching subscription.',
     appliesOn: 'at-once',
   }),
   msg_expiry_interval: setting(duration({ minMs: 0, maxMs: maxExpiryMs }), 0, {
-    core: 'retainedExpiryMs',
+    field: 'retainedExpiryMs',
     description: 'Time after which a retained message without a message expiry interval is deleted. 0: never.',
     appliesOn: 'at-once',
   }),

@@ -2,27 +2,18 @@
 // through `output`; outputs refer to it. The state of the connection is in `now`: `state/connection-state.ts` defines it, and only that
 // file changes it.
 
+import type { ClientFields, OptionalFields } from '../../config/index.ts'
 import type { DeferredAck } from './deferred-ack.ts'
 import type { ProtocolVersion, Topic } from '../../protocol/index.ts'
 import type { RateLimiter, SendLimits } from './rate-limiter.ts'
 import type { AuthorizationCache } from './authorization-cache.ts'
 
 /** Properties that a connection inherits from its listener. */
-export interface ListenerTraits {
+export interface ListenerTraits extends OptionalFields<ClientFields> {
   readonly name: string
   /** Undefined if the listener has no port. */
   readonly port?: number | undefined
   readonly isLoopback: boolean
-  /** Prefix of every topic of its clients; '' or undefined if there is none. */
-  readonly mountpoint?: string | undefined
-  /** Namespace of its clients; undefined if the listener does not set it. */
-  readonly namespace?: string | undefined
-  /** Maximum number of messages per second and client; undefined: no limit. */
-  readonly messagesPerSecond?: number | undefined
-  readonly bytesPerSecond?: number | undefined
-  /** Maximum number of messages to one client, and of its subscriptions, per second; undefined: no limit. */
-  readonly deliveriesPerSecond?: number | undefined
-  readonly subscriptionsPerSecond?: number | undefined
   /** Bridges of this broker, which have no listener. Limits for unauthenticated clients do not apply to them. */
   readonly isBridge?: boolean | undefined
   /** Authentication of its clients in place of the chain of the broker: `ListenerAuthentication` of the module access. */

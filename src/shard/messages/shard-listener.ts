@@ -1,15 +1,20 @@
 import type {
-  AccessRule,
-  CertificateField,
+  CertificateNames,
+  ListenerFields,
+  OptionalFields,
   ProxyProtocolConfig,
   QuicConfig,
+  TlsConfig,
   WebSocketConfig,
 } from '../../config/index.ts'
 import type { ListenerTraits, PeerNumber } from '../../core/index.ts'
-import type { TlsSettings } from '../../transports/index.ts'
 
 /** One listener of the node. Every shard opens it, and the kernel distributes the connections. */
-export interface ShardListener extends ListenerTraits {
+export interface ShardListener
+  extends
+    ListenerTraits,
+    OptionalFields<Omit<ListenerFields, keyof ListenerTraits | 'maxConnections'>>,
+    OptionalFields<CertificateNames> {
   /** Unique and never reused: shards use it in messages to each other. */
   readonly number: number
   readonly kind: 'tcp' | 'ssl' | 'ws' | 'wss' | 'quic' | 'udp' | 'dtls'
@@ -32,15 +37,12 @@ export interface ShardListener extends ListenerTraits {
   readonly sharesPort: boolean
   /** New connections per second on this shard; may be a fraction. Undefined: no limit. */
   readonly maxConnectionRate?: number | undefined
-  readonly accessRules?: readonly AccessRule[]
   readonly proxyProtocol?: ProxyProtocolConfig | undefined
   /** For ssl, wss, quic. File names are absolute. */
-  readonly tls?: TlsSettings
+  readonly tls?: TlsConfig
   /** 32 random bytes from which the keys of session tickets are derived. All shards have the same for this listener. */
   readonly ticketSecret?: Uint8Array
   /** For ws, wss. */
   readonly webSocket?: WebSocketConfig
   readonly quic?: QuicConfig
-  readonly peerCertificateAsUsername?: CertificateField | undefined
-  readonly peerCertificateAsClientId?: CertificateField | undefined
 }

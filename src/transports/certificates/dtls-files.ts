@@ -3,7 +3,7 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { parsePskFile } from './psk-file.ts'
 import { loadTlsFiles, type TlsMaterial, ticketKeyBytes } from './tls-files.ts'
-import type { TlsSettings } from './tls-settings.ts'
+import type { TlsConfig } from '../../config/index.ts'
 import {
   cipherSuites,
   cipherSuitesOf,
@@ -14,7 +14,7 @@ import {
 
 export interface DtlsSettings {
   /** TLS settings; the ciphers are ignored. */
-  readonly files: TlsSettings
+  readonly files: TlsConfig
   /** Names of cipher suites separated by colons; undefined: all. */
   readonly suites: string | undefined
   /** Keys in the form of the lines of a key file: `identity:hex`. */

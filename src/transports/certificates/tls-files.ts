@@ -7,7 +7,7 @@ import { stat } from 'node:fs/promises'
 import { createSecureContext, DEFAULT_CIPHERS, type SecureContext, type SecureContextOptions } from 'node:tls'
 import { openSslReason } from './tls-error-text.ts'
 import { parsePskFile, type PreSharedKeys } from './psk-file.ts'
-import type { CertificateFiles, NamedCertificateFiles, TlsSettings } from './tls-settings.ts'
+import type { CertificateFilesConfig, NamedCertificateFilesConfig, TlsConfig } from '../../config/index.ts'
 import { fileErrorText } from '../../telemetry/index.ts'
 
 /** The setting that a problem concerns. */
@@ -58,7 +58,7 @@ export type FileReading = (file: string) => Buffer
 
 /** Reads and validates everything. `ticketKeysFor` derives the keys of session tickets from the trusted authorities. */
 export function loadTlsFiles(
-  settings: TlsSettings,
+  settings: TlsConfig,
   ticketKeysFor: (trust: string) => Buffer,
   read: FileReading = (file) => readFileSync(file),
 ): TlsLoading {
@@ -72,7 +72,7 @@ export function loadTlsFiles(
 }
 
 /** Returns why these files cannot be used; undefined if they can. `read` provides files that are not on disk yet. */
-export function problemOfTlsFiles(settings: TlsSettings, read?: FileReading): TlsProblem | undefined {
+export function problemOfTlsFiles(settings: TlsConfig, read?: FileReading): TlsProblem | undefined {
   const loading = loadTlsFiles(settings, () => Buffer.alloc(ticketKeyBytes), read)
   return 'problem' in loading ? loading.problem : undefined
 }
@@ -84,7 +84,7 @@ export function unreadableTlsFiles({
   caFile,
   crlFile,
   pskFile,
-}: TlsSettings): readonly TlsProblem[] {
+}: TlsConfig): readonly TlsProblem[] {
   const problems: TlsProblem[] = []
   const note = (setting: TlsFileSetting, file: string | undefined, certificateName: string | undefined): void => {
     if (file === undefined) return
@@ -106,7 +106,7 @@ export function unreadableTlsFiles({
 }
 
 /** Returns a value that differs whenever a file may have changed. */
-export async function fileStampOf(settings: TlsSettings): Promise<string> {
+export async function fileStampOf(settings: TlsConfig): Promise<string> {
   const stamps = filesOf(settings).map(async (file) => {
     try {
       const { mtimeMs, ctimeMs, size, ino } = await stat(file)
@@ -118,13 +118,13 @@ export async function fileStampOf(settings: TlsSettings): Promise<string> {
   return (await Promise.all(stamps)).join(', ')
 }
 
-function filesOf({ certificate, byServerName, caFile, crlFile, pskFile }: TlsSettings): string[] {
+function filesOf({ certificate, byServerName, caFile, crlFile, pskFile }: TlsConfig): string[] {
   const pairs = [...(certificate === undefined ? [] : [certificate]), ...byServerName]
   const files = [...pairs.flatMap(({ certFile, keyFile }) => [certFile, keyFile]), caFile, crlFile, pskFile]
   return files.filter((file) => file !== undefined)
 }
 
-function load(settings: TlsSettings, ticketKeysFor: (trust: string) => Buffer, readFile: FileReading): TlsMaterial {
+function load(settings: TlsConfig, ticketKeysFor: (trust: string) => Buffer, readFile: FileReading): TlsMaterial {
   const readOne = (setting: TlsFileSetting, file: string): Buffer => readFor(setting, file, readFile)
   const ca = settings.caFile === undefined ? undefined : readOne('cacertfile', settings.caFile)
   const crl = settings.crlFile === undefined ? undefined : readOne('crlfile', settings.crlFile)
@@ -145,7 +145,7 @@ function load(settings: TlsSettings, ticketKeysFor: (trust: string) => Buffer, r
 
 const noKeys: PreSharedKeys = new Map()
 
-function commonOptions(settings: TlsSettings): SecureContextOptions {
+function commonOptions(settings: TlsConfig): SecureContextOptions {
   const { minVersion, maxVersion, acceptsPsk, certificate } = settings
   // A ticket does not contain the identity of the key, so clients with keys make a full handshake each time, which is
   // cheap.
@@ -169,7 +169,7 @@ function ciphersWithKeys(hasCertificate: boolean): string {
 /** Validates authorities and revocation lists separately: Node ignores much that is not a certificate. */
 function verificationOptions(
   common: SecureContextOptions,
-  settings: TlsSettings,
+  settings: TlsConfig,
   ca: Buffer | undefined,
   crl: Buffer | undefined,
 ): SecureContextOptions {
@@ -188,7 +188,7 @@ type ReadFile = (setting: TlsFileSetting, file: string) => Buffer
 
 function withCertificate(
   shared: SecureContextOptions,
-  files: CertificateFiles,
+  files: CertificateFilesConfig,
   readOne: ReadFile,
 ): SecureContextOptions {
   const { certFile, keyFile, keyPassword } = files
@@ -203,7 +203,11 @@ function withCertificate(
   return whole
 }
 
-function namedContext(shared: SecureContextOptions, files: NamedCertificateFiles, readOne: ReadFile): SecureContext {
+function namedContext(
+  shared: SecureContextOptions,
+  files: NamedCertificateFilesConfig,
+  readOne: ReadFile,
+): SecureContext {
   try {
     return createSecureContext(withCertificate(shared, files, readOne))
   } catch (error) {

@@ -1,12 +1,7 @@
 // Access rules by client address.
 
 import { BlockList, isIPv6 } from 'node:net'
-
-export interface AddressRule {
-  readonly isAllowed: boolean
-  /** An address, or a network such as `10.0.0.0/8`; undefined: every address. */
-  readonly range: string | undefined
-}
+import type { AccessRule } from '../../config/index.ts'
 
 interface Rule {
   readonly isAllowed: boolean
@@ -18,7 +13,7 @@ export class AddressRules {
   readonly #rules: readonly Rule[]
 
   /** The ranges must be valid. */
-  constructor(rules: readonly AddressRule[]) {
+  constructor(rules: readonly AccessRule[]) {
     this.#rules = rules.map(({ isAllowed, range }) => ({
       isAllowed,
       addresses: range === undefined ? undefined : listOf(range),

@@ -4,13 +4,6 @@ import type { Socket } from 'node:net'
 import type { ClientAddress } from '../streams/byte-stream.ts'
 import { parseProxyHeader } from './proxy-header.ts'
 
-export interface ProxyProtocol {
-  /** Timeout of the header. */
-  readonly timeoutMs: number
-  /** Addresses and networks of the proxies; empty: every peer is trusted. */
-  readonly trusted: readonly string[]
-}
-
 export interface ProxyReading {
   readonly socket: Socket
   readonly timeoutMs: number

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { createPrivateKey } from 'node:crypto'
 import { readRevocationLists, type RevocationLists } from '../certificates/revocation-lists.ts'
 import { loadTlsFiles, fileStampOf, type TlsProblem } from '../certificates/tls-files.ts'
-import type { TlsSettings } from '../certificates/tls-settings.ts'
+import type { TlsConfig } from '../../config/index.ts'
 
 /** Key and certificates of a QUIC listener, as PEM. */
 export interface QuicCredentials {
@@ -24,13 +24,13 @@ const ticketKeyBytes = 48
 const fileCheckMs = 5_000
 
 /** Returns why these files cannot be used for QUIC; undefined if they can. */
-export function problemOfQuicFiles(settings: TlsSettings): TlsProblem | undefined {
+export function problemOfQuicFiles(settings: TlsConfig): TlsProblem | undefined {
   const reading = read(settings)
   return 'problem' in reading ? reading.problem : undefined
 }
 
 export interface QuicFilesOptions {
-  readonly settings: TlsSettings
+  readonly settings: TlsConfig
   /** Reports changed files that are not in use; undefined: all files are in use again. */
   onProblem(problem: TlsProblem | undefined): void
 }
@@ -101,7 +101,7 @@ function differenceBetween(inUse: FileContents, now: FileContents): TlsProblem |
 
 type Reading = { readonly contents: FileContents } | { readonly problem: TlsProblem }
 
-function read(settings: TlsSettings): Reading {
+function read(settings: TlsConfig): Reading {
   // The library makes its own keys for session tickets.
   const loading = loadTlsFiles(settings, () => Buffer.alloc(ticketKeyBytes))
   if ('problem' in loading) return loading

@@ -6,7 +6,8 @@
 
 import { createSocket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
-import { type AddressRule, AddressRules } from '../limits/address-rules.ts'
+import type { AccessRule, QuicConfig } from '../../config/index.ts'
+import { AddressRules } from '../limits/address-rules.ts'
 import { proxiedAddress } from '../proxy/proxied-address.ts'
 import type { ByteStream, ConnectionRefusal, Listener } from '../streams/byte-stream.ts'
 import type { ConnectionLimit } from '../limits/connection-limits.ts'
@@ -17,7 +18,7 @@ import { toPeerCertificate } from '../../../lib/certificates/index.ts'
 import { QuicConnection, type QuicStreamEnd } from './quic-connection.ts'
 import type { HeldTotal } from './quic-shutdown.ts'
 
-export interface QuicListenOptions {
+export interface QuicListenOptions extends QuicConfig {
   readonly host: string
   /** 0: the operating system chooses one. */
   readonly port: number
@@ -30,17 +31,7 @@ export interface QuicListenOptions {
   readonly limits?: ConnectionLimit
   readonly rates?: readonly ConnectionRate[]
   /** Address rules; the first match decides. */
-  readonly accessRules?: readonly AddressRule[]
-  /** A connection without received data for this time is closed; 0: never. */
-  readonly idleTimeoutMs: number
-  /** Interval of PING frames, so that connected clients are not idle; 0: none. */
-  readonly keepAliveMs: number
-  /** Clients prove their address before state is stored for them. Costs a round trip. */
-  readonly checksAddresses: boolean
-  /** A client that opens no stream for this time after the handshake is disconnected. */
-  readonly streamTimeoutMs: number
-  readonly maxDataStreams: number
-  readonly maxPacketBytes: number
+  readonly accessRules?: readonly AccessRule[]
   /** Called for each connection. Must set `onData` and `onClose` of the stream before it returns. */
   onStream(stream: ByteStream): void
   /** A connection was refused. `why` has further details for the log. */

@@ -9,11 +9,12 @@ import { rmSync } from 'node:fs'
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import type { ClientAddress, ConnectionRefusal, Listener } from '../streams/byte-stream.ts'
 import { ConnectionLimit } from '../limits/connection-limits.ts'
-import { AddressRules, type AddressRule } from '../limits/address-rules.ts'
+import type { AccessRule, ProxyProtocolConfig } from '../../config/index.ts'
+import { AddressRules } from '../limits/address-rules.ts'
 import type { ConnectionRate } from '../limits/connection-rate.ts'
 import type { SharedSocket } from '../streams/unanswered-socket.ts'
 import { ConnectionShare, findShareToEnd } from './connection-share.ts'
-import { readProxyHeader, type ProxyProtocol } from '../proxy/proxy-reader.ts'
+import { readProxyHeader } from '../proxy/proxy-reader.ts'
 
 export interface AcceptorOptions {
   /** An address or a host name; an absolute path: a Unix socket at this path, only for the account of the process. */
@@ -32,9 +33,9 @@ export interface AcceptorOptions {
    */
   readonly rates?: readonly ConnectionRate[]
   /** Address rules in order: the first match decides. */
-  readonly accessRules?: readonly AddressRule[] | undefined
+  readonly accessRules?: readonly AccessRule[] | undefined
   /** Connections start with a PROXY header. */
-  readonly proxyProtocol?: ProxyProtocol | undefined
+  readonly proxyProtocol?: ProxyProtocolConfig | undefined
   /** A connection was refused. `why` has further details for the log. */
   onRefused?(reason: ConnectionRefusal, why?: string): void
   /** The system could not accept a connection. The listener continues. */

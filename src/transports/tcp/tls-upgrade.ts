@@ -28,10 +28,10 @@ import {
   type TlsMaterial,
   type TlsProblem,
 } from '../certificates/tls-files.ts'
-import type { TlsSettings } from '../certificates/tls-settings.ts'
+import type { TlsConfig } from '../../config/index.ts'
 
 export interface TlsUpgradeOptions {
-  readonly settings: TlsSettings
+  readonly settings: TlsConfig
   /** Name of the listener. Its tickets are invalid at other listeners, which may verify clients differently. */
   readonly name: string
   /** The same on all shards, so that a client can resume its session on any of them. 32 random bytes. */
@@ -341,7 +341,7 @@ class HandshakeCallbacks implements SocketCallbacks {
   }
 }
 
-function maxSweepsOf({ handshakeTimeoutMs }: TlsSettings): number {
+function maxSweepsOf({ handshakeTimeoutMs }: TlsConfig): number {
   return Math.ceil(handshakeTimeoutMs / sweepMs)
 }
 

@@ -2,7 +2,8 @@
 
 import { createSocket, type Socket, type SocketOptions } from 'node:dgram'
 import { isIPv6 } from 'node:net'
-import { type AddressRule, AddressRules } from '../limits/address-rules.ts'
+import type { AccessRule } from '../../config/index.ts'
+import { AddressRules } from '../limits/address-rules.ts'
 
 /** Receive buffer of the kernel: a burst of small datagrams. */
 const receiveBufferBytes = 4_194_304
@@ -12,7 +13,7 @@ const maxSendQueueBytes = 8_388_608
 export interface UdpOptions {
   readonly host: string
   readonly port: number
-  readonly accessRules: readonly AddressRule[]
+  readonly accessRules: readonly AccessRule[]
   /** Other shards have sockets on the same port: SO_REUSEPORT is set. */
   readonly sharesPort: boolean
   /** Receives datagrams to this group on the interface of `host`, and none to `host`. */

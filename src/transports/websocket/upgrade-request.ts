@@ -2,22 +2,15 @@
 // subprotocol, and the client behind a proxy.
 
 import type { IncomingHttpHeaders } from 'node:http'
+import type { WebSocketConfig } from '../../config/index.ts'
 import { proxiedAddress } from '../proxy/proxied-address.ts'
 
-export interface UpgradeRules {
-  /** The only accepted path: `/mqtt`. */
-  readonly path: string
-  /**
-   * Origins whose pages may connect, as browsers send them (`https://app.example.org`); `*`: all origins. Empty: all
-   * origins, but for a loopback listener only pages of this machine.
-   */
-  readonly allowedOrigins: readonly string[]
+export interface UpgradeRules extends Pick<
+  WebSocketConfig,
+  'path' | 'allowedOrigins' | 'failsWithoutSubprotocol' | 'addressHeader'
+> {
   /** Only this machine can reach the listener. */
   readonly isLoopback: boolean
-  /** A client that offers no subprotocol is refused [MQTT-6.0.0-3]. */
-  readonly failsWithoutSubprotocol: boolean
-  /** Lower-case name of the header in which a proxy sends the client's address; undefined: there is no such proxy. */
-  readonly addressHeader: string | undefined
 }
 
 export interface UpgradeRequest {

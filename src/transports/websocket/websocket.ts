@@ -9,7 +9,8 @@
 import assert from 'node:assert/strict'
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { type AddressRule, AddressRules } from '../limits/address-rules.ts'
+import type { AccessRule, WebSocketConfig } from '../../config/index.ts'
+import { AddressRules } from '../limits/address-rules.ts'
 import type { ByteStream, ReconfigurableListener, ClientAddress, StreamCredentials } from '../streams/byte-stream.ts'
 import { type AcceptorOptions, openConnectionAcceptor, type OnAccept } from '../tcp/connection-acceptor.ts'
 import type { SharedSocket } from '../streams/unanswered-socket.ts'
@@ -24,18 +25,14 @@ export interface IncomingSocket extends ClientAddress {
   readonly credentials: StreamCredentials | undefined
 }
 
-export interface WebSocketOptions extends UpgradeRules {
-  /** Maximum size of a message, which may have several frames. A longer one ends the connection with 1009. */
-  readonly maxMessageBytes: number
-  /** Timeout of a request that is incomplete, or refused and not closed by the client. */
-  readonly upgradeTimeoutMs: number
+export interface WebSocketOptions extends WebSocketConfig, UpgradeRules {
   /** Called for each connection. Must set `onData` and `onClose` of the stream before it returns. */
   onStream(stream: ByteStream): void
   /**
    * Address rules. Checked here only if a proxy sends the client's address in a header: otherwise the connection
    * acceptor has checked them.
    */
-  readonly accessRules?: readonly AddressRule[] | undefined
+  readonly accessRules?: readonly AccessRule[] | undefined
   /** A request was refused: no WebSocket, an unsupported version, or not allowed. `why` is for the log. */
   onRefused?(reason: 'invalid-handshake' | 'address-denied', why: string): void
 }
