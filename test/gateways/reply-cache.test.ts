@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ReplyCache } from '../../src/gateways/coap/reply-cache.ts'
+import { ReplyCache } from '../../src/gateways/coap/endpoint/reply-cache.ts'
 
 const lifetimeMs = 247_000
 const maxReplies = 65_536

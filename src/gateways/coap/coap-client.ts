@@ -21,9 +21,9 @@ import {
   publishFieldsOf,
 } from '../gateway.ts'
 import type { PeerAddress } from '../../transports/index.ts'
-import { type Observation, Observations } from './observations.ts'
+import { type Observation, Observations } from './coap-observations.ts'
 import { type RetainedReadDone, RetainedReads } from './retained-reads.ts'
-import type { CoapSettings } from './settings.ts'
+import type { CoapSettings } from './coap-settings.ts'
 
 /** Compares secrets in constant time. */
 function isSameSecret(one: string | undefined, other: string | undefined): boolean {

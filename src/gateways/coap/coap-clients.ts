@@ -8,7 +8,7 @@ import { fillTemplate } from '../client-info.ts'
 import { canBeSameDevice, hasSameIdentity, isSamePeer, peerKey } from '../peer-identity.ts'
 import type { PeerAddress } from '../../transports/index.ts'
 import { CoapClient, type CoapClientDependencies, type CoapCredentials } from './coap-client.ts'
-import { clientIdOf, type CoapRequest } from './request.ts'
+import { clientIdOf, type CoapRequest } from './coap-request.ts'
 
 export class CoapClients {
   readonly #gateway: CoapClientDependencies

@@ -11,18 +11,27 @@ import {
 } from '../gateway.ts'
 import { peerKey } from '../peer-identity.ts'
 import type { PeerAddress } from '../../transports/index.ts'
-import { BlockTransfers } from './block-transfers.ts'
+import { BlockTransfers } from './endpoint/block-transfers.ts'
 import type { CoapClient, CoapClientDependencies } from './coap-client.ts'
 import { CoapClients } from './coap-clients.ts'
 import { CoapRequestHandler } from './coap-request-handler.ts'
-import { DeviceRequests } from './device-requests.ts'
-import { Exchanges } from './exchanges.ts'
-import { blockOption, code, coapTypes, type CoapMessage, methods, options, readMessage, uintOption } from './message.ts'
-import type { Observation } from './observations.ts'
-import { readRequest } from './request.ts'
+import { DeviceRequests } from './endpoint/device-requests.ts'
+import { Exchanges } from './endpoint/exchanges.ts'
+import {
+  blockOption,
+  code,
+  coapTypes,
+  type CoapMessage,
+  methods,
+  options,
+  readMessage,
+  uintOption,
+} from './endpoint/coap-message.ts'
+import type { Observation } from './coap-observations.ts'
+import { readRequest } from './coap-request.ts'
 import { payloadOf } from './mqtt-mapping.ts'
 import { ownerOfName, Routes } from '../shard-place.ts'
-import type { CoapSettings } from './settings.ts'
+import type { CoapSettings } from './coap-settings.ts'
 
 const dayMs = 86_400_000
 const maxCachedTopics = 1_024

@@ -12,10 +12,10 @@ import type { AddressProofs } from '../address-proofs.ts'
 import type { GatewayDependencies } from '../gateway.ts'
 import { peerKey } from '../peer-identity.ts'
 import type { PeerAddress } from '../../transports/index.ts'
-import type { BlockTransfers } from './block-transfers.ts'
+import type { BlockTransfers } from './endpoint/block-transfers.ts'
 import type { CoapClient } from './coap-client.ts'
 import type { CoapClients } from './coap-clients.ts'
-import type { Exchanges } from './exchanges.ts'
+import type { Exchanges } from './endpoint/exchanges.ts'
 import {
   blockOf,
   blockOption,
@@ -27,10 +27,10 @@ import {
   options,
   uintOf,
   uintOption,
-} from './message.ts'
-import { type CoapRequest, coreLinks, readRequest, targetOf } from './request.ts'
+} from './endpoint/coap-message.ts'
+import { type CoapRequest, coreLinks, readRequest, targetOf } from './coap-request.ts'
 import { codeOf, payloadOf, qosIn, qosOfType } from './mqtt-mapping.ts'
-import type { CoapSettings } from './settings.ts'
+import type { CoapSettings } from './coap-settings.ts'
 
 /** Random bytes of the token of a connection, which is sent as a decimal number. */
 const tokenBytes = 8

@@ -1,7 +1,7 @@
 // Maps CoAP requests to QoS, and reason codes of MQTT to response codes.
 
 import { type PublishPacket, type QoS, reasonCodes } from '../../protocol/index.ts'
-import { code, coapTypes, type CoapMessage } from './message.ts'
+import { code, coapTypes, type CoapMessage } from './endpoint/coap-message.ts'
 
 export function qosIn(query: ReadonlyMap<string, string>): QoS | 'bad' | undefined {
   const text = query.get('qos')

@@ -1,6 +1,14 @@
 // Converts commands from MQTT, which are JSON, into CoAP requests to devices, and responses of devices into JSON.
 
-import { code, type CoapMessage, type CoapOption, methods, options, uintOf, uintOption } from '../coap/message.ts'
+import {
+  code,
+  type CoapMessage,
+  type CoapOption,
+  methods,
+  options,
+  uintOf,
+  uintOption,
+} from '../coap/endpoint/coap-message.ts'
 import { decodeContent, formats } from './content.ts'
 import { splitLinks } from './link-format.ts'
 import type { ObjectDefinitions } from './objects.ts'

@@ -1,14 +1,14 @@
 // The commands of one device, of the broker and of the API: they wait, are sent one at a time, and their responses are published.
 
 import type { PublishPacket } from '../../protocol/index.ts'
-import type { DeviceRequests, DeviceResult } from '../coap/device-requests.ts'
+import type { DeviceRequests, DeviceResult } from '../coap/endpoint/device-requests.ts'
 import type { GatewayDependencies } from '../gateway.ts'
 import type { PeerAddress } from '../../transports/index.ts'
 import { CommandQueue, commandLifetimeMs, type StoredCommand, type WaitingCommand } from './command-queue.ts'
 import { type Command, jsonOfNotice, jsonOfResponse, parseCommand, pathOptionsOf } from './commands.ts'
-import type { Observations } from './observations.ts'
+import type { Observations } from './lwm2m-observations.ts'
 import type { Registration } from './registration.ts'
-import type { Lwm2mSettings, Translator } from './settings.ts'
+import type { Lwm2mSettings, Translator } from './lwm2m-settings.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 

@@ -14,7 +14,7 @@ import {
 import type { GatewayClient } from '../../core/index.ts'
 import type { AddressProofs } from '../address-proofs.ts'
 import { fillTemplate } from '../client-info.ts'
-import { type CoapMessage, options, uintOf } from '../coap/message.ts'
+import { type CoapMessage, options, uintOf } from '../coap/endpoint/coap-message.ts'
 import { maxUnsentBytes, type MqttConnection, type MqttConnectionCallbacks, publishFieldsOf } from '../gateway.ts'
 import { storedPeer } from '../peer-identity.ts'
 import type { PeerAddress } from '../../transports/index.ts'
@@ -22,9 +22,9 @@ import { commandLifetimeMs } from './command-queue.ts'
 import { pathOptionsOf } from './commands.ts'
 import { type CommandServices, DeviceCommands, maxWaitingCommands } from './device-commands.ts'
 import { takeNotification } from './notifications.ts'
-import { Observations } from './observations.ts'
+import { Observations } from './lwm2m-observations.ts'
 import type { StoredDevice, Registration } from './registration.ts'
-import type { Translator } from './settings.ts'
+import type { Translator } from './lwm2m-settings.ts'
 
 const msPerSecond = 1_000
 const maxKeepAliveSeconds = 65_535

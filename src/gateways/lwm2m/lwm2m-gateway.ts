@@ -7,8 +7,8 @@
 import { randomBytes } from 'node:crypto'
 import { Deadlines } from '../../core/index.ts'
 import { asTopicPart, reasonCodes, TopicTable } from '../../protocol/index.ts'
-import { BlockTransfers } from '../coap/block-transfers.ts'
-import { Exchanges } from '../coap/exchanges.ts'
+import { BlockTransfers } from '../coap/endpoint/block-transfers.ts'
+import { Exchanges } from '../coap/endpoint/exchanges.ts'
 import {
   blockOption,
   code,
@@ -20,7 +20,7 @@ import {
   readMessage,
   textsOf,
   uintOption,
-} from '../coap/message.ts'
+} from '../coap/endpoint/coap-message.ts'
 import {
   type DatagramGateway,
   type GatewayDependencies,
@@ -36,10 +36,10 @@ import { formats } from './content.ts'
 import { Device, type DeviceDependencies } from './device.ts'
 import { RestoredConnections } from '../restored-connections.ts'
 import type { StoredDevice, Registration } from './registration.ts'
-import { DeviceRequests } from '../coap/device-requests.ts'
+import { DeviceRequests } from '../coap/endpoint/device-requests.ts'
 import { type ObjectList, parseObjectList } from './link-format.ts'
 import { ownerOfName, ownName } from '../shard-place.ts'
-import type { Lwm2mSettings } from './settings.ts'
+import type { Lwm2mSettings } from './lwm2m-settings.ts'
 
 const locationBytes = 8
 const defaultLifetimeSeconds = 86_400

@@ -1,11 +1,11 @@
 // Notifications of a device [RFC 7641], which are published as JSON.
 
-import type { DeviceRequests } from '../coap/device-requests.ts'
-import { blockOf, type CoapMessage, type CoapOption, methods, options, uintOf } from '../coap/message.ts'
+import type { DeviceRequests } from '../coap/endpoint/device-requests.ts'
+import { blockOf, type CoapMessage, type CoapOption, methods, options, uintOf } from '../coap/endpoint/coap-message.ts'
 import type { PeerAddress } from '../../transports/index.ts'
 import { codeText, type Command, contentOf } from './commands.ts'
 import type { ObjectDefinitions } from './objects.ts'
-import type { Observations } from './observations.ts'
+import type { Observations } from './lwm2m-observations.ts'
 
 interface Notified {
   readonly peer: PeerAddress

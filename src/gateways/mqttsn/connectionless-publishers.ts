@@ -14,7 +14,7 @@ import {
   publishFieldsOf,
 } from '../gateway.ts'
 import type { PeerAddress } from '../../transports/index.ts'
-import type { MqttSnSettings } from './settings.ts'
+import type { MqttSnSettings } from './mqttsn-settings.ts'
 
 export const connectionlessClientId = 'NegQoS-Client'
 const maxEarlyMessages = 1_000

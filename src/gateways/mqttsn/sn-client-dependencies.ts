@@ -6,7 +6,7 @@ import type { StoredMessage, StoredMessages } from './stored-messages.ts'
 import type { StoredSleep } from './stored-sessions.ts'
 import type { SnRequest } from './codec/packets.ts'
 import type { SnCodec } from './codec/sn-codec.ts'
-import type { MqttSnSettings } from './settings.ts'
+import type { MqttSnSettings } from './mqttsn-settings.ts'
 import type { TopicIds } from './topic-ids.ts'
 
 export type SnClientState = 'will-topic' | 'will-message' | 'connecting' | 'active' | 'asleep' | 'awake' | 'ended'

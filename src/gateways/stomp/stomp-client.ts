@@ -21,7 +21,7 @@ import {
 } from '../gateway.ts'
 import { StompDecoder, type StompFrame, type StompVersion, writeFrame } from './frames.ts'
 import { maxUnacknowledged, Publications, type Settled } from './publications.ts'
-import type { StompSettings } from './settings.ts'
+import type { StompSettings } from './stomp-settings.ts'
 import { Subscriptions } from './subscriptions.ts'
 
 const versions: readonly StompVersion[] = ['1.2', '1.1', '1.0']

@@ -2,7 +2,7 @@
 
 import { Deadlines } from '../../core/index.ts'
 import type { GatewayDependencies, GatewayStream, GatewayStreamCallbacks, StreamGateway } from '../gateway.ts'
-import type { StompSettings } from './settings.ts'
+import type { StompSettings } from './stomp-settings.ts'
 import { StompClient } from './stomp-client.ts'
 
 export class StompGateway implements StreamGateway {

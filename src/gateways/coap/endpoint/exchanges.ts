@@ -1,13 +1,13 @@
 // The message layer of CoAP [RFC 7252 section 4] between this gateway and its peers: a repeated request is handled
 // once, and confirmable messages are sent until they are confirmed, one at a time for each peer (NSTART 1).
 
-import { Deadlines } from '../../core/index.ts'
-import type { AddressProofs } from '../address-proofs.ts'
-import { type GatewayDependencies } from '../gateway.ts'
-import { peerKey, requestKey } from '../peer-identity.ts'
-import type { PeerAddress } from '../../transports/index.ts'
+import { Deadlines } from '../../../core/index.ts'
+import type { AddressProofs } from '../../address-proofs.ts'
+import { type GatewayDependencies } from '../../gateway.ts'
+import { peerKey, requestKey } from '../../peer-identity.ts'
+import type { PeerAddress } from '../../../transports/index.ts'
 import { ReplyCache } from './reply-cache.ts'
-import { coapTypes, type CoapMessage, type CoapType, writeMessage } from './message.ts'
+import { coapTypes, type CoapMessage, type CoapType, writeMessage } from './coap-message.ts'
 
 /** EXCHANGE_LIFETIME and NON_LIFETIME [4.8.2]. */
 const exchangeLifetimeMs = 247_000

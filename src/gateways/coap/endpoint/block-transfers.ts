@@ -1,7 +1,7 @@
 // Bodies that are received and sent in blocks [RFC 7959]. A received body is handled when it is complete; incomplete
 // ones are limited per peer and in total.
 
-import { blockOf, type Block, type CoapMessage, options } from './message.ts'
+import { blockOf, type Block, type CoapMessage, options } from './coap-message.ts'
 
 /** Maximum incomplete bodies of one peer. */
 const maxBodiesPerPeer = 4

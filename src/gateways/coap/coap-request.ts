@@ -1,7 +1,7 @@
 // Parses a CoAP request: decodes path and query, and replaces short query names (`c`) by the full names (`clientid`).
 
 import type { PeerAddress } from '../../transports/index.ts'
-import { code, coapTypes, type CoapMessage, methods, options, textsOf, uintOption } from './message.ts'
+import { code, coapTypes, type CoapMessage, methods, options, textsOf, uintOption } from './endpoint/coap-message.ts'
 
 export interface CoapRequest {
   /** Undefined: not found. */

@@ -2,12 +2,12 @@
 // bodies in blocks [RFC 7959], in both directions.
 
 import { randomBytes } from 'node:crypto'
-import { Deadlines } from '../../core/index.ts'
-import { type Block, blockOf, blockOption, type CoapMessage, code, methods, options } from './message.ts'
+import { Deadlines } from '../../../core/index.ts'
+import { type Block, blockOf, blockOption, type CoapMessage, code, methods, options } from './coap-message.ts'
 import type { Exchanges } from './exchanges.ts'
-import type { GatewayDependencies } from '../gateway.ts'
-import type { PeerAddress } from '../../transports/index.ts'
-import { ownName, type ShardPlace } from '../shard-place.ts'
+import type { GatewayDependencies } from '../../gateway.ts'
+import type { PeerAddress } from '../../../transports/index.ts'
+import { ownName, type ShardPlace } from '../../shard-place.ts'
 
 const tokenBytes = 8
 /** Timeout of a separate response: EXCHANGE_LIFETIME would block other commands for minutes. */

@@ -1,7 +1,7 @@
 // The observations of a device [RFC 7641], each begun by a command. They continue after a restart.
 
-import type { CoapMessage } from '../coap/message.ts'
-import { options, uintOf } from '../coap/message.ts'
+import type { CoapMessage } from '../coap/endpoint/coap-message.ts'
+import { options, uintOf } from '../coap/endpoint/coap-message.ts'
 import { ownerOfName, type ShardPlace } from '../shard-place.ts'
 import { type Command, parseCommand } from './commands.ts'
 import { parsePath, textOfPath } from './path.ts'
