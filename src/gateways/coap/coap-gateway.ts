@@ -1,8 +1,8 @@
-// One listener of the CoAP gateway: it passes datagrams to the exchanges and the request handler, and messages of the broker to observers.
+// One listener of the CoAP gateway: it passes requests to the request handler, and messages of the broker to observers.
 
 import { Deadlines } from '../../core/index.ts'
 import { type PublishPacket, TopicTable } from '../../protocol/index.ts'
-import { AddressProofs } from '../address-proofs.ts'
+import type { PeerAddress } from '../../transports/index.ts'
 import {
   type DatagramGateway,
   type GatewayDependencies,
@@ -10,39 +10,34 @@ import {
   type GatewayResponse,
 } from '../gateway.ts'
 import { peerKey } from '../peer-identity.ts'
-import type { PeerAddress } from '../../transports/index.ts'
-import { BlockTransfers } from './endpoint/block-transfers.ts'
+import { ownerOfName, Routes } from '../shard-place.ts'
 import type { CoapClient, CoapClientDependencies } from './coap-client.ts'
 import { CoapClients } from './coap-clients.ts'
+import type { Observation } from './coap-observations.ts'
+import { readRequest } from './coap-request.ts'
 import { CoapRequestHandler } from './coap-request-handler.ts'
-import { DeviceRequests } from './endpoint/device-requests.ts'
-import { Exchanges } from './endpoint/exchanges.ts'
+import type { CoapSettings } from './coap-settings.ts'
+import { CoapEndpoint, type CoapEndpointCallbacks, type Exchange } from './endpoint/coap-endpoint.ts'
 import {
   blockOption,
   code,
   coapTypes,
   type CoapMessage,
+  formatCode,
   methods,
   options,
-  readMessage,
   uintOption,
 } from './endpoint/coap-message.ts'
-import type { Observation } from './coap-observations.ts'
-import { readRequest } from './coap-request.ts'
 import { payloadOf } from './mqtt-mapping.ts'
-import { ownerOfName, Routes } from '../shard-place.ts'
-import type { CoapSettings } from './coap-settings.ts'
 
 const dayMs = 86_400_000
 const maxCachedTopics = 1_024
-export class CoapGateway implements DatagramGateway, CoapClientDependencies {
+
+export class CoapGateway implements DatagramGateway, CoapClientDependencies, CoapEndpointCallbacks {
   readonly settings: CoapSettings
   readonly dependencies: GatewayDependencies
   readonly topics = new TopicTable(maxCachedTopics)
-  readonly #exchanges: Exchanges
-  readonly #requests: DeviceRequests
-  readonly #blocks: BlockTransfers
-  readonly #proofs: AddressProofs
+  readonly #endpoint: CoapEndpoint
   readonly #clients: CoapClients
   readonly #handler: CoapRequestHandler
   readonly #routes = new Routes()
@@ -51,19 +46,9 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
   constructor(settings: CoapSettings, dependencies: GatewayDependencies) {
     this.settings = settings
     this.dependencies = dependencies
-    this.#proofs = new AddressProofs(() => dependencies.nowMs())
-    this.#clients = new CoapClients(this, this.#proofs)
-    this.#exchanges = new Exchanges(dependencies, this.#proofs)
-    this.#requests = new DeviceRequests(this.#exchanges, dependencies)
-    this.#blocks = new BlockTransfers(settings.maxBodyBytes, settings.maxBlockBytes)
-    this.#handler = new CoapRequestHandler({
-      settings,
-      dependencies,
-      exchanges: this.#exchanges,
-      blocks: this.#blocks,
-      proofs: this.#proofs,
-      clients: this.#clients,
-    })
+    this.#endpoint = new CoapEndpoint(dependencies, this, settings)
+    this.#clients = new CoapClients(this, this.#endpoint.proofs)
+    this.#handler = new CoapRequestHandler({ settings, endpoint: this.#endpoint, clients: this.#clients })
   }
 
   get clients(): number {
@@ -71,48 +56,13 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
   }
 
   handleDatagram(bytes: Buffer, peer: PeerAddress, isForwarded = false): void {
-    const { counters, place } = this.dependencies
-    if (!isForwarded) counters.received++
-    const read = readMessage(bytes)
-    if (read === undefined || !('message' in read)) {
-      counters.dropped.malformed++
-      if (read?.type === coapTypes.con) this.#reset(read.messageId, peer)
-      return
-    }
-    const { message } = read
-    const owner = isForwarded || place.shards === 1 ? place.own : this.#ownerOf(message, peer)
-    if (owner !== place.own) return this.dependencies.forward(owner, bytes, peer)
-    this.#proofs.noteReceived(peer, bytes.length)
-    if (this.dependencies.isBanned(peer.address))
-      return this.#handler.refuseBanned({ request: message, peer, bytes: bytes.length })
-    if (message.type === coapTypes.ack || message.type === coapTypes.rst)
-      this.#exchanges.handleAckOrReset(message, peer)
-    else if (message.code === 0) {
-      // An empty confirmable message is a ping [RFC 7252 4.3].
-      if (message.type === coapTypes.con) this.#reset(message.messageId, peer)
-    } else if (message.code >> 5 === 0) this.#handler.handle({ request: message, peer, bytes: bytes.length })
-    else this.#handleResponse(message, peer)
+    this.#endpoint.handleDatagram(bytes, peer, isForwarded)
     this.#plan()
-  }
-
-  /** Returns the shard of the client of a message. */
-  #ownerOf(message: CoapMessage, peer: PeerAddress): number {
-    const { place } = this.dependencies
-    const key = peerKey(peer)
-    if (message.type === coapTypes.ack || message.type === coapTypes.rst) return message.messageId % place.shards
-    if (message.code >> 5 !== 0) return this.#routes.ownerOf(key) ?? place.own
-    const read = message.code === 0 ? undefined : readRequest(message)
-    const clientId = read === undefined || 'code' in read ? undefined : read.query.get('clientid')
-    if (clientId === undefined || clientId === '') return place.own
-    const owner = ownerOfName(clientId, place)
-    this.#routes.note(key, owner === place.own ? undefined : owner)
-    return owner
   }
 
   tick(): void {
     const nowMs = this.dependencies.nowMs()
-    this.#exchanges.tick()
-    this.#requests.tick()
+    this.#endpoint.tick()
     for (let due = this.#deadlines.takeDue(nowMs); due !== undefined; due = this.#deadlines.takeDue(nowMs)) {
       due.subject.tick()
       if (!due.subject.isEnded) this.schedule(due.subject)
@@ -131,7 +81,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
   }
 
   #plan(): void {
-    this.dependencies.wakeAt(Math.min(this.#exchanges.dueAtMs, this.#requests.dueAtMs, this.#deadlines.nextMs()))
+    this.dependencies.wakeAt(Math.min(this.#endpoint.dueAtMs, this.#deadlines.nextMs()))
   }
 
   /** Sends a confirmable request to a client. */
@@ -141,7 +91,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     if (request.kind !== 'coap-request')
       return Promise.resolve({ kind: 'refused', problem: 'a CoAP client accepts only CoAP requests' })
     return new Promise((resolve) => {
-      this.#requests.request({
+      this.#endpoint.requests.request({
         peer: client.peer,
         token: Buffer.from(request.token),
         timeoutMs: request.timeoutMs,
@@ -155,8 +105,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
           if (result.outcome !== 'response') return resolve({ kind: 'no-response' })
           client.noteReceived(client.peer)
           const { code: value, messageId } = result.response
-          const text = `${value >> 5}.${String(value & 31).padStart(2, '0')}`
-          resolve({ kind: 'coap-response', messageId, code: text, payload: Buffer.from(result.body) })
+          resolve({ kind: 'coap-response', messageId, code: formatCode(value), payload: Buffer.from(result.body) })
         },
       })
       this.#plan()
@@ -169,17 +118,35 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     this.#clients.noteEnded(client)
   }
 
-  /** Handles a separate response. A response without a request is rejected. */
-  #handleResponse(message: CoapMessage, peer: PeerAddress): void {
-    const isExpected = this.#requests.handleResponse(message, peer)
-    if (message.type !== coapTypes.con) return
-    if (isExpected) this.#exchanges.acknowledge(message.messageId, peer)
-    else this.#reset(message.messageId, peer)
+  // Messages of the endpoint
+
+  /** A response has no client ID: its client sent a request from the same address before. */
+  ownerOf(message: CoapMessage, peer: PeerAddress): number {
+    const { place } = this.dependencies
+    const key = peerKey(peer)
+    if (message.code >> 5 !== 0) return this.#routes.ownerOf(key) ?? place.own
+    const read = readRequest(message)
+    const clientId = 'code' in read ? undefined : read.query.get('clientid')
+    if (clientId === undefined || clientId === '') return place.own
+    const owner = ownerOfName(clientId, place)
+    this.#routes.note(key, owner === place.own ? undefined : owner)
+    return owner
   }
 
-  #reset(messageId: number, peer: PeerAddress): void {
-    if (this.dependencies.addresses.takeResponse(peer, this.dependencies.nowMs()))
-      this.#exchanges.reset(messageId, peer)
+  handleRequest(exchange: Exchange): void {
+    this.#handler.handle(exchange)
+  }
+
+  /** Handles a separate response. A response without a request is rejected. */
+  handleResponse(message: CoapMessage, peer: PeerAddress): void {
+    const isExpected = this.#endpoint.requests.handleResponse(message, peer)
+    if (message.type !== coapTypes.con) return
+    if (isExpected) this.#endpoint.exchanges.acknowledge(message.messageId, peer)
+    else this.#endpoint.reset(message.messageId, peer)
+  }
+
+  refuse(exchange: Exchange, responseCode: number): void {
+    this.#endpoint.respond(exchange, { code: responseCode })
   }
 
   /** Sends a message of an observation. */
@@ -188,12 +155,12 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
     const nowMs = this.dependencies.nowMs()
     // [RFC 7641 4.5] A client that gets only non-confirmable messages must confirm one per day.
     const isDue = nowMs - observation.confirmedAtMs >= dayMs
-    const isProven = this.#proofs.isProven(client.peer)
+    const isProven = this.#endpoint.proofs.isProven(client.peer)
     const isConfirmable = notifyType === 'con' || (notifyType === 'qos' && packet.qos > 0) || isDue || !isProven
     observation.sequence = (observation.sequence + 1) & 0xffffff
     const { target } = observation
     const { peer } = client
-    const { payload, block } = this.#blocks.begin(payloadOf(packet), {
+    const { payload, block } = this.#endpoint.blocks.begin(payloadOf(packet), {
       peer: peerKey(peer),
       target,
       // Also for an address that has not proven itself: a message that is too large for it waits for the response to a ping.
@@ -210,10 +177,10 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies {
       payload,
     }
     if (!isConfirmable) {
-      this.#exchanges.sendNonConfirmable(message, peer, () => client.cancel(observation))
+      this.#endpoint.exchanges.sendNonConfirmable(message, peer, () => client.cancel(observation))
       return settled()
     }
-    this.#exchanges.sendConfirmable(
+    this.#endpoint.exchanges.sendConfirmable(
       {
         message,
         settled: (outcome) => {

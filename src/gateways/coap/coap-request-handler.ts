@@ -8,62 +8,24 @@
 
 import { randomBytes } from 'node:crypto'
 import { hasWildcard, parseTopicFilter, parseTopicName, reasonCodes, type TopicFilter } from '../../protocol/index.ts'
-import type { AddressProofs } from '../address-proofs.ts'
-import type { GatewayDependencies } from '../gateway.ts'
-import { peerKey } from '../peer-identity.ts'
-import type { PeerAddress } from '../../transports/index.ts'
-import type { BlockTransfers } from './endpoint/block-transfers.ts'
 import type { CoapClient } from './coap-client.ts'
 import type { CoapClients } from './coap-clients.ts'
-import type { Exchanges } from './endpoint/exchanges.ts'
-import {
-  blockOf,
-  blockOption,
-  code,
-  coapTypes,
-  type CoapMessage,
-  type CoapOption,
-  methods,
-  options,
-  uintOf,
-  uintOption,
-} from './endpoint/coap-message.ts'
-import { type CoapRequest, coreLinks, readRequest, targetOf } from './coap-request.ts'
-import { codeOf, payloadOf, qosIn, qosOfType } from './mqtt-mapping.ts'
+import { type CoapRequest, readRequest } from './coap-request.ts'
 import type { CoapSettings } from './coap-settings.ts'
+import { type CoapEndpoint, type CoapResponse, type Exchange, linkResponse } from './endpoint/coap-endpoint.ts'
+import { blockOption, code, methods, options, readTarget, uintOf, uintOption } from './endpoint/coap-message.ts'
+import { toRefusalCode } from './endpoint/refusal-codes.ts'
+import { payloadOf, qosIn, qosOfType } from './mqtt-mapping.ts'
 
 /** Random bytes of the token of a connection, which is sent as a decimal number. */
 const tokenBytes = 8
-/**
- * Maximum size of a response to an unverified address: this multiple of the request, and at least this number of bytes.
- */
-const maxAmplification = 3
-const minResponseBytes = 64
-const responseHeadBytes = 24
-const noOptions: readonly CoapOption[] = []
-const noPayload = Buffer.alloc(0)
-
-interface Response {
-  readonly code: number
-  readonly options?: readonly CoapOption[]
-  readonly payload?: Buffer
-}
-
-/** A request with the address to which the response is sent. */
-interface Exchange {
-  readonly request: CoapMessage
-  readonly peer: PeerAddress
-  /** Size of the datagram. */
-  readonly bytes: number
-}
+/** Links of `/.well-known/core`. */
+const coreLinks = '</ps>;rt="core.ps";ct=0,</mqtt>,</mqtt/connection>'
 
 /** The parts of the gateway that requests need. */
 interface RequestDependencies {
   readonly settings: CoapSettings
-  readonly dependencies: GatewayDependencies
-  readonly exchanges: Exchanges
-  readonly blocks: BlockTransfers
-  readonly proofs: AddressProofs
+  readonly endpoint: CoapEndpoint
   readonly clients: CoapClients
 }
 
@@ -74,26 +36,19 @@ export class CoapRequestHandler {
     this.#gateway = gateway
   }
 
-  refuseBanned(exchange: Exchange): void {
-    const { request, peer } = exchange
-    this.#gateway.dependencies.counters.dropped.banned++
-    const isRequest = request.code > 0 && request.code >> 5 === 0 && request.type <= coapTypes.non
-    if (isRequest && this.#canRespondToUnauthenticated(peer)) this.#respond(exchange, { code: code(4, 3) })
-  }
-
   handle(exchange: Exchange): void {
     const { request, peer } = exchange
-    if (this.#gateway.exchanges.isRepeated(request, peer)) return
+    const { endpoint } = this.#gateway
     const read = readRequest(request)
     if ('code' in read) {
-      if (read.isDropped === true || !this.#canRespondToUnauthenticated(peer)) return
+      if (read.isDropped === true || !endpoint.canRespondToUnauthenticated(peer)) return
       return this.#respond(exchange, { code: read.code })
     }
-    const later = this.#handleLaterBlock(exchange, read)
+    const later = endpoint.continueBody(exchange)
     if (later !== undefined) return this.#respond(exchange, later)
     const { resource, segments } = read
     if (resource === 'core')
-      return this.#respond(exchange, request.code === methods.get ? coreLinks() : { code: code(4, 5) })
+      return this.#respond(exchange, request.code === methods.get ? linkResponse(coreLinks) : { code: code(4, 5) })
     if (resource === 'connection') return this.#handleConnection(exchange, read)
     if (resource === undefined) return this.#respond(exchange, { code: code(4, 4) })
     const topic = segments.join('/')
@@ -101,21 +56,6 @@ export class CoapRequestHandler {
     if (request.code === methods.get) return this.#handleGet(exchange, read, topic)
     if (request.code === methods.post || request.code === methods.put) return this.#handlePublish(exchange, read, topic)
     this.#respond(exchange, { code: code(4, 5) })
-  }
-
-  /** Returns the response to a GET for a later block of an earlier response; undefined: the request is another one. */
-  #handleLaterBlock(exchange: Exchange, parsed: CoapRequest): Response | undefined {
-    const { request, peer } = exchange
-    const block = blockOf(request, options.block2)
-    if (block === 'bad') return { code: code(4, 0) }
-    if (block === undefined || block.number === 0) return undefined
-    const next = this.#gateway.blocks.next(block, {
-      peer: peerKey(peer),
-      target: targetOf(parsed),
-      maxBytes: this.#maxPayloadBytes(exchange),
-    })
-    if (next === undefined) return { code: code(4, 8) }
-    return { code: code(2, 5), options: [blockOption(options.block2, next.block)], payload: next.payload }
   }
 
   #handleConnection(exchange: Exchange, { query }: CoapRequest): void {
@@ -136,7 +76,7 @@ export class CoapRequestHandler {
     const client = this.#gateway.clients.connect(query, clientId, token, exchange.peer)
     if (client === undefined) return this.#respond(exchange, { code: code(5, 3) })
     client.whenOpen((reasonCode) => {
-      if (reasonCode !== reasonCodes.success) return this.#respond(exchange, { code: codeOf(reasonCode) })
+      if (reasonCode !== reasonCodes.success) return this.#respond(exchange, { code: toRefusalCode(reasonCode) })
       this.#respond(exchange, { code: code(2, 1), payload: Buffer.from(token) })
     })
   }
@@ -147,31 +87,21 @@ export class CoapRequestHandler {
     const client = this.#gateway.clients.clientOf(parsed, peer)
     if (typeof client !== 'string') return client
     if (client === 'full') this.#respond(exchange, { code: code(5, 3) })
-    else if (this.#canRespondToUnauthenticated(peer)) this.#respond(exchange, { code: code(4, 1) })
+    else if (this.#gateway.endpoint.canRespondToUnauthenticated(peer)) this.#respond(exchange, { code: code(4, 1) })
     return undefined
   }
 
   // Publishing
 
   #handlePublish(exchange: Exchange, parsed: CoapRequest, topic: string): void {
-    const { request, peer } = exchange
+    const { request } = exchange
     const name = parseTopicName(topic)
     const qos = qosIn(parsed.query)
     if (name === undefined || qos === 'bad') return this.#respond(exchange, { code: code(4, 0) })
     const expiry = parsed.query.get('expiry')
     if (expiry !== undefined && !/^\d{1,9}$/.test(expiry)) return this.#respond(exchange, { code: code(4, 0) })
-    const received = this.#gateway.blocks.receive(request, this.#gateway.dependencies.nowMs(), () => ({
-      peer: peerKey(peer),
-      target: targetOf(parsed),
-    }))
-    if (received.outcome === 'continue')
-      return this.#respond(exchange, { code: code(2, 31), options: [blockOption(options.block1, received.block)] })
-    if (received.outcome === 'bad') return this.#respond(exchange, { code: code(4, 0) })
-    if (received.outcome === 'incomplete') return this.#respond(exchange, { code: code(4, 8) })
-    if (received.outcome === 'too-large') {
-      const size = uintOption(options.size1, this.#gateway.settings.maxBodyBytes)
-      return this.#respond(exchange, { code: code(4, 13), options: [size] })
-    }
+    const received = this.#gateway.endpoint.receiveBody(exchange, readTarget)
+    if (received === undefined) return
     const client = this.#clientOf(exchange, parsed)
     if (client === undefined) return
     const message = {
@@ -186,7 +116,7 @@ export class CoapRequestHandler {
     this.#whenOpen(exchange, client, () =>
       client.publish(message, (reasonCode) => {
         const isDone = reasonCode < reasonCodes.unspecifiedError
-        this.#respond(exchange, isDone ? { code: code(2, 4), ...acknowledged } : { code: codeOf(reasonCode) })
+        this.#respond(exchange, isDone ? { code: code(2, 4), ...acknowledged } : { code: toRefusalCode(reasonCode) })
       }),
     )
   }
@@ -194,7 +124,7 @@ export class CoapRequestHandler {
   #whenOpen(exchange: Exchange, client: CoapClient, work: () => void): void {
     client.whenOpen((reasonCode) => {
       if (reasonCode === reasonCodes.success) work()
-      else this.#respond(exchange, { code: codeOf(reasonCode) })
+      else this.#respond(exchange, { code: toRefusalCode(reasonCode) })
     })
   }
 
@@ -215,13 +145,14 @@ export class CoapRequestHandler {
     const wanted = {
       filter,
       qos: qos ?? this.#gateway.settings.subscribeQoS ?? qosOfType(request),
-      target: targetOf(parsed),
+      target: readTarget(request),
       noLocal: query.get('nl') === '1',
       retainHandling: (['0', '1', '2'].includes(query.get('rh') ?? '') ? Number(query.get('rh')) : 0) as 0 | 1 | 2,
     }
     this.#whenOpen(exchange, client, () => {
       const isBegun = client.observe(wanted, request.token, (reasonCode, { sequence }) => {
-        if (reasonCode >= reasonCodes.unspecifiedError) return this.#respond(exchange, { code: codeOf(reasonCode) })
+        if (reasonCode >= reasonCodes.unspecifiedError)
+          return this.#respond(exchange, { code: toRefusalCode(reasonCode) })
         this.#respond(exchange, { code: code(2, 5), options: [uintOption(options.observe, sequence - 1)] })
       })
       if (!isBegun) this.#respond(exchange, { code: code(5, 3) })
@@ -239,9 +170,9 @@ export class CoapRequestHandler {
     if (topic === undefined) return this.#respond(exchange, { code: code(4, 0) })
     this.#whenOpen(exchange, client, () => {
       const isSent = client.readRetained(topic, (packet, reasonCode) => {
-        if (reasonCode !== reasonCodes.success) return this.#respond(exchange, { code: codeOf(reasonCode) })
+        if (reasonCode !== reasonCodes.success) return this.#respond(exchange, { code: toRefusalCode(reasonCode) })
         if (packet === undefined) return this.#respond(exchange, { code: code(4, 4) })
-        const { payload, block } = this.#firstBlock(payloadOf(packet), exchange, parsed)
+        const { payload, block } = this.#gateway.endpoint.beginBody(payloadOf(packet), exchange)
         const more = block === undefined ? [] : [blockOption(options.block2, block)]
         this.#respond(exchange, { code: code(2, 5), options: more, payload })
       })
@@ -249,29 +180,7 @@ export class CoapRequestHandler {
     })
   }
 
-  #firstBlock(payload: Buffer, exchange: Exchange, parsed: CoapRequest) {
-    const { peer, request } = exchange
-    const block = blockOf(request, options.block2)
-    const requestedBytes = block === undefined || block === 'bad' ? Infinity : block.bytes
-    const maxBytes = Math.min(requestedBytes, this.#maxPayloadBytes(exchange))
-    const nowMs = this.#gateway.dependencies.nowMs()
-    return this.#gateway.blocks.begin(payload, { peer: peerKey(peer), target: targetOf(parsed), maxBytes, nowMs })
-  }
-
-  /** Returns the maximum payload of a response. It is limited for an address that has not proven itself, which may be forged. */
-  #maxPayloadBytes({ peer, bytes }: Exchange): number {
-    if (this.#gateway.proofs.isProven(peer)) return Infinity
-    return Math.max(minResponseBytes, bytes * maxAmplification) - responseHeadBytes
-  }
-
-  #respond(
-    { request, peer }: Exchange,
-    { code: responseCode, options: list = noOptions, payload = noPayload }: Response,
-  ): void {
-    this.#gateway.exchanges.reply(request, { code: responseCode, options: list, payload }, peer)
-  }
-
-  #canRespondToUnauthenticated(peer: PeerAddress): boolean {
-    return this.#gateway.dependencies.addresses.takeResponse(peer, this.#gateway.dependencies.nowMs())
+  #respond(exchange: Exchange, response: CoapResponse): void {
+    this.#gateway.endpoint.respond(exchange, response)
   }
 }

@@ -1,7 +1,7 @@
 // Parses a CoAP request: decodes path and query, and replaces short query names (`c`) by the full names (`clientid`).
 
 import type { PeerAddress } from '../../transports/index.ts'
-import { code, coapTypes, type CoapMessage, methods, options, textsOf, uintOption } from './endpoint/coap-message.ts'
+import { code, coapTypes, type CoapMessage, methods, options, textsOf } from './endpoint/coap-message.ts'
 
 export interface CoapRequest {
   /** Undefined: not found. */
@@ -12,19 +12,11 @@ export interface CoapRequest {
   readonly message: CoapMessage
 }
 
-/** Returns path and query as received, which identify the blocks of one body. Few requests need it. */
-export function targetOf({ message }: CoapRequest): string {
-  const [path = [], queries = []] = [textsOf(message, options.uriPath), textsOf(message, options.uriQuery)]
-  return `${path.join('/')}?${queries.join('&')}`
-}
-
 /** Reason why a request is refused. `isDropped`: no response is sent. */
 export interface RefusedRequest {
   readonly code: number
   readonly isDropped?: boolean
 }
-
-const linkFormat = 40
 
 const shortNames: ReadonlyMap<string, string> = new Map([
   ['c', 'clientid'],
@@ -94,10 +86,4 @@ function decodeOnce(text: string): string {
 /** A client without a client ID is identified by its address. */
 export function clientIdOf({ query }: CoapRequest, { address, port }: PeerAddress): string {
   return query.get('clientid') ?? `coap-${address}-${port}`
-}
-
-/** Returns the response to GET `/.well-known/core`. */
-export function coreLinks() {
-  const links = '</ps>;rt="core.ps";ct=0,</mqtt>,</mqtt/connection>'
-  return { code: code(2, 5), options: [uintOption(options.contentFormat, linkFormat)], payload: Buffer.from(links) }
 }

@@ -1,7 +1,7 @@
-// Maps CoAP requests to QoS, and reason codes of MQTT to response codes.
+// Maps CoAP requests to QoS, and messages of the broker to payloads.
 
-import { type PublishPacket, type QoS, reasonCodes } from '../../protocol/index.ts'
-import { code, coapTypes, type CoapMessage } from './endpoint/coap-message.ts'
+import { type PublishPacket, type QoS } from '../../protocol/index.ts'
+import { coapTypes, type CoapMessage } from './endpoint/coap-message.ts'
 
 export function qosIn(query: ReadonlyMap<string, string>): QoS | 'bad' | undefined {
   const text = query.get('qos')
@@ -11,16 +11,6 @@ export function qosIn(query: ReadonlyMap<string, string>): QoS | 'bad' | undefin
 
 export function qosOfType({ type }: CoapMessage): QoS {
   return type === coapTypes.con ? 1 : 0
-}
-
-/** Returns the CoAP code of a refusal. */
-export function codeOf(reasonCode: number): number {
-  if (reasonCode === reasonCodes.badUserNameOrPassword) return code(4, 1)
-  if (reasonCode === reasonCodes.notAuthorized) return code(4, 1)
-  if (reasonCode === reasonCodes.banned) return code(4, 3)
-  if (reasonCode === reasonCodes.clientIdentifierNotValid) return code(4, 0)
-  if (reasonCode === reasonCodes.packetTooLarge) return code(4, 13)
-  return code(5, 3)
 }
 
 /** Returns a copy, which does not refer to the chunk. */

@@ -4,6 +4,7 @@ import {
   code,
   type CoapMessage,
   type CoapOption,
+  formatCode,
   methods,
   options,
   uintOf,
@@ -166,7 +167,7 @@ export function jsonOfResponse(
 ): JsonObject {
   const data: Record<string, unknown> = {
     reqPath: command.pathText,
-    code: codeText(response.code),
+    code: formatCode(response.code),
     codeMsg: codeNames[response.code] ?? 'unknown',
   }
   const isContent = response.code === code(2, 5)
@@ -190,10 +191,6 @@ export function contentOf(
   // An invalid body is published unchanged.
   if (values === undefined) return [{ path: textOfPath(path), value: body.toString('base64') }]
   return values.map(({ path: at, value }) => ({ path: textOfPath(at), value }))
-}
-
-export function codeText(value: number): string {
-  return `${value >> 5}.${String(value & 31).padStart(2, '0')}`
 }
 
 const codeNames: Readonly<Record<number, string>> = {

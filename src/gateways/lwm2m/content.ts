@@ -1,5 +1,6 @@
 // Decodes the payload of a device by its content format [LwM2M 1.1 Core 7.4, RFC 8428] into values with paths.
 
+import { linkFormat } from '../coap/endpoint/coap-message.ts'
 import { type CborValue, decodeCbor } from './cbor.ts'
 import type { ObjectDefinitions } from './objects.ts'
 import { type ObjectPath, parsePath } from './path.ts'
@@ -9,7 +10,7 @@ import { finiteOf, type JsonValue, type ResourceValue, valueOfBytes, valueOfText
 /** CoRE content formats; `old`: of drafts, which devices still use. */
 export const formats = {
   text: 0,
-  link: 40,
+  link: linkFormat,
   opaque: 42,
   cbor: 60,
   senmlJson: 110,

@@ -1,9 +1,17 @@
 // Notifications of a device [RFC 7641], which are published as JSON.
 
 import type { DeviceRequests } from '../coap/endpoint/device-requests.ts'
-import { blockOf, type CoapMessage, type CoapOption, methods, options, uintOf } from '../coap/endpoint/coap-message.ts'
+import {
+  blockOf,
+  type CoapMessage,
+  type CoapOption,
+  formatCode,
+  methods,
+  options,
+  uintOf,
+} from '../coap/endpoint/coap-message.ts'
 import type { PeerAddress } from '../../transports/index.ts'
-import { codeText, type Command, contentOf } from './commands.ts'
+import { type Command, contentOf } from './commands.ts'
 import type { ObjectDefinitions } from './objects.ts'
 import type { Observations } from './lwm2m-observations.ts'
 
@@ -26,7 +34,7 @@ export function takeNotification(command: Command, notification: CoapMessage, no
   const publish = (body: Buffer): void => {
     const data = {
       reqPath: command.pathText,
-      code: codeText(notification.code),
+      code: formatCode(notification.code),
       codeMsg: 'content',
       content: contentOf(command, { response: notification, body }, notified.objects),
     }

@@ -1,6 +1,8 @@
 // Bodies that are received and sent in blocks [RFC 7959]. A received body is handled when it is complete; incomplete
 // ones are limited per peer and in total.
 
+import type { PeerAddress } from '../../../transports/index.ts'
+import { peerKey } from '../../peer-identity.ts'
 import { blockOf, type Block, type CoapMessage, options } from './coap-message.ts'
 
 /** Maximum incomplete bodies of one peer. */
@@ -17,8 +19,21 @@ interface Body {
   readonly forgetAtMs: number
 }
 
+/** A body that is complete. `block`: the last block, if it came in several. */
+export interface ReceivedBody {
+  readonly outcome: 'whole'
+  readonly payload: Buffer
+  readonly block: Block | undefined
+}
+
+/** A part of a body to send. `block`: undefined if it is the whole body. */
+export interface BodyPart {
+  readonly payload: Buffer
+  readonly block: Block | undefined
+}
+
 export type BlockOutcome =
-  | { readonly outcome: 'whole'; readonly payload: Buffer; readonly block: Block | undefined }
+  | ReceivedBody
   | { readonly outcome: 'continue'; readonly block: Block }
   | { readonly outcome: 'incomplete' }
   | { readonly outcome: 'too-large' }
@@ -35,11 +50,11 @@ export class BlockTransfers {
     this.#maxBlockBytes = maxBlockBytes
   }
 
-  /** `whose`: of a request with a block. `target`: its path and query. */
+  /** `targetOf`: called for a request with a block. */
   receive(
-    request: CoapMessage,
+    { request, peer: from }: { readonly request: CoapMessage; readonly peer: PeerAddress },
     nowMs: number,
-    whose: () => { readonly peer: string; readonly target: string },
+    targetOf: (request: CoapMessage) => string,
   ): BlockOutcome {
     const block = blockOf(request, options.block1)
     if (block === 'bad') return { outcome: 'bad' }
@@ -47,8 +62,8 @@ export class BlockTransfers {
       const isTooLarge = request.payload.length > this.#maxBodyBytes
       return isTooLarge ? { outcome: 'too-large' } : { outcome: 'whole', payload: request.payload, block: undefined }
     }
-    const { peer, target } = whose()
-    const key = `${peer} ${request.code} ${target}`
+    const peer = peerKey(from)
+    const key = `${peer} ${request.code} ${targetOf(request)}`
     if (block.number === 0 && !this.#coming.begin(key, peer, nowMs)) return { outcome: 'incomplete' }
     const body = this.#coming.get(key)
     const isNext = body !== undefined && body.bytes === block.number * block.bytes
@@ -72,7 +87,7 @@ export class BlockTransfers {
   begin(
     payload: Buffer,
     { peer, target, maxBytes, nowMs }: { peer: string; target: string; maxBytes: number; nowMs: number },
-  ): { readonly payload: Buffer; readonly block: Block | undefined } {
+  ): BodyPart {
     const bytes = blockSizeWithin(Math.min(maxBytes, this.#maxBlockBytes))
     if (payload.length <= bytes) return { payload, block: undefined }
     const key = `${peer} ${target}`

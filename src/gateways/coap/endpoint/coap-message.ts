@@ -25,9 +25,17 @@ export const options = {
   size1: 60,
 } as const
 
+/** Content format of a list of links [RFC 6690]. */
+export const linkFormat = 40
+
 /** Class and detail of a code: `code(2, 5)` is 2.05. */
 export function code(klass: number, detail: number): number {
   return (klass << 5) | detail
+}
+
+/** Returns a code as text: `2.05`. */
+export function formatCode(value: number): string {
+  return `${value >> 5}.${String(value & 31).padStart(2, '0')}`
 }
 
 export const methods = { get: 1, post: 2, put: 3, delete: 4 } as const
@@ -198,6 +206,12 @@ export function textsOf({ options: list }: CoapMessage, number: number): readonl
     texts.push(text)
   }
   return texts
+}
+
+/** Returns path and query of a request as received, which identify the blocks of one body. Few requests need it. */
+export function readTarget(request: CoapMessage): string {
+  const [path = [], queries = []] = [textsOf(request, options.uriPath), textsOf(request, options.uriQuery)]
+  return `${path.join('/')}?${queries.join('&')}`
 }
 
 /** Up to this length a loop over ASCII is faster than the call of a decoder. */
