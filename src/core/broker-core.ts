@@ -84,9 +84,9 @@ export class BrokerCore {
    * Returns the outputs since the last call. The caller must empty them with `clearOutputs` before the next `handle`.
    */
   takeOutputs(): Outputs {
-    const { peerTable, rules } = this.#state
+    const { peers, rules } = this.#state
     if (rules.triggers.hasWaiting) runRuleTriggers(this.#state)
-    if (peerTable !== undefined) syncPeers(this.#state, peerTable)
+    if (peers.hasAny) syncPeers(this.#state)
     return this.#state.outputs
   }
 
@@ -243,7 +243,7 @@ function handleResponse(
 }
 
 function handleBatchCommitted(
-  state: AckParts & Parts<'memory' | 'peerTable' | 'requests' | 'retained' | 'wills'>,
+  state: AckParts & Parts<'memory' | 'peers' | 'requests' | 'retained' | 'wills'>,
   batch: number,
 ): void {
   handleCommitted(state, batch)

@@ -116,11 +116,9 @@ function refusalOf(
   if (matchesFullSession(state, message) || matchesFullPeerSession(state, message)) return 'receiver-full'
   // No publisher can be held up, so the message is refused.
   if (qos > 0 && dueAtMs === undefined && isBlockedByActions(state, topic)) return 'receiver-full'
-  const { peerTable } = state
-  if (peerTable === undefined) return undefined
   // As for clients: before all peers have sent their filters, the broker cannot tell who subscribes.
-  if (!peerTable.isReady) return 'shard-behind'
-  return publishPermitFor(state, peerTable, { topic, qos, retain }) === 'go' ? undefined : 'shard-behind'
+  if (!state.peers.isReady) return 'shard-behind'
+  return publishPermitFor(state, { topic, qos, retain }) === 'go' ? undefined : 'shard-behind'
 }
 
 /** Returns the number of local sessions and peers that receive it; commits to wait for are added to the barrier. */
@@ -147,12 +145,12 @@ function routeToSubscribers(
   deliveries.sentToShared += now.sentToShared - before.sentToShared
   deliveries.queuedForShared += now.queuedForShared - before.queuedForShared
   if (state.batches.openBatch.changes.length > changesBefore) addOpenBatch(state, barrier)
-  awaitPeers(state.peerTable, barrier)
+  awaitPeers(state.peers, barrier)
   return matched
 }
 
-function awaitPeers(peerTable: PeerTable | undefined, barrier: CommitBarrier): void {
-  const forwarded = peerTable?.takeBarrier()
+function awaitPeers(peers: PeerTable, barrier: CommitBarrier): void {
+  const forwarded = peers.takeBarrier()
   if (forwarded === undefined) return
   barrier.expect()
   forwarded.whenComplete(() => barrier.arrive(forwarded.refusal))
@@ -160,7 +158,7 @@ function awaitPeers(peerTable: PeerTable | undefined, barrier: CommitBarrier): v
 }
 
 /** Returns the counters of deliveries to sessions. The caller compares two readings. */
-function countsOf({ counts, peerTable }: Parts<'counts' | 'peerTable'>): Omit<DeliveryCounts, 'matched'> {
+function countsOf({ counts, peers }: Parts<'counts' | 'peers'>): Omit<DeliveryCounts, 'matched'> {
   const { dropped } = counts
   const toSessions =
     dropped['queue-full'] +
@@ -169,17 +167,16 @@ function countsOf({ counts, peerTable }: Parts<'counts' | 'peerTable'>): Omit<De
     dropped['not-reading'] +
     dropped['rate-limited'] +
     dropped.expired
-  const { sentToShared = 0, queuedForShared = 0 } = peerTable ?? {}
   return {
     sent: counts.publishesSent,
     queued: counts.publishesLeftWaiting,
     dropped: toSessions,
-    sentToShared,
-    queuedForShared,
+    sentToShared: peers.sentToShared,
+    queuedForShared: peers.queuedForShared,
   }
 }
 
-function countSharedDeliveries(state: Parts<'counts' | 'peerTable'>): number {
+function countSharedDeliveries(state: Parts<'counts' | 'peers'>): number {
   const { sent, queued, dropped } = countsOf(state)
   return sent + queued + dropped
 }

@@ -12,9 +12,8 @@ import { barrierForFilters } from '../peers/update-interest.ts'
 import { startRetainedReplay } from '../retained/retained-replay.ts'
 import type { Command, RequestId } from '../model/inputs.ts'
 import { mountedFilter } from '../namespaces/mountpoint.ts'
-import type { ExclusiveCommand, PeerTable } from '../state/peers/peer-table.ts'
+import type { ExclusiveCommand } from '../state/peers/peer-table.ts'
 import type { CommandFailure, CommandResult } from '../model/outputs.ts'
-import { ownerOf } from '../model/peer-messages.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'
 import { recordSubscription, refusalOf, subscribe, unsubscribe } from '../packets/handle-subscribe.ts'
@@ -34,25 +33,23 @@ export function subscribeAsAdmin(
   if (mounted === undefined) return completeCommand(state.outputs, requestId, { done: false, why: 'invalid-topic' })
   const why = reasonNotToSubscribe(state, session, mounted)
   if (why !== undefined) return completeCommand(state.outputs, requestId, { done: false, why })
-  const { peerTable } = state
   const exclusive = splitExclusiveFilter(mounted)
   const isHeld = session.subscriptions?.has(mounted) === true
-  if (peerTable === undefined || exclusive === undefined || isHeld)
+  if (exclusive === undefined || isHeld)
     return subscribeNow(state, requestId, { session, mounted, qos: command.qos, options: command.options })
   const { qos, options } = command
   const wanted: ExclusiveCommand = { requestId, clientId, mounted, exclusive, qos, options }
-  const owner = ownerOf(exclusive, peerTable.shard.count)
-  if (owner === peerTable.shard.own) {
-    const isGiven = peerTable.exclusive.acquire(exclusive, owner, clientId)
-    return handleExclusiveOutcome(state, peerTable, wanted, isGiven ? 'given' : 'quota-exceeded')
+  const owner = state.peers.ownerOf(exclusive)
+  if (owner === undefined) {
+    const isGiven = state.peers.exclusive.acquire(exclusive, state.peers.shard.own, clientId)
+    return handleExclusiveOutcome(state, wanted, isGiven ? 'given' : 'quota-exceeded')
   }
   // The shard with the registry is restarting, so it is unknown whether the filter is free.
-  if (peerTable.peer(owner).link === undefined)
-    return completeCommand(state.outputs, requestId, { done: false, why: 'shard-behind' })
+  if (owner.link === undefined) return completeCommand(state.outputs, requestId, { done: false, why: 'shard-behind' })
   const peerRequestId = state.ids.nextSerial()
-  peerTable.exclusiveCommands.set(peerRequestId, wanted)
+  state.peers.exclusiveCommands.set(peerRequestId, wanted)
   state.outputs.peerSends.push({
-    to: owner,
+    to: owner.number,
     message: { kind: 'exclusive-request', requestId: peerRequestId, filter: exclusive, clientId },
   })
 }
@@ -60,7 +57,6 @@ export function subscribeAsAdmin(
 /** Handles the response of the registry. Meanwhile the client may have disconnected, or may have subscribed itself. */
 export function handleExclusiveOutcome(
   state: AckParts & SubscribeParts & Parts<'memory' | 'sessions'>,
-  peerTable: PeerTable,
   { requestId, clientId, mounted, exclusive, qos, options }: ExclusiveCommand,
   outcome: 'given' | CommandFailure,
 ): void {
@@ -69,7 +65,7 @@ export function handleExclusiveOutcome(
   const why = session === undefined ? 'no-such-client' : reasonNotToSubscribe(state, session, mounted)
   if (session !== undefined && why === undefined)
     return subscribeNow(state, requestId, { session, mounted, qos, options })
-  if (session?.subscriptions?.has(mounted) !== true) releaseAtOwner(state.outputs, peerTable, exclusive, clientId)
+  if (session?.subscriptions?.has(mounted) !== true) releaseAtOwner(state, exclusive, clientId)
   completeCommand(state.outputs, requestId, { done: false, why: why ?? 'no-such-client' })
 }
 
@@ -89,7 +85,7 @@ function subscribeNow(
   const usual = { noLocal: false, retainAsPublished: false, retainHandling: 0 } as const
   const options = { ...usual, ...wanted, qos: granted }
   const added = subscribe(state, session, mounted, { ...options, identifier: undefined, raisesTo: 0 })
-  const seen = state.peerTable === undefined ? undefined : barrierForFilters(state.peerTable, [mounted])
+  const seen = barrierForFilters(state.peers, [mounted])
   completeAfterCommit(state, requestId, { session, result: { done: true, matched: 1 }, seen })
   if (state.rules.triggers.wanted['session-subscribed'])
     recordSubscription(state, 'session-subscribed', session, { filter: mounted, qos: granted, properties: undefined })

@@ -85,13 +85,13 @@ export function refuseConnection(
   refuseConnect(state, connection, { code, clientId, ...refusal })
 }
 
-export function refuseWhileNotServing(state: Parts<'isShuttingDown' | 'peerTable'>): Refusal | undefined {
+export function refuseWhileNotServing(state: Parts<'isShuttingDown' | 'peers'>): Refusal | undefined {
   // In MQTT 5.0 the code 0x8B is allowed in DISCONNECT only [MQTT5-3.2.2.2].
   const reason = reasonCodes.serverUnavailable
   if (state.isShuttingDown) return { reason, text: 'the broker is stopping' }
   // The connection may have come through another shard before this shard is ready. Its messages would not reach all
   // subscribers.
-  if (state.peerTable?.isReady === false) return { reason, text: 'the broker is starting' }
+  if (!state.peers.isReady) return { reason, text: 'the broker is starting' }
   return undefined
 }
 

@@ -188,8 +188,8 @@ export function detachConnection(state: BrokerState, connection: Connection, end
   state.waiting.forActions.delete(connection)
   state.waiting.forQueues.delete(connection)
   state.waiting.forTurn.delete(connection)
-  state.peerTable?.waitingForPeers.delete(connection)
-  if (state.peerTable !== undefined) endExclusiveWait(state, connection)
+  state.peers.waitingForPeers.delete(connection)
+  endExclusiveWait(state, connection)
   const { session } = now
   state.deadlines.cancel('keep-alive', connection)
   forgetAliases(state.memory, connection)

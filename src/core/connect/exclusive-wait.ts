@@ -12,7 +12,6 @@ import { releaseAtOwner } from '../peers/exclusive-subscriptions.ts'
 import { pauseReading, readPauseReasons } from '../outgoing/read-pause-reasons.ts'
 import { mountedFilter } from '../namespaces/mountpoint.ts'
 import type { ExclusiveWait, PeerTable } from '../state/peers/peer-table.ts'
-import { ownerOf } from '../model/peer-messages.ts'
 import type { Open } from '../state/connection-state.ts'
 
 const nothing: ReadonlySet<TopicFilter> = new Set()
@@ -25,44 +24,45 @@ interface CheckedSubscribe {
 
 /** Returns the filters, without `$exclusive/`, that other sessions hold; undefined if the packet waits. */
 export function findHeldFilters(
-  state: Parts<'ids' | 'outputs' | 'peerTable' | 'settings'>,
+  state: Parts<'ids' | 'outputs' | 'peers' | 'settings'>,
   connection: Connection,
   open: Open,
   checked: CheckedSubscribe,
 ): ReadonlySet<TopicFilter> | undefined {
-  const { peerTable } = state
-  if (peerTable === undefined || !state.settings.exclusiveSubscriptionAvailable) return nothing
   const { packet } = checked
-  const wait = waitOf(peerTable, connection, open, packet)
+  if (!state.settings.exclusiveSubscriptionAvailable || !packet.subscriptions.some(isExclusive)) return nothing
+  const wait = waitOf(state.peers, connection, open, packet)
   // The second pass may find further filters, if the permissions of the client have changed meanwhile.
   for (const filter of pendingExclusiveFilters(connection, open, checked, wait))
-    requestExclusive(state, peerTable, { connection, filter, wait })
+    requestExclusive(state, { connection, filter, wait })
   if (wait.missing.size + wait.given.size + wait.refused.size === 0) return nothing
-  peerTable.exclusiveWaits.set(connection, wait)
+  state.peers.exclusiveWaits.set(connection, wait)
   if (wait.missing.size > 0) {
     open.parked ??= []
     open.parked.push(packet)
-    peerTable.waitingForPeers.add(connection)
+    state.peers.waitingForPeers.add(connection)
     pauseReading(state.outputs, connection, readPauseReasons.peers)
     return undefined
   }
   return wait.refused
 }
 
+function isExclusive({ filter }: SubscribePacket['subscriptions'][number]): boolean {
+  return splitExclusiveFilter(filter) !== undefined
+}
+
 /** The packet was handled. Releases the filters that no subscription uses. */
-export function endExclusiveWait(state: Parts<'outputs' | 'peerTable' | 'sessions'>, connection: Connection): void {
-  const { peerTable } = state
-  const wait = peerTable?.exclusiveWaits.get(connection)
-  if (peerTable === undefined || wait === undefined) return
-  peerTable.exclusiveWaits.delete(connection)
-  for (const requestId of wait.missing.keys()) peerTable.exclusiveRequests.delete(requestId)
+export function endExclusiveWait(state: Parts<'outputs' | 'peers' | 'sessions'>, connection: Connection): void {
+  const wait = state.peers.exclusiveWaits.get(connection)
+  if (wait === undefined) return
+  state.peers.exclusiveWaits.delete(connection)
+  for (const requestId of wait.missing.keys()) state.peers.exclusiveRequests.delete(requestId)
   const { clientId } = wait
   const session = state.sessions.get(clientId)
   // Requests without a response are released as well, because no packet waits for them any more.
   for (const filter of [...wait.given, ...wait.missing.values()]) {
     const isHeld = session?.subscriptions?.has(`$exclusive/${filter}` as TopicFilter) === true
-    if (!isHeld && !isRequestedByAdmin(peerTable, filter, clientId))
-      releaseAtOwner(state.outputs, peerTable, filter, clientId)
+    if (!isHeld && !isRequestedByAdmin(state.peers, filter, clientId)) releaseAtOwner(state, filter, clientId)
   }
 }
 
@@ -106,24 +106,26 @@ function pendingExclusiveFilters(
 }
 
 function requestExclusive(
-  state: Parts<'ids' | 'outputs'>,
-  peerTable: PeerTable,
+  state: Parts<'ids' | 'outputs' | 'peers'>,
   { connection, filter, wait }: { connection: Connection; filter: TopicFilter; wait: ExclusiveWait },
 ): void {
   const { clientId } = wait
-  const owner = ownerOf(filter, peerTable.shard.count)
-  if (owner === peerTable.shard.own) {
-    if (peerTable.exclusive.acquire(filter, owner, clientId)) wait.given.add(filter)
+  const owner = state.peers.ownerOf(filter)
+  if (owner === undefined) {
+    if (state.peers.exclusive.acquire(filter, state.peers.shard.own, clientId)) wait.given.add(filter)
     else wait.refused.add(filter)
     return
   }
   // The shard with the registry is restarting, so it is unknown whether the filter is free.
-  if (peerTable.peer(owner).link === undefined) {
+  if (owner.link === undefined) {
     wait.refused.add(filter)
     return
   }
   const requestId = state.ids.nextSerial()
   wait.missing.set(requestId, filter)
-  peerTable.exclusiveRequests.set(requestId, connection)
-  state.outputs.peerSends.push({ to: owner, message: { kind: 'exclusive-request', requestId, filter, clientId } })
+  state.peers.exclusiveRequests.set(requestId, connection)
+  state.outputs.peerSends.push({
+    to: owner.number,
+    message: { kind: 'exclusive-request', requestId, filter, clientId },
+  })
 }

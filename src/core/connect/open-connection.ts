@@ -208,7 +208,7 @@ function settleDelayedWill(state: BrokerState, clientId: string): void {
 }
 
 function attach(
-  state: Parts<'batches' | 'deadlines' | 'nowMs' | 'peerTable' | 'rules' | 'sessions' | 'settings'>,
+  state: Parts<'batches' | 'deadlines' | 'nowMs' | 'peers' | 'rules' | 'sessions' | 'settings'>,
   connection: Connection,
   session: Session,
   connect: ConnectPacket,
@@ -217,7 +217,7 @@ function attach(
   state.sessions.add(session)
   session.connection = connection
   session.absence = undefined
-  updatePresence(state.peerTable, session, 1)
+  updatePresence(state.peers, session, 1)
   connection.lastPacketAtMs = state.nowMs
   session.lastConnect.atMs = state.nowMs
   session.lastConnect.version = connect.version
@@ -243,7 +243,7 @@ function attach(
 }
 
 function applySpoolLimits(
-  state: Parts<'batches' | 'peerTable' | 'rules' | 'sessions' | 'settings'>,
+  state: Parts<'batches' | 'peers' | 'rules' | 'sessions' | 'settings'>,
   session: Session,
   { properties }: ConnectPacket,
 ): void {
@@ -253,7 +253,7 @@ function applySpoolLimits(
   if (state.sessions.full.delete(session)) state.rules.hasActionCapacity = true
   const { stored } = session
   if (stored?.isFullAnnounced === true)
-    announceSpace(state.peerTable, session, stored, maxStoredOf(state.settings, session))
+    announceSpace(state.peers, session, stored, maxStoredOf(state.settings, session))
   if (stored !== undefined && stored.count >= maxStoredOf(state.settings, session)) markFull(state, session)
   if (hasRemoteSessionLost(properties?.userProperties)) requeueForRemote(state.batches, session)
 }

@@ -9,7 +9,7 @@ import { releaseWrittenWills } from './will-bytes.ts'
 import { headBits, sendKinds, type SendList } from '../model/send-list.ts'
 
 export function handleCommitted(
-  state: AckParts & Parts<'memory' | 'peerTable' | 'retained' | 'wills'>,
+  state: AckParts & Parts<'memory' | 'peers' | 'retained' | 'wills'>,
   number: number,
 ): void {
   const batch = state.batches.commit(number)
@@ -17,7 +17,7 @@ export function handleCommitted(
   markCommitted(state.storage, number)
   releaseWrittenWills(state, number)
   state.retained.payloads.releaseWritten(number)
-  for (const { link } of state.peerTable?.peers ?? []) link?.acks.committed(number)
+  for (const { link } of state.peers.all) link?.acks.committed(number)
 }
 
 /** Completes this commit in all barriers. A barrier that also waits for peers continues to wait for them. */

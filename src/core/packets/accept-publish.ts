@@ -158,7 +158,7 @@ function findRefusal(
   if (isDenied) return isNotAllowed
   if (delay !== undefined && hasEndedToken(open.session.identity, delay.dueAtMs)) return tokenEndsBefore
   // Checked here because usually no session is full, and every message takes this path.
-  if (state.sessions.full.size === 0 && state.peerTable === undefined) return undefined
+  if (state.sessions.full.size === 0 && state.peers.fullFilters === 0) return undefined
   return matchesFullSession(state, message) || matchesFullPeerSession(state, message) ? receiverIsFull : undefined
 }
 

@@ -161,7 +161,7 @@ function clientIdOf(connection: Connection, connect: ConnectPacket): string {
 
 /** Returns the first reason to refuse the client. */
 function refusalOf(
-  state: Parts<'isShuttingDown' | 'peerTable' | 'settings' | 'storage'>,
+  state: Parts<'isShuttingDown' | 'peers' | 'settings' | 'storage'>,
   connection: Connection,
   connect: ConnectPacket,
 ): Refusal | undefined {

@@ -34,7 +34,7 @@ function passSteps(state: BrokerState, attempt: PublishAttempt): void {
   if (state.rules.triggers.wanted.authorization) recordDecision(state, attempt, !attempt.isDenied)
   if (state.settings.topicRewrites !== undefined) rewriteTopic(state, attempt)
   if (!connection.hasPlainPublishes && !mountTopic(state, attempt)) return
-  if (state.peerTable !== undefined && holdForPeers(state, attempt)) return
+  if (state.peers.hasAny && holdForPeers(state, attempt)) return
   if (packet.qos > 0 && state.sessions.full.size > 0 && holdForActions(state, attempt)) return
   const message = createMessage(state, attempt)
   if (packet.qos > 0 && holdForQueues(state, attempt, message)) return

@@ -82,7 +82,7 @@ export function handleSubscribe(state: BrokerState, connection: Connection, open
     if (kept !== undefined) return { filter, options: kept, isNew: true }
     return subscribe(state, session, filter, optionsOf(state.settings, connection, request, identifier))
   })
-  if (state.peerTable !== undefined) endExclusiveWait(state, connection)
+  endExclusiveWait(state, connection)
   const reasonCodesInOrder = outcomes.map((outcome) => (typeof outcome === 'number' ? outcome : outcome.options.qos))
   const granted = outcomes.filter((outcome) => typeof outcome !== 'number').map(({ filter }) => filter)
   const { packetId } = packet
@@ -260,8 +260,7 @@ export function subscribe(
   state.router.subscribe(filter, session, options)
   // Publishers may wait until a member of the shared subscription has space.
   state.rules.hasActionCapacity = true
-  if (state.peerTable !== undefined)
-    updateInterest(state.peerTable, presenceOf(session), filter, { before, after: options })
+  updateInterest(state.peers, presenceOf(session), filter, { before, after: options })
   state.bridges.clientFilters?.note(session, filter, { before, after: options })
   if (session.stored !== undefined) putRecord(state.batches, recordOf(session, filter, options))
   state.outputs.events.push({ event: 'subscribed', clientId: session.clientId, filter, qos: options.qos })
@@ -326,8 +325,7 @@ export function unsubscribe(
   // Publishers may wait for the queue of the session.
   state.rules.hasActionCapacity = true
   releaseExclusive(state, session, filter)
-  if (state.peerTable !== undefined)
-    updateInterest(state.peerTable, presenceOf(session), filter, { before, after: undefined })
+  updateInterest(state.peers, presenceOf(session), filter, { before, after: undefined })
   state.bridges.clientFilters?.note(session, filter, { before, after: undefined })
   cancelReplays(state, session, filter)
   if (session.stored !== undefined)

@@ -10,7 +10,6 @@ import { countRefusal, peerIsFull, receiverIsFull, refusePublish } from '../publ
 import { isBlockedByActions } from '../publish/run-rules.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { Parts } from '../state/parts.ts'
-import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Session } from '../state/sessions/session.ts'
 import type { PublishAttempt } from '../state/publish-attempt.ts'
 import { permitForQueues } from './wait-for-queues.ts'
@@ -36,31 +35,29 @@ function hold(
 
 /** Returns true if a peer cannot take the message now: the packet waits or is refused. */
 export function holdForPeers(
-  state: Parts<'batches' | 'counts' | 'outputs' | 'peerTable' | 'router' | 'settings'>,
+  state: Parts<'batches' | 'counts' | 'outputs' | 'peers' | 'router' | 'settings'>,
   attempt: PublishAttempt,
 ): boolean {
-  const { peerTable } = state
   const { connection, packet, isDenied, isDelayed } = attempt
-  if (peerTable === undefined || isDenied || isDelayed) return false
-  if (packet.qos < 2 && canForwardToAllPeers(state.settings, peerTable, packet.qos)) return false
-  const permit = permitOfPeers(state, peerTable, attempt)
+  if (isDenied || isDelayed) return false
+  if (packet.qos < 2 && canForwardToAllPeers(state.settings, state.peers, packet.qos)) return false
+  const permit = permitOfPeers(state, attempt)
   if (permit === 'go') return false
   if (permit !== 'refuse' || !connection.canRefuseMessages)
-    return hold(state, attempt, { waiting: peerTable.waitingForPeers, reason: readPauseReasons.peers })
+    return hold(state, attempt, { waiting: state.peers.waitingForPeers, reason: readPauseReasons.peers })
   refusePublish(state, connection, packet, peerIsFull)
   return true
 }
 
 function permitOfPeers(
-  state: Parts<'router' | 'settings'>,
-  peerTable: PeerTable,
+  state: Parts<'peers' | 'router' | 'settings'>,
   { open, packet, target }: PublishAttempt,
 ): PublishPermit {
   const forwarded = packet.qos === 2 ? open.session.incoming.forwarded?.get(packet.packetId) : undefined
   // A duplicate of this start of the shard only needs its acknowledgement. An identifier that is being released is not
   // reused before all peers have released it.
   if (forwarded !== undefined && !forwarded.isFromEarlierGeneration) return forwarded.isBeingReleased ? 'wait' : 'go'
-  return publishPermitFor(state, peerTable, { topic: target, qos: packet.qos, retain: packet.retain })
+  return publishPermitFor(state, { topic: target, qos: packet.qos, retain: packet.retain })
 }
 
 /** Returns true if the message waits for the queue of an action (`overflow = block`). */

@@ -24,7 +24,7 @@ export function permitForQueues(
   session: Session,
   { packet, message, isRouted }: { packet: PublishPacket; message: Message; isRouted: boolean },
 ): 'go' | 'wait' | 'refuse' {
-  const mayBeFull = state.sessions.full.size > 0 || (state.peerTable?.fullPeerFilters ?? 0) > 0
+  const mayBeFull = state.sessions.full.size > 0 || state.peers.fullFilters > 0
   if (!mayBeFull || !isRouted || packet.qos === 0 || connection.canRefuseMessages) return 'go'
   if (packet.qos === 2 && session.incoming.packetIds?.has(packet.packetId) === true) return 'go'
   if (!state.sessions.full.has(session))

@@ -6,7 +6,6 @@ import { clientIdOfPeerName, peerNameOf, sendRelease } from '../peers/qos2-forwa
 import { shardOf, type PeerReleaseRequest } from '../model/peer-messages.ts'
 import { deleteRecord } from '../queues/persistent-queue.ts'
 import type { PacketId } from '../../protocol/index.ts'
-import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Peer } from '../state/peers/peer.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'
 
@@ -17,25 +16,23 @@ const nextPartDelayMs = 1_000
 /** Subject of the deadline: there is one for all identifiers. */
 const subject = 'received packet identifiers'
 
-export function scheduleExpiry(state: Parts<'deadlines' | 'nowMs' | 'peerTable' | 'settings'>): void {
+export function scheduleExpiry(state: Parts<'deadlines' | 'nowMs' | 'peers' | 'settings'>): void {
   const { awaitReleaseTimeoutMs } = state.settings
-  if (awaitReleaseTimeoutMs === 0 || state.peerTable === undefined || state.peerTable.isExpiryScheduled) return
-  state.peerTable.isExpiryScheduled = true
+  if (awaitReleaseTimeoutMs === 0 || state.peers.isExpiryScheduled) return
+  state.peers.isExpiryScheduled = true
   state.deadlines.set('expire-received-ids', subject, state.nowMs + awaitReleaseTimeoutMs)
 }
 
 /** Expires packet identifiers older than three times mqtt.await_rel_timeout, or sends a query about them to their shard. */
 export function expireReceivedIds(state: ExchangeParts & Parts<'deadlines' | 'sessions'>): void {
-  const { peerTable } = state
-  if (peerTable === undefined) return
-  peerTable.isExpiryScheduled = false
+  state.peers.isExpiryScheduled = false
   const beforeMs = state.nowMs - timeoutsUntilExpiry * state.settings.awaitReleaseTimeoutMs
-  const old = peerTable.received.olderThan(beforeMs)
-  for (const exchange of old.slice(0, maxExpiriesPerTick)) expireReceivedId(state, peerTable, exchange)
+  const old = state.peers.received.olderThan(beforeMs)
+  for (const exchange of old.slice(0, maxExpiriesPerTick)) expireReceivedId(state, exchange)
   if (old.length > maxExpiriesPerTick) {
-    peerTable.isExpiryScheduled = true
+    state.peers.isExpiryScheduled = true
     state.deadlines.set('expire-received-ids', subject, state.nowMs + nextPartDelayMs)
-  } else if (!peerTable.received.isEmpty) {
+  } else if (!state.peers.received.isEmpty) {
     scheduleExpiry(state)
   }
 }
@@ -46,23 +43,19 @@ interface Exchange {
 }
 
 /** A client may send its PUBLISH again as long as its session exists, so the shard of the session decides. */
-function expireReceivedId(
-  state: ReleaseParts & Parts<'nowMs' | 'sessions'>,
-  peerTable: PeerTable,
-  exchange: Exchange,
-): void {
+function expireReceivedId(state: ReleaseParts & Parts<'nowMs' | 'sessions'>, exchange: Exchange): void {
   const { publisher, packetId } = exchange
   const clientId = clientIdOfPeerName(publisher)
-  if (clientId === undefined) return void removeReceivedId(state, peerTable, exchange)
-  const owner = shardOf(clientId, peerTable.shard.count)
-  if (owner === peerTable.shard.own) {
+  if (clientId === undefined) return void removeReceivedId(state, exchange)
+  const owner = shardOf(clientId, state.peers.shard.count)
+  if (owner === state.peers.shard.own) {
     // After a change of node.shards the session may be on this shard.
-    if (!holdsPacketId(state, clientId, exchange)) removeReceivedId(state, peerTable, exchange)
+    if (!holdsPacketId(state, clientId, exchange)) removeReceivedId(state, exchange)
     return
   }
   // The age starts again, so that the next request follows after the same time, not at each tick.
-  peerTable.received.add(publisher, packetId, { isStored: false, nowMs: state.nowMs })
-  if (peerTable.peer(owner).link !== undefined)
+  state.peers.received.add(publisher, packetId, { isStored: false, nowMs: state.nowMs })
+  if (state.peers.peer(owner).link !== undefined)
     state.outputs.peerSends.push({ to: owner, message: { kind: 'release-request', publisher, packetId } })
 }
 
@@ -89,11 +82,10 @@ function holdsPacketId(state: Parts<'ids' | 'sessions'>, clientId: string, { pub
  * then the identifier stays known here, so that a later release reaches them.
  */
 export function removeReceivedId(
-  state: Parts<'batches' | 'outputs' | 'payloads' | 'storage'>,
-  peerTable: PeerTable,
+  state: Parts<'batches' | 'outputs' | 'payloads' | 'peers' | 'storage'>,
   exchange: { readonly publisher: string; readonly packetId: PacketId },
 ): { batch: number; barrier: CommitBarrier | undefined } {
-  const { received, shard: place } = peerTable
+  const { received, shard: place } = state.peers
   const { publisher, packetId } = exchange
   const assignments = received.assignmentsOf(publisher, packetId)
   const beyond = assignments?.beyond(place.own).filter((number) => number < place.count) ?? []
@@ -102,9 +94,9 @@ export function removeReceivedId(
     deleteRecord(state.batches, { kind: 'forwarded', shard: place.own, publisher, packetId })
     return { batch: state.batches.openBatch.number, barrier: undefined }
   }
-  const peers = beyond.map((number) => peerTable.peer(number))
+  const peers = beyond.map((number) => state.peers.peer(number))
   const behind = [...assignments.entries()].flatMap(([, { barrier }]) => barrier ?? [])
-  assignments.release ??= releaseOnFurtherShards(state, peerTable, { exchange, peers, behind })
+  assignments.release ??= releaseOnFurtherShards(state, { exchange, peers, behind })
   return { batch: 0, barrier: assignments.release }
 }
 
@@ -115,10 +107,10 @@ interface ForwardedRelease {
 }
 
 function releaseOnFurtherShards(
-  state: Parts<'batches' | 'outputs' | 'payloads' | 'storage'>,
-  { received, shard: place }: PeerTable,
+  state: Parts<'batches' | 'outputs' | 'payloads' | 'peers' | 'storage'>,
   { exchange: { publisher, packetId }, peers, behind }: ForwardedRelease,
 ): CommitBarrier {
+  const { received, shard: place } = state.peers
   const everywhere = new CommitBarrier()
   const beyond = new CommitBarrier()
   sendRelease(state, { kind: 'release', publisher, packetId }, { peers, behind, barrier: beyond })

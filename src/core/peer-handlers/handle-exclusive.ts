@@ -9,44 +9,40 @@ import { handleExclusiveOutcome } from '../admin/admin-subscribe.ts'
 import { announcement } from '../peers/exclusive-subscriptions.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Peer } from '../state/peers/peer.ts'
-import { ownerOf, type PeerExclusive, type PeerExclusiveResponse } from '../model/peer-messages.ts'
+import type { PeerExclusive, PeerExclusiveResponse } from '../model/peer-messages.ts'
 
-export function handleExclusive(outputs: OutputLists, peerTable: PeerTable, peer: Peer, message: PeerExclusive): void {
+export function handleExclusive(outputs: OutputLists, peers: PeerTable, peer: Peer, message: PeerExclusive): void {
   const { kind, requestId, filter, clientId } = message
   // Until all peers have announced what they hold, no filter can be granted. A release may follow a grant that is still
   // waiting, so it waits behind it.
-  if (!peerTable.isReady && (kind === 'exclusive-released' || requestId !== announcement)) {
-    peerTable.exclusiveDeferred.push({ peer: peer.number, message })
+  if (!peers.isReady && (kind === 'exclusive-released' || requestId !== announcement)) {
+    peers.exclusiveDeferred.push({ peer: peer.number, message })
     return
   }
-  if (kind === 'exclusive-released') return peerTable.exclusive.release(filter, peer.number, clientId)
-  const isGranted = peerTable.exclusive.acquire(filter, peer.number, clientId)
+  if (kind === 'exclusive-released') return peers.exclusive.release(filter, peer.number, clientId)
+  const isGranted = peers.exclusive.acquire(filter, peer.number, clientId)
   if (requestId === announcement) return
   outputs.peerSends.push({ to: peer.number, message: { kind: 'exclusive-response', requestId, isGranted } })
 }
 
 /** All peers have announced what they hold. */
-export function handleDeferredExclusive(outputs: OutputLists, peerTable: PeerTable): void {
-  if (peerTable.exclusiveDeferred.length === 0 || !peerTable.isReady) return
-  for (const { peer, message } of peerTable.exclusiveDeferred.splice(0)) {
-    handleExclusive(outputs, peerTable, peerTable.peer(peer), message)
+export function handleDeferredExclusive(outputs: OutputLists, peers: PeerTable): void {
+  if (peers.exclusiveDeferred.length === 0 || !peers.isReady) return
+  for (const { peer, message } of peers.exclusiveDeferred.splice(0)) {
+    handleExclusive(outputs, peers, peers.peer(peer), message)
   }
 }
 
-export function handleExclusiveResponse(
-  state: BrokerState,
-  peerTable: PeerTable,
-  { requestId, isGranted }: PeerExclusiveResponse,
-): void {
-  const command = peerTable.exclusiveCommands.get(requestId)
+export function handleExclusiveResponse(state: BrokerState, { requestId, isGranted }: PeerExclusiveResponse): void {
+  const command = state.peers.exclusiveCommands.get(requestId)
   if (command !== undefined) {
-    peerTable.exclusiveCommands.delete(requestId)
-    return handleExclusiveOutcome(state, peerTable, command, isGranted ? 'given' : 'quota-exceeded')
+    state.peers.exclusiveCommands.delete(requestId)
+    return handleExclusiveOutcome(state, command, isGranted ? 'given' : 'quota-exceeded')
   }
-  const connection = peerTable.exclusiveRequests.get(requestId)
-  const wait = connection === undefined ? undefined : peerTable.exclusiveWaits.get(connection)
+  const connection = state.peers.exclusiveRequests.get(requestId)
+  const wait = connection === undefined ? undefined : state.peers.exclusiveWaits.get(connection)
   const filter = wait?.missing.get(requestId)
-  peerTable.exclusiveRequests.delete(requestId)
+  state.peers.exclusiveRequests.delete(requestId)
   if (wait === undefined || filter === undefined) return
   wait.missing.delete(requestId)
   if (isGranted) wait.given.add(filter)
@@ -58,32 +54,31 @@ export function handleExclusiveResponse(
  * A new peer owns a part of the registry. First of all it gets the filters that sessions of this shard hold, and those
  * that were granted and are not used yet.
  */
-export function announceHeldFilters(state: Parts<'outputs' | 'subscriptions'>, peerTable: PeerTable, peer: Peer): void {
+export function announceHeldFilters(state: Parts<'outputs' | 'peers' | 'subscriptions'>, peer: Peer): void {
   const announce = (filter: TopicFilter, clientId: string): void => {
-    if (ownerOf(filter, peerTable.shard.count) !== peer.number) return
+    if (state.peers.ownerOf(filter) !== peer) return
     state.outputs.peerSends.push({
       to: peer.number,
       message: { kind: 'exclusive-request', requestId: announcement, filter, clientId },
     })
   }
   for (const [filter, { clientId }] of state.subscriptions.exclusiveHolders) announce(filter, clientId)
-  for (const { given, clientId } of peerTable.exclusiveWaits.values())
+  for (const { given, clientId } of state.peers.exclusiveWaits.values())
     for (const filter of given) announce(filter, clientId)
 }
 
 /** Requests to the failed shard will have no response. */
-export function dropExclusiveRequests(state: BrokerState, peerTable: PeerTable, peer: Peer): void {
-  const { count } = peerTable.shard
-  peerTable.exclusive.suspectShard(peer.number)
-  peerTable.exclusiveDeferred = peerTable.exclusiveDeferred.filter((one) => one.peer !== peer.number)
-  for (const [requestId, connection] of peerTable.exclusiveRequests) {
-    const filter = peerTable.exclusiveWaits.get(connection)?.missing.get(requestId)
-    if (filter === undefined || ownerOf(filter, count) !== peer.number) continue
-    handleExclusiveResponse(state, peerTable, { kind: 'exclusive-response', requestId, isGranted: false })
+export function dropExclusiveRequests(state: BrokerState, peer: Peer): void {
+  state.peers.exclusive.suspectShard(peer.number)
+  state.peers.exclusiveDeferred = state.peers.exclusiveDeferred.filter((one) => one.peer !== peer.number)
+  for (const [requestId, connection] of state.peers.exclusiveRequests) {
+    const filter = state.peers.exclusiveWaits.get(connection)?.missing.get(requestId)
+    if (filter === undefined || state.peers.ownerOf(filter) !== peer) continue
+    handleExclusiveResponse(state, { kind: 'exclusive-response', requestId, isGranted: false })
   }
-  for (const [requestId, command] of peerTable.exclusiveCommands) {
-    if (ownerOf(command.exclusive, count) !== peer.number) continue
-    peerTable.exclusiveCommands.delete(requestId)
-    handleExclusiveOutcome(state, peerTable, command, 'shard-behind')
+  for (const [requestId, command] of state.peers.exclusiveCommands) {
+    if (state.peers.ownerOf(command.exclusive) !== peer) continue
+    state.peers.exclusiveCommands.delete(requestId)
+    handleExclusiveOutcome(state, command, 'shard-behind')
   }
 }

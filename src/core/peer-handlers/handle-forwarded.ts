@@ -17,32 +17,30 @@ import { retainForTopic } from '../publish/route-message.ts'
 import { putRecord } from '../queues/persistent-queue.ts'
 import type { Message } from '../messages/message.ts'
 import { SharedAssignments, type SharedAssignment } from '../state/sessions/shared-assignments.ts'
-import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { LinkState } from '../state/peers/peer.ts'
 import type { PeerNumber, PeerPublish, PeerRelease } from '../model/peer-messages.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'
 
 export function handleForwarded(
   state: DrainParts & Parts<'namespaces' | 'shard'>,
-  peerTable: PeerTable,
   { from, link }: { from: PeerNumber; link: LinkState },
   send: PeerPublish,
 ): void {
   const number = ++link.received
   const { isAwaited, exactlyOnce } = send
-  const isKnown = exactlyOnce !== undefined && peerTable.received.has(exactlyOnce.publisher, exactlyOnce.packetId)
+  const isKnown = exactlyOnce !== undefined && state.peers.received.has(exactlyOnce.publisher, exactlyOnce.packetId)
   if (send.isRepeat === true) send.message.isRepeat = true
   const changesBefore = state.batches.openBatch.changes.length
   if (!isKnown) deliverNew(state, send, { from, link, number })
   else if (send.isRetained && link.redeliveredTopics?.has(send.message.topic.name) === true)
     retainForTopic(state, send.message, { shard: from, link, number })
-  const outcome = assignAll(state, peerTable, send, { link, number })
+  const outcome = assignAll(state, send, { link, number })
   // Deleting a retained message that does not exist changes nothing, but repeated after a crash it could delete a later
   // message.
   const mustBeKnown = outcome.isAssignedNow || (exactlyOnce !== undefined && !isKnown && send.isRetained)
   const isStored = state.batches.openBatch.changes.length > changesBefore || mustBeKnown
   if (exactlyOnce !== undefined && (!isKnown || outcome.isNew))
-    storeReceivedId(state, peerTable, exactlyOnce, { isStored, assignments: outcome.assignments })
+    storeReceivedId(state, exactlyOnce, { isStored, assignments: outcome.assignments })
   // A duplicate: its changes may be in a batch that is not committed yet.
   const batch = isStored ? state.batches.openBatch.number : isKnown ? lastOpenBatch(state.batches) : 0
   link.acks.note(number, { batch, isAwaited, barrier: outcome.barrier })
@@ -97,12 +95,11 @@ interface SharedOutcome {
 
 function assignAll(
   state: RedeliverParts,
-  peerTable: PeerTable,
   send: PeerPublish,
   { link, number }: { link: LinkState; number: number },
 ): SharedOutcome {
   const { exactlyOnce, groups, isAwaited, tried } = send
-  const known = exactlyOnce && peerTable.received.assignmentsOf(exactlyOnce.publisher, exactlyOnce.packetId)
+  const known = exactlyOnce && state.peers.received.assignmentsOf(exactlyOnce.publisher, exactlyOnce.packetId)
   const outcome: SharedOutcome = { barrier: undefined, assignments: known, isNew: false, isAssignedNow: false }
   // The publisher is acknowledged in any case. If no member can receive a reassigned message, the session that had it still
   // stores it.
@@ -112,7 +109,7 @@ function assignAll(
   const onRefused = isReassigned ? refuse : undefined
   const onFull = isAwaited ? refuse : undefined
   for (const filter of groups) {
-    const forwarded = assignOne(state, peerTable, send, { filter, outcome, onRefused, onFull })
+    const forwarded = assignOne(state, send, { filter, outcome, onRefused, onFull })
     forwarded?.whenComplete(() => {
       const { refusal } = forwarded
       if (refusal === reasonCodes.quotaExceeded) onFull?.(refusal)
@@ -141,14 +138,13 @@ interface AssignOptions {
  */
 function assignOne(
   state: RedeliverParts,
-  peerTable: PeerTable,
   send: PeerPublish,
   { filter, outcome, onRefused, onFull }: AssignOptions,
 ): CommitBarrier | undefined {
   const { message, isAwaited, exactlyOnce, tried = [] } = send
   const before = outcome.assignments?.get(filter)
-  if (before !== undefined && before.to < peerTable.shard.count)
-    return repeatAssignment(state, peerTable, send, { filter, outcome, before })
+  if (before !== undefined && before.to < state.peers.shard.count)
+    return repeatAssignment(state, send, { filter, outcome, before })
   const group = splitSharedFilter(filter)
   if (group === undefined) return undefined
   const here = state.router.group(group.group, group.filter)
@@ -158,19 +154,19 @@ function assignOne(
   }
   if (message.payloadId !== 0 && state.payloads.refcounts.get(message.payloadId) === 0) message.payloadId = 0
   if (here !== undefined && deliverToGroup(state, here, message, undefined)) {
-    if (exactlyOnce !== undefined) note(outcome, filter, { to: peerTable.shard.own, barrier: undefined })
+    if (exactlyOnce !== undefined) note(outcome, filter, { to: state.peers.shard.own, barrier: undefined })
     return undefined
   }
   const wanted = { group: { name: group.group, filter: group.filter }, tried, canBeStored: message.qos > 0 }
-  const to = chooseOtherShard(state.router, peerTable, wanted)
+  const to = chooseOtherShard(state.router, state.peers, wanted)
   if (to === undefined) {
     // If the sender still stores the message, it is not lost.
     if (onRefused === undefined) state.counts.countDrop(undefined, message, 'session-ended')
     else onRefused(reasonCodes.noMatchingSubscribers)
     return undefined
   }
-  if (exactlyOnce === undefined) return forwardShared(state, peerTable, to, { message, filter, tried, isAwaited })
-  const barrier = forwardSharedOnce(state, peerTable, to, { message, filter, tried, exactlyOnce, isCommitted: false })
+  if (exactlyOnce === undefined) return forwardShared(state, to, { message, filter, tried, isAwaited })
+  const barrier = forwardSharedOnce(state, to, { message, filter, tried, exactlyOnce, isCommitted: false })
   note(outcome, filter, { to: to.number, barrier })
   outcome.isAssignedNow = true
   return isAwaited ? barrier : undefined
@@ -188,13 +184,12 @@ function note(outcome: SharedOutcome, filter: TopicFilter, assignment: SharedAss
  */
 function repeatAssignment(
   state: ForwardParts,
-  peerTable: PeerTable,
   { message, exactlyOnce, tried = [] }: PeerPublish,
   { filter, outcome, before }: { filter: TopicFilter; outcome: SharedOutcome; before: SharedAssignment },
 ): CommitBarrier | undefined {
-  if (before.to === peerTable.shard.own || before.barrier !== undefined) return before.barrier
-  const to = peerTable.peer(before.to)
-  const barrier = forwardSharedOnce(state, peerTable, to, { message, filter, tried, exactlyOnce, isCommitted: true })
+  if (before.to === state.peers.shard.own || before.barrier !== undefined) return before.barrier
+  const to = state.peers.peer(before.to)
+  const barrier = forwardSharedOnce(state, to, { message, filter, tried, exactlyOnce, isCommitted: true })
   outcome.assignments?.note(filter, { to: before.to, barrier })
   return barrier
 }
@@ -207,13 +202,12 @@ function lastOpenBatch(batches: Batches): number {
 
 /** Stores the identifier in the batch of the message, so that after a crash both exist or neither. */
 function storeReceivedId(
-  state: Parts<'batches' | 'deadlines' | 'nowMs' | 'peerTable' | 'settings'>,
-  peerTable: PeerTable,
+  state: Parts<'batches' | 'deadlines' | 'nowMs' | 'peers' | 'settings'>,
   { publisher, packetId }: NonNullable<PeerPublish['exactlyOnce']>,
   { isStored, assignments }: { isStored: boolean; assignments: SharedAssignments | undefined },
 ): void {
-  peerTable.received.add(publisher, packetId, { isStored, nowMs: state.nowMs, assignments })
-  const shard = peerTable.shard.own
+  state.peers.received.add(publisher, packetId, { isStored, nowMs: state.nowMs, assignments })
+  const shard = state.peers.shard.own
   if (isStored)
     putRecord(state.batches, {
       kind: 'forwarded',
@@ -227,12 +221,11 @@ function storeReceivedId(
 
 /** Handles the release of a packet identifier. The client may reuse it: the next message with it is a different one. */
 export function handleReleased(
-  state: Parts<'batches' | 'outputs' | 'payloads' | 'storage'>,
-  peerTable: PeerTable,
+  state: Parts<'batches' | 'outputs' | 'payloads' | 'peers' | 'storage'>,
   link: LinkState,
   { publisher, packetId }: PeerRelease,
 ): void {
   const number = ++link.received
-  const { batch, barrier } = removeReceivedId(state, peerTable, { publisher, packetId })
+  const { batch, barrier } = removeReceivedId(state, { publisher, packetId })
   link.acks.note(number, { batch, isAwaited: true, barrier })
 }

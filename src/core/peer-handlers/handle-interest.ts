@@ -7,8 +7,7 @@ import type { Interest, PeerInterest, PeerInterestSeen } from '../model/peer-mes
 import type { TopicFilter } from '../../protocol/index.ts'
 
 export function handleInterest(
-  state: Parts<'outputs' | 'peerTable' | 'router' | 'rules'>,
-  peerTable: PeerTable,
+  state: Parts<'outputs' | 'peers' | 'router' | 'rules'>,
   { peer, link }: { peer: Peer; link: LinkState },
   message: PeerInterest,
 ): void {
@@ -22,38 +21,38 @@ export function handleInterest(
     removeUnconfirmedInterest(state, peer)
     link.hasInterestOfPeer = true
   }
-  const sent = peerTable.sentToEach()
+  const sent = state.peers.sentToEach()
   state.outputs.peerSends.push({ to: peer.number, message: { kind: 'interest-seen', version: message.version, sent } })
 }
 
-function applyInterest(state: Parts<'peerTable' | 'router' | 'rules'>, peer: Peer, interest: Interest): void {
+function applyInterest(state: Parts<'peers' | 'router' | 'rules'>, peer: Peer, interest: Interest): void {
   const { filter } = interest
   if (interest.members === 0 && interest.storedMembers === 0) return removeInterest(state, peer, filter)
-  countFull(state.peerTable, peer, filter, interest.isFull)
+  countFull(state.peers, peer, filter, interest.isFull)
   peer.remember(filter, interest)
   state.router.setInterest(peer, filter, interest)
 }
 
-function countFull(peerTable: PeerTable | undefined, peer: Peer, filter: TopicFilter, isFull: boolean): void {
+function countFull(peers: PeerTable, peer: Peer, filter: TopicFilter, isFull: boolean): void {
   const wasFull = peer.known.get(filter)?.interest.isFull === true
-  if (peerTable !== undefined && wasFull !== isFull) peerTable.fullPeerFilters += isFull ? 1 : -1
+  if (wasFull !== isFull) peers.fullFilters += isFull ? 1 : -1
 }
 
-function removeInterest(state: Parts<'peerTable' | 'router' | 'rules'>, peer: Peer, filter: TopicFilter): void {
-  countFull(state.peerTable, peer, filter, false)
+function removeInterest(state: Parts<'peers' | 'router' | 'rules'>, peer: Peer, filter: TopicFilter): void {
+  countFull(state.peers, peer, filter, false)
   state.rules.hasActionCapacity = true
   if (peer.known.delete(filter)) state.router.setInterest(peer, filter, undefined)
 }
 
 /** Removes interest from before the restart that the peer did not report again. */
-function removeUnconfirmedInterest(state: Parts<'peerTable' | 'router' | 'rules'>, peer: Peer): void {
+function removeUnconfirmedInterest(state: Parts<'peers' | 'router' | 'rules'>, peer: Peer): void {
   for (const { interest, syncNumber } of knownOf(peer)) {
     if (syncNumber !== peer.syncNumber) removeInterest(state, peer, interest.filter)
   }
 }
 
 /** The peer has failed: only its persistent sessions will return. */
-export function removeCleanInterest(state: Parts<'peerTable' | 'router' | 'rules'>, peer: Peer): void {
+export function removeCleanInterest(state: Parts<'peers' | 'router' | 'rules'>, peer: Peer): void {
   for (const { interest } of knownOf(peer)) {
     if (interest.storedMembers === 0) removeInterest(state, peer, interest.filter)
     else applyInterest(state, peer, { ...interest, members: isShared(interest) ? 0 : interest.storedMembers })

@@ -2,13 +2,12 @@
 
 import type { BrokerState } from '../state/broker-state.ts'
 import type { EnqueueParts, Parts } from '../state/parts.ts'
-import { assert, failedAssertion } from '../../protocol/index.ts'
+import { failedAssertion } from '../../protocol/index.ts'
 import { resumeWaitingForPeers } from '../packets/handle-packet.ts'
 import { repeatRetainedRequests } from '../retained/retained-from-peers.ts'
 import { continueFullSync } from '../peers/sync-peers.ts'
 import type { Input } from '../model/inputs.ts'
 import type { Message } from '../messages/message.ts'
-import type { PeerTable } from '../state/peers/peer-table.ts'
 import { LinkState, type Peer } from '../state/peers/peer.ts'
 import type { PeerMessage, PeerNumber } from '../model/peer-messages.ts'
 import { handlePeerCommit } from './handle-peer-commit.ts'
@@ -33,20 +32,18 @@ import { removeCleanInterest, handleInterest, handleInterestSeen } from './handl
 type PeerInput = Extract<Input, { kind: 'peer-joined' | 'peer-left' | 'peer-message' | 'peer-congested' }>
 
 export function handlePeer(state: BrokerState, input: PeerInput): void {
-  const { peerTable } = state
-  assert(peerTable !== undefined, 'the only shard of a node has no peers')
-  const peer = peerTable.peer(input.peer)
+  const peer = state.peers.peer(input.peer)
   switch (input.kind) {
     case 'peer-joined':
-      return join(state, peerTable, peer)
+      return join(state, peer)
     case 'peer-left':
-      return leave(state, peerTable, peer)
+      return leave(state, peer)
     case 'peer-congested':
       peer.isCongested = input.isCongested
       if (!input.isCongested) resumeWaitingForPeers(state)
       return
     case 'peer-message':
-      return handleMessage(state, peerTable, peer, input.message)
+      return handleMessage(state, peer, input.message)
     default:
       input satisfies never
   }
@@ -54,67 +51,65 @@ export function handlePeer(state: BrokerState, input: PeerInput): void {
 
 /** Handles the most frequent message from a peer. */
 export function handlePlainFromPeer(state: EnqueueParts & Parts<'router'>, from: PeerNumber, message: Message): void {
-  const { peerTable } = state
-  assert(peerTable !== undefined, 'the only shard of a node has no peers')
-  const { link } = peerTable.peer(from)
+  const { link } = state.peers.peer(from)
   if (link === undefined) throw failedAssertion(`shard ${from} sent a message before it joined`)
   handlePlainPublish(state, link, message)
 }
 
 /** Starts a new link: interest is sent again, message numbers start at 1, and unconfirmed messages are sent again. */
-function join(state: BrokerState, peerTable: PeerTable, peer: Peer): void {
-  if (peer.link !== undefined) leave(state, peerTable, peer)
-  peer.link = new LinkState(peerTable.interest.walk(), peerTable.interest.version)
-  announceHeldFilters(state, peerTable, peer)
+function join(state: BrokerState, peer: Peer): void {
+  if (peer.link !== undefined) leave(state, peer)
+  peer.link = new LinkState(state.peers.interest.walk(), state.peers.interest.version)
+  announceHeldFilters(state, peer)
   continueFullSync(state, peer, peer.link)
   peer.outbox.restart()
-  repeatRetainedRequests(state, peerTable, peer)
+  repeatRetainedRequests(state, peer)
 }
 
 /** Ends a link. The interest of the peer's persistent sessions stays: messages for them are stored in the outbox. */
-function leave(state: BrokerState, peerTable: PeerTable, peer: Peer): void {
+function leave(state: BrokerState, peer: Peer): void {
   const { link } = peer
   if (link === undefined) return
   peer.link = undefined
   peer.isCongested = false
   removeCleanInterest(state, peer)
-  dropRetainedRequests(state.retained, peerTable, peer)
-  dropExclusiveRequests(state, peerTable, peer)
+  dropRetainedRequests(state.retained, state.peers, peer)
+  dropExclusiveRequests(state, peer)
   // The peer gets the whole interest before it accepts clients again.
   for (const { barrier } of link.awaited.takeAll()) barrier.arrive()
   resumeWaitingForPeers(state)
 }
 
-function handleMessage(state: BrokerState, peerTable: PeerTable, peer: Peer, message: PeerMessage): void {
+function handleMessage(state: BrokerState, peer: Peer, message: PeerMessage): void {
   const { link } = peer
   if (link === undefined) throw failedAssertion(`shard ${peer.number} sent a message before it joined`)
   switch (message.kind) {
     case 'publish':
-      return handleForwarded(state, peerTable, { from: peer.number, link }, message)
+      return handleForwarded(state, { from: peer.number, link }, message)
     case 'release':
-      return handleReleased(state, peerTable, link, message)
+      return handleReleased(state, link, message)
     case 'release-request':
       return handleReleaseRequest(state, peer, message)
     case 'interest':
-      handleInterest(state, peerTable, { peer, link }, message)
-      if (message.isComplete) peerTable.exclusive.removeSuspect(peer.number)
-      return handleDeferredExclusive(state.outputs, peerTable)
+      handleInterest(state, { peer, link }, message)
+      if (message.isComplete) state.peers.exclusive.removeSuspect(peer.number)
+      return handleDeferredExclusive(state.outputs, state.peers)
     case 'interest-seen':
       handleInterestSeen(peer, link, message)
-      return handleDeferredExclusive(state.outputs, peerTable)
+      return handleDeferredExclusive(state.outputs, state.peers)
     case 'committed':
       return handlePeerCommit(state, peer, message)
     case 'retained-request':
-      return handleRetainedRequest(state, peerTable, peer, message)
+      return handleRetainedRequest(state, peer, message)
     case 'retained-response':
-      return handleRetainedResponse(state.retained, peerTable, message)
+      return handleRetainedResponse(state.retained, state.peers, message)
     case 'retained-cancelled':
-      return cancelRequest(state.retained, peerTable, requestKey(peer, message.requestId))
+      return cancelRequest(state.retained, state.peers, requestKey(peer, message.requestId))
     case 'exclusive-request':
     case 'exclusive-released':
-      return handleExclusive(state.outputs, peerTable, peer, message)
+      return handleExclusive(state.outputs, state.peers, peer, message)
     case 'exclusive-response':
-      return handleExclusiveResponse(state, peerTable, message)
+      return handleExclusiveResponse(state, message)
     default:
       message satisfies never
   }

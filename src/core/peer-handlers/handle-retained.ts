@@ -6,6 +6,7 @@ import type { RetainedState } from '../state/retained-state.ts'
 import type { Parts } from '../state/parts.ts'
 import { payloadOf, readAhead, releasePayload, stopReading } from '../retained/retained-reads.ts'
 import type { Message } from '../messages/message.ts'
+import type { RetainedMessage } from '../messages/retained-message.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Peer } from '../state/peers/peer.ts'
 import type { RetainedRequest } from '../state/peers/retained-request.ts'
@@ -21,8 +22,7 @@ const maxWaitMs = 1_000
 export const requestKey = ({ number }: Peer, requestId: number): string => `${number} ${requestId}`
 
 export function handleRetainedRequest(
-  state: Parts<'deadlines' | 'nowMs' | 'retained'>,
-  peerTable: PeerTable,
+  state: Parts<'deadlines' | 'nowMs' | 'peers' | 'retained'>,
   peer: Peer,
   { requestId, filter, after, limit }: PeerRetainedRequest,
 ): void {
@@ -41,36 +41,35 @@ export function handleRetainedRequest(
       requested: limit,
       isReading: false,
     }
-    peerTable.receivedRetainedRequests.set(key, request)
-    if (!isReady(state.nowMs, peerTable, request)) state.deadlines.set('retained-wait', key, deadlineAtMs)
+    state.peers.receivedRetainedRequests.set(key, request)
+    if (!isReady(state.nowMs, state.peers, request)) state.deadlines.set('retained-wait', key, deadlineAtMs)
     return
   }
-  const request = peerTable.receivedRetainedRequests.get(key)
+  const request = state.peers.receivedRetainedRequests.get(key)
   if (request === undefined) throw failedAssertion(`shard ${peer.number} requests more messages of an unknown request`)
   request.requested = limit
 }
 
 /** Returns whether a response to a waiting request can be sent now. */
-export function hasReadyRequest(nowMs: number, peerTable: PeerTable): boolean {
-  for (const request of peerTable.receivedRetainedRequests.values()) {
-    if (request.requested > 0 && !request.isReading && isReady(nowMs, peerTable, request)) return true
+export function hasReadyRequest(nowMs: number, peers: PeerTable): boolean {
+  for (const request of peers.receivedRetainedRequests.values()) {
+    if (request.requested > 0 && !request.isReading && isReady(nowMs, peers, request)) return true
   }
   return false
 }
 
-function isReady(nowMs: number, peerTable: PeerTable, { after, deadlineAtMs }: RetainedRequest): boolean {
+function isReady(nowMs: number, peers: PeerTable, { after, deadlineAtMs }: RetainedRequest): boolean {
   if (nowMs >= deadlineAtMs) return true
-  return peerTable.peers.every(({ number, link }) => link === undefined || link.received >= (after[number] ?? 0))
+  return peers.all.every(({ number, link }) => link === undefined || link.received >= (after[number] ?? 0))
 }
 
 /** Sends one slice for each request. */
 export function sendRetainedResponses(
-  state: Parts<'deadlines' | 'nowMs' | 'outputs' | 'requests' | 'retained'>,
-  peerTable: PeerTable,
+  state: Parts<'deadlines' | 'nowMs' | 'outputs' | 'peers' | 'requests' | 'retained'>,
 ): void {
-  for (const [key, request] of peerTable.receivedRetainedRequests) {
-    if (request.requested === 0 || request.isReading || !isReady(state.nowMs, peerTable, request)) continue
-    if (request.found.length === 0) look(peerTable, request)
+  for (const [key, request] of state.peers.receivedRetainedRequests) {
+    if (request.requested === 0 || request.isReading || !isReady(state.nowMs, state.peers, request)) continue
+    if (request.found.length === 0) look(state.peers, request)
     if (request.found.length === 0 && !request.isAtEnd) continue
     const messages = takeFound(state, request)
     const isEnd = request.isAtEnd && request.found.length === 0
@@ -81,15 +80,24 @@ export function sendRetainedResponses(
       message: { kind: 'retained-response', requestId: request.requestId, messages, isEnd },
     })
     if (!isEnd) continue
-    cancelRequest(state.retained, peerTable, key)
+    cancelRequest(state.retained, state.peers, key)
     state.deadlines.cancel('retained-wait', key)
   }
 }
 
-function look(peerTable: PeerTable, request: RetainedRequest): void {
+function look(peers: PeerTable, request: RetainedRequest): void {
   const { messages, isEnd } = request.cursor.next(sliceTopics)
   request.isAtEnd = isEnd
-  request.found = messages.filter((message) => !peerTable.isNewerThan(message.retainedOrigin, request.after))
+  request.found = messages.filter((message) => !isSentLater(peers, request, message))
+}
+
+/** Returns whether the message was published after its shard had sent the number in `after`. */
+function isSentLater(
+  peers: PeerTable,
+  { after }: RetainedRequest,
+  { retainedOrigin: origin }: RetainedMessage,
+): boolean {
+  return origin !== undefined && peers.isOfCurrentLink(origin) && origin.number > (after[origin.shard] ?? 0)
 }
 
 /**
@@ -120,31 +128,31 @@ function takeFound(state: Parts<'outputs' | 'requests' | 'retained'>, request: R
 }
 
 /** Removes a request that is complete or cancelled. */
-export function cancelRequest(retained: RetainedState, peerTable: PeerTable, key: string): void {
-  const request = peerTable.receivedRetainedRequests.get(key)
+export function cancelRequest(retained: RetainedState, peers: PeerTable, key: string): void {
+  const request = peers.receivedRetainedRequests.get(key)
   if (request === undefined) return
-  peerTable.receivedRetainedRequests.delete(key)
+  peers.receivedRetainedRequests.delete(key)
   stopReading(retained, request)
 }
 
 /** The requesting shard has failed: its requests are removed. Requests to it are sent again when it is back. */
-export function dropRetainedRequests(retained: RetainedState, peerTable: PeerTable, peer: Peer): void {
-  for (const [key, request] of peerTable.receivedRetainedRequests)
-    if (request.peer === peer.number) cancelRequest(retained, peerTable, key)
+export function dropRetainedRequests(retained: RetainedState, peers: PeerTable, peer: Peer): void {
+  for (const [key, request] of peers.receivedRetainedRequests)
+    if (request.peer === peer.number) cancelRequest(retained, peers, key)
 }
 
 export function handleRetainedResponse(
   retained: RetainedState,
-  peerTable: PeerTable,
+  peers: PeerTable,
   { requestId, messages, isEnd }: PeerRetainedResponse,
 ): void {
-  const pending = peerTable.retainedRequests.get(requestId)
+  const pending = peers.retainedRequests.get(requestId)
   if (pending === undefined || 'cursor' in pending.scan.source) return // The client disconnected or unsubscribed.
   const { session, scan } = pending
   pending.scan.source.isRequested = false
   pending.scan.source.hasBegun = true
   scan.found = [...messages]
   scan.isAtEnd = isEnd
-  if (isEnd) peerTable.retainedRequests.delete(requestId)
+  if (isEnd) peers.retainedRequests.delete(requestId)
   retained.replaying.add(session)
 }

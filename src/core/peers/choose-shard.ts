@@ -28,22 +28,22 @@ export interface ShardChoice {
 }
 
 /** Returns undefined if no member can receive the message. */
-export function chooseShard(peerTable: PeerTable, choice: ShardChoice): Peer | 'here' | undefined {
-  if (!choice.canBeStored) return choose(peerTable, choice, 'present')
+export function chooseShard(peers: PeerTable, choice: ShardChoice): Peer | 'here' | undefined {
+  if (!choice.canBeStored) return choose(peers, choice, 'present')
   return (
-    choose(peerTable, choice, 'present', 'with-space') ??
-    choose(peerTable, choice, 'stored', 'with-space') ??
-    choose(peerTable, choice, 'stored')
+    choose(peers, choice, 'present', 'with-space') ??
+    choose(peers, choice, 'stored', 'with-space') ??
+    choose(peers, choice, 'stored')
   )
 }
 
 function choose(
-  peerTable: PeerTable,
+  peers: PeerTable,
   choice: ShardChoice,
   by: 'present' | 'stored',
   which: 'all' | 'with-space' = 'all',
 ): Peer | 'here' | undefined {
-  const own = choice.canBeHere ? peerTable.interest.of(choice.filter) : undefined
+  const own = choice.canBeHere ? peers.interest.of(choice.filter) : undefined
   const isSkipped = own === undefined || (which === 'with-space' && own.isFull)
   const ownWeight = isSkipped ? 0 : by === 'present' ? own.present : own.storedMembers
   let total = ownWeight

@@ -3,15 +3,12 @@
 //
 //   registry:  filter without `$exclusive/` ──► the session that holds it
 //
-// The registry is built from the subscriptions, so it is complete after a restart. With several shards, it contains the
-// filters of the sessions of this shard; the registry of the node is divided among all shards (exclusive-registry.ts).
+// The registry is built from the subscriptions, so it is complete after a restart. It is divided among all shards of the node
+// (`exclusive-registry.ts`). `exclusiveHolders` are the sessions of this shard that hold filters.
 
 import { splitExclusiveFilter, type TopicFilter } from '../../protocol/index.ts'
-import type { OutputLists } from '../state/output-lists.ts'
 import type { Parts } from '../state/parts.ts'
 import type { SubscriptionState } from '../state/subscription-state.ts'
-import type { PeerTable } from '../state/peers/peer-table.ts'
-import { ownerOf } from '../model/peer-messages.ts'
 import type { Session } from '../state/sessions/session.ts'
 
 /** Returns false if another session holds the filter. True for filters that are not exclusive. */
@@ -22,24 +19,23 @@ export function canHold(subscriptions: SubscriptionState, session: Session, filt
   return holder === undefined || holder === session
 }
 
-export function recordHeld(state: Parts<'peerTable' | 'subscriptions'>, session: Session, filter: TopicFilter): void {
+export function recordHeld(state: Parts<'peers' | 'subscriptions'>, session: Session, filter: TopicFilter): void {
   const bare = splitExclusiveFilter(filter)
   if (bare === undefined) return
   state.subscriptions.exclusiveHolders.set(bare, session)
-  const { peerTable } = state
-  if (peerTable === undefined || ownerOf(bare, peerTable.shard.count) !== peerTable.shard.own) return
-  peerTable.exclusive.acquire(bare, peerTable.shard.own, session.clientId)
+  const { exclusive, shard } = state.peers
+  if (state.peers.ownerOf(bare) === undefined) exclusive.acquire(bare, shard.own, session.clientId)
 }
 
 export function releaseExclusive(
-  state: Parts<'outputs' | 'peerTable' | 'subscriptions'>,
+  state: Parts<'outputs' | 'peers' | 'subscriptions'>,
   session: Session,
   filter: TopicFilter,
 ): void {
   const bare = splitExclusiveFilter(filter)
   if (bare === undefined || state.subscriptions.exclusiveHolders.get(bare) !== session) return
   state.subscriptions.exclusiveHolders.delete(bare)
-  if (state.peerTable !== undefined) releaseAtOwner(state.outputs, state.peerTable, bare, session.clientId)
+  releaseAtOwner(state, bare, session.clientId)
 }
 
 /** Request ID of announcements, which have no response. */
@@ -47,17 +43,15 @@ export const announcement = 0
 
 /** Releases a filter at the shard that owns this part of the registry. A failed shard gets the current holders when it has restarted. */
 export function releaseAtOwner(
-  outputs: OutputLists,
-  peerTable: PeerTable,
+  { outputs, peers }: Parts<'outputs' | 'peers'>,
   filter: TopicFilter,
   clientId: string,
 ): void {
-  const { own, count } = peerTable.shard
-  const owner = ownerOf(filter, count)
-  if (owner === own) return peerTable.exclusive.release(filter, own, clientId)
-  if (peerTable.peer(owner).link === undefined) return
+  const owner = peers.ownerOf(filter)
+  if (owner === undefined) return peers.exclusive.release(filter, peers.shard.own, clientId)
+  if (owner.link === undefined) return
   const message = { kind: 'exclusive-released', requestId: announcement, filter, clientId } as const
-  outputs.peerSends.push({ to: owner, message })
+  outputs.peerSends.push({ to: owner.number, message })
 }
 
 /** Returns the subscription of the other kind to the same filter, which is replaced; undefined if there is none. */

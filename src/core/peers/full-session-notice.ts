@@ -2,7 +2,6 @@
 // cannot be stored, before delivery (`matchesFullPeerSession`). Messages that were published before the notice arrives are
 // refused with the response of this shard.
 
-import { splitExclusiveFilter } from '../../protocol/index.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Session, PersistentQueue } from '../state/sessions/session.ts'
 
@@ -13,25 +12,20 @@ import type { Session, PersistentQueue } from '../state/sessions/session.ts'
 const freePart = 1 / 64
 
 /** Notifies the peers that the queue is full, unless they were notified before. */
-export function announceFull(peerTable: PeerTable | undefined, session: Session, stored: PersistentQueue): void {
-  if (peerTable === undefined || stored.isFullAnnounced) return
+export function announceFull({ interest }: PeerTable, { subscriptions }: Session, stored: PersistentQueue): void {
+  if (stored.isFullAnnounced) return
   stored.isFullAnnounced = true
-  changeFullness(peerTable, session, 1)
+  if (subscriptions !== undefined) interest.changeFullness(subscriptions.keys(), 1)
 }
 
 /** Called when a message was removed from a queue that was reported as full. `max`: the limit of the queue. */
 export function announceSpace(
-  peerTable: PeerTable | undefined,
-  session: Session,
+  { interest }: PeerTable,
+  { subscriptions }: Session,
   stored: PersistentQueue,
   max: number,
 ): void {
   if (stored.count > max - Math.max(1, Math.floor(max * freePart))) return
   stored.isFullAnnounced = false
-  if (peerTable !== undefined) changeFullness(peerTable, session, -1)
-}
-
-function changeFullness({ interest }: PeerTable, { subscriptions }: Session, change: 1 | -1): void {
-  for (const filter of subscriptions?.keys() ?? [])
-    interest.changeFullness(splitExclusiveFilter(filter) ?? filter, change)
+  if (subscriptions !== undefined) interest.changeFullness(subscriptions.keys(), -1)
 }

@@ -2,26 +2,23 @@
 // receives nothing until it has restarted; meanwhile, the number of messages stored for it is limited.
 
 import type { QoS, Topic } from '../../protocol/index.ts'
-import type { BrokerRouter } from '../state/broker-state.ts'
 import type { CoreSettings } from '../model/settings.ts'
 import type { Parts } from '../state/parts.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Peer } from '../state/peers/peer.ts'
-import { ownerOf } from '../model/peer-messages.ts'
 
 /** `wait`: the packet waits until the peer can receive. `refuse`: it is unknown when the peer can receive. */
 export type PublishPermit = 'go' | 'wait' | 'refuse'
 
 /** Returns whether peers allow a client to publish on this topic now. */
 export function publishPermitFor(
-  state: Parts<'router' | 'settings'>,
-  peerTable: PeerTable,
+  state: Parts<'peers' | 'router' | 'settings'>,
   publish: { topic: Topic; qos: QoS; retain: boolean },
 ): PublishPermit {
   let permit: PublishPermit = 'go'
-  for (const peer of peerTable.peers) {
+  for (const peer of state.peers.all) {
     const permitOfPeer = permitForPeer(state.settings, peer, publish.qos)
-    if (permitOfPeer === 'go' || !isConcerned(state.router, peerTable, peer, publish)) continue
+    if (permitOfPeer === 'go' || !isConcerned(state, peer, publish)) continue
     if (!peer.isCongested) peer.hasPausedPublishers = true
     if (permitOfPeer === 'refuse') return 'refuse'
     permit = 'wait'
@@ -30,8 +27,8 @@ export function publishPermitFor(
 }
 
 /** Returns whether every peer can receive messages, which is the usual case. */
-export function canForwardToAllPeers(settings: CoreSettings, peerTable: PeerTable, qos: QoS): boolean {
-  for (const peer of peerTable.peers) if (permitForPeer(settings, peer, qos) !== 'go') return false
+export function canForwardToAllPeers(settings: CoreSettings, peers: PeerTable, qos: QoS): boolean {
+  for (const peer of peers.all) if (permitForPeer(settings, peer, qos) !== 'go') return false
   return true
 }
 
@@ -48,8 +45,7 @@ function unconfirmedOf({ outbox, uncommitted }: Peer): { length: number; bytes: 
 }
 
 function isConcerned(
-  router: BrokerRouter,
-  { shard }: PeerTable,
+  { peers, router }: Parts<'peers' | 'router'>,
   peer: Peer,
   { topic, retain }: { topic: Topic; retain: boolean },
 ): boolean {
@@ -57,7 +53,7 @@ function isConcerned(
   return (
     plan.peerMatches.some((part) => part.peer === peer) ||
     plan.crossShardGroups.some(({ onPeers }) => [...onPeers.members()].some(({ subscriber }) => subscriber === peer)) ||
-    (retain && ownerOf(topic.name, shard.count) === peer.number)
+    (retain && peers.ownerOf(topic.name) === peer)
   )
 }
 

@@ -45,15 +45,13 @@ export function recordForwarded(session: Session, packetId: PacketId, peer: Peer
  * Returns undefined if no peer has the identifier: then it may be reused at once.
  */
 export function releaseOnPeers(state: ReleaseParts, session: Session, packetId: PacketId): CommitBarrier | undefined {
-  const { peerTable } = state
-  if (peerTable === undefined) return undefined
   const known = session.incoming.forwarded?.get(packetId)
   if (known !== undefined) {
     if (known.isBeingReleased) return known.barrier
-    return sendReleased(state, session, { packetId, peers: [...known.peers].map((one) => peerTable.peer(one)) })
+    return sendReleased(state, session, { packetId, peers: [...known.peers].map((one) => state.peers.peer(one)) })
   }
   // The message may be from before the restart of this shard, and the release may not have reached all peers.
-  return session.restored !== undefined ? sendReleased(state, session, { packetId, peers: peerTable.peers }) : undefined
+  return session.restored !== undefined ? sendReleased(state, session, { packetId, peers: state.peers.all }) : undefined
 }
 
 function sendReleased(

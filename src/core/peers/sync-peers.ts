@@ -12,15 +12,15 @@ const maxFiltersAtOnce = 1_000
 const maxStoredAtOnce = 256
 
 /** Called when the outputs of a turn are taken. */
-export function syncPeers(state: Parts<'outputs' | 'peerTable'>, peerTable: PeerTable): void {
-  const { interest } = peerTable
+export function syncPeers(state: Parts<'outputs' | 'peers'>): void {
+  const { interest } = state.peers
   if (interest.hasChanges) {
     const changes = interest.takeChanges()
-    for (const peer of peerTable.peers) {
+    for (const peer of state.peers.all) {
       if (peer.link !== undefined) sendInterest(state, peer, { changes, isFirst: false, isComplete: false })
     }
   }
-  for (const peer of peerTable.peers) {
+  for (const peer of state.peers.all) {
     if (peer.link === undefined) continue
     if (peer.link.fullSync !== undefined) continueFullSync(state, peer, peer.link)
     const committed = peer.link.acks.take()
@@ -30,25 +30,25 @@ export function syncPeers(state: Parts<'outputs' | 'peerTable'>, peerTable: Peer
 }
 
 /** Returns whether `syncPeers` must be called again soon. */
-export function hasUnsentState(peerTable: PeerTable): boolean {
-  return peerTable.peers.some(
+export function hasUnsentState(peers: PeerTable): boolean {
+  return peers.all.some(
     ({ link, outbox, isCongested }) =>
       link !== undefined && (link.fullSync !== undefined || (outbox.hasUnsent && !isCongested)),
   )
 }
 
 function sendInterest(
-  state: Parts<'outputs' | 'peerTable'>,
+  state: Parts<'outputs' | 'peers'>,
   peer: Peer,
   what: { changes: readonly Interest[]; isFirst: boolean; isComplete: boolean },
 ): void {
-  const version = state.peerTable?.interest.version ?? 0
+  const version = state.peers.interest.version
   if (peer.link !== undefined && what.isComplete) peer.link.completeVersion = version
   state.outputs.peerSends.push({ to: peer.number, message: { kind: 'interest', version, ...what } })
 }
 
 /** Sends the next slice of all filters to a new peer. The first slice is the first message on its link. */
-export function continueFullSync(state: Parts<'outputs' | 'peerTable'>, peer: Peer, link: LinkState): void {
+export function continueFullSync(state: Parts<'outputs' | 'peers'>, peer: Peer, link: LinkState): void {
   const changes: Interest[] = []
   while (changes.length < maxFiltersAtOnce) {
     const next = link.fullSync?.next()

@@ -14,33 +14,32 @@ import { sendPacket } from '../outgoing/send-to-client.ts'
 
 /** Sends SUBACK after the commit if the session is persistent, and after every peer has the granted filters. */
 export function sendSubackWhenSeen(
-  state: AckParts & Parts<'peerTable'>,
+  state: AckParts & Parts<'peers'>,
   connection: Connection,
   subscribed: { session: Session; suback: SubackPacket; granted: readonly TopicFilter[] },
 ): void {
   const waits = subscribed.session.stored !== undefined
-  const barrier = state.peerTable === undefined ? undefined : barrierForFilters(state.peerTable, subscribed.granted)
+  const barrier = barrierForFilters(state.peers, subscribed.granted)
   if (barrier === undefined) return sendPacket(state, connection, subscribed.suback, waits)
   ackWhenCommitted(state, connection, { ack: subscribed.suback, barrier, waitsForBatch: waits })
   barrier.arrive()
 }
 
 /** Returns a barrier that completes when all peers have these filters, after the caller calls `arrive`. Undefined if all have them. */
-export function barrierForFilters(peerTable: PeerTable, filters: readonly TopicFilter[]): CommitBarrier | undefined {
-  const version = Math.max(
-    0,
-    ...filters.map((filter) => peerTable.interest.versionOf(splitExclusiveFilter(filter) ?? filter)),
-  )
-  return barrierForVersion(peerTable, version)
+export function barrierForFilters(peers: PeerTable, filters: readonly TopicFilter[]): CommitBarrier | undefined {
+  let version = 0
+  for (const filter of filters)
+    version = Math.max(version, peers.interest.versionOf(splitExclusiveFilter(filter) ?? filter))
+  return barrierForVersion(peers, version)
 }
 
 /**
  * Returns a barrier for the confirmation of this version by all running peers; undefined if all have it. A failed peer
  * gets the interest before it accepts clients.
  */
-export function barrierForVersion(peerTable: PeerTable, version: number): CommitBarrier | undefined {
+export function barrierForVersion(peers: PeerTable, version: number): CommitBarrier | undefined {
   let barrier: CommitBarrier | undefined
-  for (const { link } of peerTable.peers) {
+  for (const { link } of peers.all) {
     if (link === undefined || link.seenVersion >= version) continue
     barrier ??= new CommitBarrier()
     barrier.expect()
@@ -60,13 +59,11 @@ export function presenceOf({ connection, stored }: Session): SessionPresence {
 
 /** Called when a subscription was added (`before` undefined), changed, or removed (`after` undefined). */
 export function updateInterest(
-  peerTable: PeerTable | undefined,
+  { interest }: PeerTable,
   presence: SessionPresence,
   filter: TopicFilter,
   change: { before: SubscriptionOptions | undefined; after: SubscriptionOptions | undefined },
 ): void {
-  const interest = peerTable?.interest
-  if (interest === undefined) return
   const { before, after } = change
   // For peers an exclusive filter is like any other filter. The registry handles the exclusion.
   const bare = splitExclusiveFilter(filter) ?? filter
@@ -77,10 +74,6 @@ export function updateInterest(
 /**
  * Called when the client of a session connected (1) or disconnected (-1), which changes the distribution of shared messages.
  */
-export function updatePresence(peerTable: PeerTable | undefined, session: Session, change: 1 | -1): void {
-  const interest = peerTable?.interest
-  if (interest === undefined || session.subscriptions === undefined) return
-  for (const filter of session.subscriptions.keys()) {
-    if (filter.startsWith('$share/')) interest.changePresence(filter, change)
-  }
+export function updatePresence({ interest }: PeerTable, { subscriptions }: Session, change: 1 | -1): void {
+  if (subscriptions !== undefined) interest.changePresence(subscriptions.keys(), change)
 }

@@ -29,7 +29,7 @@ export function recordIncoming(batches: Batches, session: Session, packetId: Pac
 
 /** Sends the first acknowledgement of a message that was just delivered. */
 export function acknowledgePublish(state: ExchangeParts, connection: Connection, session: Session, ack: Ack): void {
-  const forwarded = state.peerTable?.takeBarrier()
+  const forwarded = state.peers.takeBarrier()
   const isCounted = ack.type === 'puback' || !connection.canRefuseMessages
   if (forwarded === undefined) {
     const isHeld = sendAck(state, connection, ack)
@@ -114,10 +114,10 @@ export function acknowledgeDuplicate(
     markPartialRouted(state, session, packetId)
     recordIncoming(state.batches, session, packetId)
     acknowledgePublish(state, connection, session, ack)
-  } else if (state.peerTable !== undefined && known?.isFromEarlierGeneration === true && !isRefused) {
+  } else if (known?.isFromEarlierGeneration === true && !isRefused) {
     const plan = state.router.planFor(message.topic)
     const isNewlyAssigned = known.assignments === undefined
-    forwardToPeers(state, state.peerTable, { message, plan }, { publisher: session, packetId, isAgain: true })
+    forwardToPeers(state, { message, plan }, { publisher: session, packetId, isAgain: true })
     if (isNewlyAssigned) recordIncoming(state.batches, session, packetId)
     acknowledgePublish(state, connection, session, ack)
   } else {

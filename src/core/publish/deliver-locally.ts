@@ -27,7 +27,7 @@ export function deliverLocally(state: DeliverParts, message: Message, publisher:
     if (deliverToGroup(state, group, message, undefined)) matched++
   }
   if (isShared) releasePayload(state, message.payloadId)
-  if (message.retain && state.peerTable !== undefined) recordLive(state.peerTable, message)
+  if (message.retain) recordLive(state.peers, message)
   return matched
 }
 
@@ -60,7 +60,7 @@ export function deliverToRemaining(
     if (!isRemainingSubscriber(remaining, match.subscriber.clientId)) continue
     if (deliver(state, match, message, publisher)) matched++
   }
-  if (message.retain && state.peerTable !== undefined) recordLive(state.peerTable, message)
+  if (message.retain) recordLive(state.peers, message)
   return matched
 }
 
@@ -70,7 +70,7 @@ export function deliverFromPeer(state: EnqueueParts & Parts<'router'>, message: 
   const isShared = plan.localMatches.length > 1 && message.qos > 0 && storeSharedPayload(state, plan, message)
   for (const match of plan.localMatches) deliver(state, match, message, undefined)
   if (isShared) releasePayload(state, message.payloadId)
-  if (message.retain && state.peerTable !== undefined) recordLive(state.peerTable, message)
+  if (message.retain) recordLive(state.peers, message)
 }
 
 /**
@@ -126,15 +126,14 @@ function isQueueFull(settings: CoreSettings, session: Session): boolean {
  * Returns whether the queue of a matching persistent session of a peer is full, as far as peers reported it, or the queues of all members
  * of a shared subscription that has members on peers.
  */
-export function matchesFullPeerSession(state: Parts<'peerTable' | 'router' | 'settings'>, message: Message): boolean {
-  const { peerTable } = state
-  if (peerTable === undefined || peerTable.fullPeerFilters === 0 || message.qos === 0) return false
+export function matchesFullPeerSession(state: Parts<'peers' | 'router' | 'settings'>, message: Message): boolean {
+  if (state.peers.fullFilters === 0 || message.qos === 0) return false
   const { peerMatches, crossShardGroups } = state.router.planFor(message.topic)
   return (
     peerMatches.some(({ isFull, storedQoS }) => isFull && effectiveQoS(state.settings, message.qos, storedQoS) > 0) ||
     crossShardGroups.some(
       ({ filter, local, onPeers }) =>
-        (local === undefined || peerTable.interest.of(filter)?.isFull === true) &&
+        (local === undefined || state.peers.interest.of(filter)?.isFull === true) &&
         [...onPeers.members()].every(({ options }) => options.isFull),
     )
   )

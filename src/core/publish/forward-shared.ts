@@ -3,7 +3,7 @@
 
 import { reasonCodes, type TopicFilter } from '../../protocol/index.ts'
 import type { BrokerRouter } from '../state/broker-state.ts'
-import type { ForwardParts, PeerSendParts } from '../state/parts.ts'
+import type { ForwardParts, Parts, PeerSendParts } from '../state/parts.ts'
 import type { Message } from '../messages/message.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Peer } from '../state/peers/peer.ts'
@@ -24,12 +24,12 @@ interface UnassignedMessage {
 /** Returns the next shard; undefined if there is no member. */
 export function chooseOtherShard(
   router: BrokerRouter,
-  peerTable: PeerTable,
+  peers: PeerTable,
   { group, tried, canBeStored }: UnassignedMessage,
 ): Peer | undefined {
   const onPeers = router.groupOnPeers(group.name, group.filter)
   if (onPeers === undefined) return undefined
-  const chosen = chooseShard(peerTable, {
+  const chosen = chooseShard(peers, {
     filter: onPeers.sharedFilter,
     onPeers,
     turn: onPeers.nextTurn(),
@@ -52,12 +52,11 @@ export interface ForwardedShared {
  * stored the message, with a refusal if no member on `to` or on a further shard may receive it. Returns undefined if no acknowledgement waits.
  */
 export function forwardShared(
-  state: PeerSendParts,
-  peerTable: PeerTable,
+  state: PeerSendParts & Parts<'peers'>,
   to: Peer,
   { isAwaited, ...passed }: ForwardedShared & { readonly isAwaited: boolean },
 ): CommitBarrier | undefined {
-  const send = { ...toGroup(peerTable, passed), isAwaited }
+  const send = { ...toGroup(state.peers, passed), isAwaited }
   if (isAwaited) {
     const barrier = new CommitBarrier()
     storeOrRefuse(state, to, send, barrier)
@@ -73,12 +72,11 @@ export function forwardShared(
  */
 export function forwardSharedOnce(
   state: ForwardParts,
-  peerTable: PeerTable,
   to: Peer,
   once: ForwardedShared & Pick<PeerPublish, 'exactlyOnce'> & { readonly isCommitted: boolean },
 ): CommitBarrier {
   const { message, exactlyOnce, isCommitted } = once
-  const send = { ...toGroup(peerTable, once), isAwaited: true, exactlyOnce }
+  const send = { ...toGroup(state.peers, once), isAwaited: true, exactlyOnce }
   const barrier = new CommitBarrier()
   sendInTurn(state, to, { message, isCommitted }, () => storeOrRefuse(state, to, send, barrier))
   return barrier

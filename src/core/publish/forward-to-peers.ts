@@ -20,7 +20,7 @@ import type { Message } from '../messages/message.ts'
 import { SharedAssignments } from '../state/sessions/shared-assignments.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Peer } from '../state/peers/peer.ts'
-import { ownerOf, type Interest, type PeerPublish } from '../model/peer-messages.ts'
+import type { Interest, PeerPublish } from '../model/peer-messages.ts'
 import { ForwardedPacketIds } from '../state/sessions/forwarded-packet-ids.ts'
 import type { Session } from '../state/sessions/session.ts'
 import type { DeliveryPlan, SharedGroup, CrossShardGroup } from '../topics/index.ts'
@@ -79,13 +79,12 @@ interface PeerDeliveries {
  */
 export function forwardToPeers(
   state: RedeliverParts,
-  peerTable: PeerTable,
   { message, plan }: { message: Message; plan: DeliveryPlan<Session, Peer> },
   origin: ForwardOrigin,
 ): number {
-  const owner = ownerToNotify(peerTable, message, origin)
+  const owner = ownerToNotify(state.peers, message, origin)
   const earlier = earlierAssignments(origin)
-  if (owner === peerTable.shard.own && earlier === undefined) {
+  if (owner === undefined && earlier === undefined) {
     if (!plan.hasPeers) return 0
     if (origin.remaining === undefined && isStoredNowhere(state.settings, plan, message, origin))
       return forwardUnstored(state.outputs, plan, message)
@@ -93,32 +92,30 @@ export function forwardToPeers(
   const wanted =
     earlier === undefined
       ? deliveriesFor(state.settings, plan, message, origin)
-      : earlierSubscriberDeliveries(peerTable, earlier)
-  if (owner !== peerTable.shard.own) {
-    const delivery = deliveryFor(wanted, peerTable.peer(owner))
+      : earlierSubscriberDeliveries(state.peers, earlier)
+  if (owner !== undefined) {
+    const delivery = deliveryFor(wanted, owner)
     delivery.isToBeRetained = true
     delivery.isStored ||= message.qos > 0 || origin.awaitsRetained === true
   }
-  const shared = earlier === undefined ? [] : repeatAssignments(peerTable, earlier)
+  const shared = earlier === undefined ? [] : repeatAssignments(state.peers, earlier)
   const deliveries = { wanted, shared }
   let matched = plan.peerMatches.length + shared.length
-  if (origin.kept !== undefined) matched += handOffToGroups(state, peerTable, message, { plan, kept: origin.kept })
+  if (origin.kept !== undefined) matched += handOffToGroups(state, message, { plan, kept: origin.kept })
   else if (earlier === undefined) {
     for (const group of plan.crossShardGroups)
-      if (needsGroup(origin, group.filter) && assignToMember(state, peerTable, message, { group, deliveries, origin }))
-        matched++
+      if (needsGroup(origin, group.filter) && assignToMember(state, message, { group, deliveries, origin })) matched++
   }
-  if (origin.kept === undefined)
-    for (const delivery of wanted) sendDelivery(state, peerTable, message, { delivery, origin })
-  else for (const delivery of wanted) sendAfterCommit(state, peerTable, message, { delivery, origin })
-  for (const delivery of shared) sendAssigned(state, peerTable, message, { delivery, origin })
+  if (origin.kept === undefined) for (const delivery of wanted) sendDelivery(state, message, { delivery, origin })
+  else for (const delivery of wanted) sendAfterCommit(state, message, { delivery, origin })
+  for (const delivery of shared) sendAssigned(state, message, { delivery, origin })
   return matched
 }
 
-/** Returns the shard that stores the retained message; this shard if none has to. */
-function ownerToNotify({ shard }: PeerTable, { retain, topic }: Message, { remaining }: ForwardOrigin): number {
-  if (!retain || (remaining !== undefined && !isRemainingRetained(remaining, topic.name))) return shard.own
-  return ownerOf(topic.name, shard.count)
+/** Returns the peer that stores the retained message; undefined if none has to. */
+function ownerToNotify(peers: PeerTable, { retain, topic }: Message, { remaining }: ForwardOrigin): Peer | undefined {
+  if (!retain || (remaining !== undefined && !isRemainingRetained(remaining, topic.name))) return undefined
+  return peers.ownerOf(topic.name)
 }
 
 function needsGroup({ remaining }: ForwardOrigin, filter: TopicFilter): boolean {
@@ -131,11 +128,11 @@ function earlierAssignments({ publisher, packetId, isAgain }: ForwardOrigin): Sh
 }
 
 /** Returns deliveries to the peers that had subscribers before the restart. Later subscribers must not get the message after newer ones. */
-function earlierSubscriberDeliveries(peerTable: PeerTable, assignments: SharedAssignments): PeerDelivery[] {
+function earlierSubscriberDeliveries(peers: PeerTable, assignments: SharedAssignments): PeerDelivery[] {
   const wanted: PeerDelivery[] = []
   for (const number of assignments.toSubscribersOf) {
-    if (number === peerTable.shard.own || number >= peerTable.shard.count) continue
-    const delivery = deliveryFor(wanted, peerTable.peer(number))
+    if (number === peers.shard.own || number >= peers.shard.count) continue
+    const delivery = deliveryFor(wanted, peers.peer(number))
     delivery.isForSubscribers = true
     delivery.isStored = true
   }
@@ -146,11 +143,11 @@ function earlierSubscriberDeliveries(peerTable: PeerTable, assignments: SharedAs
  * Returns deliveries to the same shards as before the restart, whatever members they have now. Deliveries on this shard were stored with
  * the assignment.
  */
-function repeatAssignments(peerTable: PeerTable, assignments: SharedAssignments): PeerDelivery[] {
+function repeatAssignments(peers: PeerTable, assignments: SharedAssignments): PeerDelivery[] {
   const shared: PeerDelivery[] = []
   for (const [filter, { to }] of assignments.entries()) {
-    if (to === peerTable.shard.own || to >= peerTable.shard.count) continue
-    sharedDeliveryFor(shared, peerTable.peer(to), filter).isStored = true
+    if (to === peers.shard.own || to >= peers.shard.count) continue
+    sharedDeliveryFor(shared, peers.peer(to), filter).isStored = true
   }
   return shared
 }
@@ -213,21 +210,20 @@ function sharedDeliveryFor(shared: PeerDelivery[], peer: Peer, filter: TopicFilt
 /** Gives the message to one member of each group, with a record for each group whose member is on a peer. */
 function handOffToGroups(
   state: RedeliverParts,
-  peerTable: PeerTable,
   message: Message,
   { plan, kept }: { plan: DeliveryPlan<Session, Peer>; kept: KeptResult },
 ): number {
   let matched = 0
   for (const { filter, local, onPeers } of plan.crossShardGroups) {
     const choice = { filter, onPeers, turn: onPeers.nextTurn(), except: undefined, canBeStored: true }
-    let chosen = chooseShard(peerTable, { ...choice, canBeHere: local !== undefined })
+    let chosen = chooseShard(state.peers, { ...choice, canBeHere: local !== undefined })
     if (chosen === 'here') {
       if (message.payloadId !== 0 && state.payloads.refcounts.get(message.payloadId) === 0) message.payloadId = 0
       if (local !== undefined && deliverToGroup(state, local, message, undefined)) matched++
-      else chosen = chooseShard(peerTable, { ...choice, canBeHere: false })
+      else chosen = chooseShard(state.peers, { ...choice, canBeHere: false })
     }
     if (chosen === undefined || chosen === 'here') continue
-    kept.handoffs.push(storeHandoff(state, peerTable, chosen, { message, filter }))
+    kept.handoffs.push(storeHandoff(state, chosen, { message, filter }))
     matched++
   }
   return matched
@@ -236,7 +232,6 @@ function handOffToGroups(
 /** Assigns the message to one member of the group, on this shard or a peer. Returns false if no member can receive it. */
 function assignToMember(
   state: EnqueueParts & Parts<'access' | 'shared'>,
-  peerTable: PeerTable,
   message: Message,
   {
     group,
@@ -246,15 +241,15 @@ function assignToMember(
 ): boolean {
   const { filter, local, onPeers } = group
   const choice = { filter, onPeers: onPeers, turn: onPeers.nextTurn(), except: undefined, canBeStored: message.qos > 0 }
-  let chosen = chooseShard(peerTable, { ...choice, canBeHere: local !== undefined })
+  let chosen = chooseShard(state.peers, { ...choice, canBeHere: local !== undefined })
   if (chosen === 'here') {
     // All queues that referred to the shared payload may have released it. Then it is deleted and must not be used.
     if (message.payloadId !== 0 && state.payloads.refcounts.get(message.payloadId) === 0) message.payloadId = 0
     if (local !== undefined && deliverToGroup(state, local, message, undefined)) {
-      assignmentsOf(origin)?.note(filter, { to: peerTable.shard.own, barrier: undefined })
+      assignmentsOf(origin)?.note(filter, { to: state.peers.shard.own, barrier: undefined })
       return true
     }
-    chosen = chooseShard(peerTable, { ...choice, canBeHere: false })
+    chosen = chooseShard(state.peers, { ...choice, canBeHere: false })
   }
   if (chosen === undefined || chosen === 'here') return false
   // If nothing delays the message for the group, it is combined with the message for subscribers of that peer.
@@ -268,8 +263,8 @@ function assignToMember(
     delivery.isStored = true
     delivery.isCommitted = false
   }
-  if ((interest?.members ?? 0) > 0) peerTable.sentToShared++
-  else peerTable.queuedForShared++
+  if ((interest?.members ?? 0) > 0) state.peers.sentToShared++
+  else state.peers.queuedForShared++
   return true
 }
 
@@ -291,8 +286,7 @@ function interestOf(group: SharedGroup<Peer, Interest>, peer: Peer): Interest | 
 }
 
 function sendDelivery(
-  state: PeerSendParts,
-  peerTable: PeerTable,
+  state: PeerSendParts & Parts<'peers'>,
   message: Message,
   { delivery, origin }: { delivery: PeerDelivery; origin: ForwardOrigin },
 ): void {
@@ -300,7 +294,7 @@ function sendDelivery(
   const send = toSend(state.ids, message, delivery, origin)
   // A retained message is stored in the outbox while the owner of its topic is restarting, even at QoS 0.
   if (isStored || (isToBeRetained && peer.link === undefined)) {
-    const barrier = isStored ? (peerTable.currentBarrier ??= new CommitBarrier()) : undefined
+    const barrier = isStored ? (state.peers.currentBarrier ??= new CommitBarrier()) : undefined
     storeAndSend(state, peer, send, barrier)
   } else if (peer.link !== undefined) sendNumbered(state.outputs, peer, peer.link, send)
 }
@@ -308,24 +302,22 @@ function sendDelivery(
 /** Sends a message whose record is in the open batch. */
 function sendAfterCommit(
   state: ForwardParts,
-  peerTable: PeerTable,
   message: Message,
   { delivery, origin }: { delivery: PeerDelivery; origin: ForwardOrigin },
 ): void {
   delivery.isCommitted = false
-  sendAssigned(state, peerTable, message, { delivery, origin })
+  sendAssigned(state, message, { delivery, origin })
 }
 
 /** Sends the message to peers for members of shared subscriptions. */
 function sendAssigned(
   state: ForwardParts,
-  peerTable: PeerTable,
   message: Message,
   { delivery, origin }: { delivery: PeerDelivery; origin: ForwardOrigin },
 ): void {
   const { peer, isCommitted } = delivery
-  if (isCommitted && peer.uncommitted.length === 0) return sendDelivery(state, peerTable, message, { delivery, origin })
-  const barrier = delivery.isStored ? (peerTable.currentBarrier ??= new CommitBarrier()) : undefined
+  if (isCommitted && peer.uncommitted.length === 0) return sendDelivery(state, message, { delivery, origin })
+  const barrier = delivery.isStored ? (state.peers.currentBarrier ??= new CommitBarrier()) : undefined
   const send = toSend(state.ids, message, delivery, origin)
   barrier?.expect()
   sendInTurn(state, peer, { message, isCommitted }, () => {

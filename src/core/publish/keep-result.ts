@@ -13,7 +13,6 @@ import { CommitBarrier } from '../model/commit-barrier.ts'
 import type { PeerPublish } from '../model/peer-messages.ts'
 import { reserveDelayedName } from '../namespaces/internal-session-names.ts'
 import type { Parts, ReleaseParts } from '../state/parts.ts'
-import type { PeerTable } from '../state/peers/peer-table.ts'
 import { onceKeyOf, storeUntilCommitted } from './stored-wills.ts'
 
 export interface KeptResult {
@@ -32,12 +31,8 @@ export function keptUnder(name: string, onceKey: KeptResult['onceKey']): KeptRes
 }
 
 /** Call it before the result is routed. */
-export function beginResult(
-  { ids, rules }: Parts<'ids' | 'rules'>,
-  peerTable: PeerTable,
-  message: Message,
-): KeptResult {
-  const outer = peerTable.takeBarrier()
+export function beginResult({ ids, peers, rules }: Parts<'ids' | 'peers' | 'rules'>, message: Message): KeptResult {
+  const outer = peers.takeBarrier()
   const name = reserveDelayedName(ids, '')
   return {
     name,
@@ -50,23 +45,23 @@ export function beginResult(
 /** Stores the result until all peers have it. Call it when the result was routed, and before its own rules run. */
 export function keepResult(
   state: ReleaseParts & Parts<'memory' | 'nowMs' | 'router' | 'rules' | 'wills'>,
-  peerTable: PeerTable,
   message: Message,
   { name, outer, handoffs }: KeptResult,
 ): void {
-  const own = peerTable.currentBarrier
+  const own = state.peers.currentBarrier
   // Its publisher waits for the other shards, so that it does not publish faster than they store.
   if (state.rules.resultsOf === 'publisher')
     for (const barrier of own === undefined ? handoffs : [...handoffs, own]) {
       outer?.expect()
       barrier.whenComplete(() => outer?.arrive())
     }
-  if (own !== undefined) storeUntilCommitted(state, name, message, receiversOf(state, peerTable, message))
-  peerTable.currentBarrier = outer
+  if (own !== undefined) storeUntilCommitted(state, name, message, receiversOf(state, message))
+  state.peers.currentBarrier = outer
 }
 
 /** Groups have records of their own. Subscribers of other shards that come later must not get the message after newer ones. */
-function receiversOf({ router }: Parts<'router'>, { shard }: PeerTable, { topic }: Message): RemainingReceivers {
+function receiversOf({ peers, router }: Parts<'peers' | 'router'>, { topic }: Message): RemainingReceivers {
+  const { shard } = peers
   const { peerMatches } = router.planFor(topic)
   return {
     subscribersOf: peerMatches.map(({ peer }) => ({ shard: peer.number, of: shard.count })),

@@ -7,7 +7,7 @@ import type { BrokerState } from '../state/broker-state.ts'
 import type { DrainParts, Parts, RetainedParts } from '../state/parts.ts'
 import type { RetainedOrigin, Message } from '../messages/message.ts'
 import { isSourceTopic } from '../messages/source-topics.ts'
-import { ownerOf, type ShardPlace } from '../model/peer-messages.ts'
+import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { forwardToPeers, type ForwardOrigin } from './forward-to-peers.ts'
 import { keepResult, type KeptResult } from './keep-result.ts'
@@ -31,9 +31,10 @@ export function routeMessage(
   kept?: KeptResult,
 ): number {
   if (isSourceTopic(message.topic.name)) return runSourceRules(state, message, isStoredExchange(publisher, packetId))
-  const matched =
-    deliverLocally(state, message, publisher) + routeToPeers(state, message, publisher, packetId, { onceKey, kept })
-  if (kept !== undefined && state.peerTable !== undefined) keepResult(state, state.peerTable, message, kept)
+  let matched = deliverLocally(state, message, publisher)
+  if (state.peers.hasAny || message.retain)
+    matched += routeToPeers(state, message, publisher, packetId, { onceKey, kept })
+  if (kept !== undefined) keepResult(state, message, kept)
   if (state.rules.matched !== undefined)
     runMatchedRules(state, message, routeMessage, isStoredExchange(publisher, packetId))
   if (matched === 0 && state.rules.triggers.wanted['message-dropped'])
@@ -59,13 +60,12 @@ export function routeRemaining(
   let matched = 0
   if (!isAgain) {
     matched += deliverRemaining(state, message, { publisher, remaining })
-    if (message.retain && isOwn(state.shard, message) && isRemainingRetained(remaining, message.topic.name))
-      retainForTopic(state, message, localOrigin(state.peerTable ?? state.retained, state.shard.own))
+    if (message.retain && isOwn(state.peers, message) && isRemainingRetained(remaining, message.topic.name))
+      retainForTopic(state, message, localOrigin(state.peers))
   }
-  if (state.peerTable === undefined) return matched
   const plan = state.router.planFor(message.topic)
   const origin = { publisher, packetId, isAgain, onceKey, remaining }
-  return matched + forwardToPeers(state, state.peerTable, { message, plan }, origin)
+  return matched + forwardToPeers(state, { message, plan }, origin)
 }
 
 /** Does the same, and runs rules: the shard of the publisher had not stored the message. */
@@ -141,25 +141,20 @@ export function routeToPeers(
   more: Pick<ForwardOrigin, 'awaitsRetained' | 'onceKey' | 'kept'> = {},
 ): number {
   let matched = 0
-  const { peerTable } = state
-  if (peerTable !== undefined) {
-    const plan = state.router.planFor(message.topic)
-    if (message.retain || plan.hasPeers)
-      matched += forwardToPeers(state, peerTable, { message, plan }, { publisher, packetId, isAgain: false, ...more })
-  }
-  if (message.retain && isOwn(state.shard, message))
-    retainForTopic(state, message, localOrigin(peerTable ?? state.retained, state.shard.own))
+  const plan = state.router.planFor(message.topic)
+  if (message.retain || plan.hasPeers)
+    matched += forwardToPeers(state, { message, plan }, { publisher, packetId, isAgain: false, ...more })
+  if (message.retain && isOwn(state.peers, message)) retainForTopic(state, message, localOrigin(state.peers))
   return matched
 }
 
-function isOwn(shard: ShardPlace, message: Message): boolean {
-  const { own, count } = shard
-  return count === 1 || ownerOf(message.topic.name, count) === own
+function isOwn(peers: PeerTable, { topic }: Message): boolean {
+  return peers.ownerOf(topic.name) === undefined
 }
 
 /** The object that counts also identifies the link, because the numbers are valid for one link. */
-function localOrigin(counted: { retainedHere: number }, shard: number): RetainedOrigin {
-  return { shard, link: counted, number: ++counted.retainedHere }
+function localOrigin(peers: PeerTable): RetainedOrigin {
+  return { shard: peers.shard.own, link: peers, number: ++peers.retainedHere }
 }
 
 /** If a limit prevents the retained message, that is counted; nothing else depends on it. */

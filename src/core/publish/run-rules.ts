@@ -80,13 +80,13 @@ function publishForRule(state: BrokerState, publication: RulePublication, route:
 
 /** A QoS 0 message has no promise. Results of a message that its publisher sends again are made again. */
 function routeResult(state: BrokerState, message: Message, route: Route): void {
-  const { peerTable, rules } = state
+  const { rules } = state
   const isKept = message.qos > 0 && (rules.resultsOf === 'publisher' || rules.resultsOf === 'stored-message')
-  if (peerTable === undefined || !isKept || isSourceTopic(message.topic.name)) {
+  if (!state.peers.hasAny || !isKept || isSourceTopic(message.topic.name)) {
     route(state, message, undefined, 0)
     return
   }
-  const kept = beginResult(state, peerTable, message)
+  const kept = beginResult(state, message)
   route(state, message, undefined, 0, kept.onceKey, kept)
 }
 
@@ -155,9 +155,7 @@ function failureOf(state: PermitParts & Parts<'storage'>, message: Message): Rul
   if (retain && !state.settings.retainAvailable) return 'not-available'
   if (!state.storage.isHealthy && (retain || needsStorage(state, message))) return 'storage-failing'
   if (matchesFullSession(state, message) || matchesFullPeerSession(state, message)) return 'receiver-full'
-  const { peerTable } = state
-  if (peerTable === undefined) return undefined
-  return publishPermitFor(state, peerTable, { topic, qos, retain }) === 'go' ? undefined : 'shard-behind'
+  return publishPermitFor(state, { topic, qos, retain }) === 'go' ? undefined : 'shard-behind'
 }
 
 const none: readonly (Message | undefined)[] = []

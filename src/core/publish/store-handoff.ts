@@ -4,7 +4,6 @@
 import type { TopicFilter } from '../../protocol/index.ts'
 import type { ForwardParts } from '../state/parts.ts'
 import { toStored, type Message } from '../messages/message.ts'
-import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Peer } from '../state/peers/peer.ts'
 import type { SharedHandoff } from '../state/sessions/shared-redelivery-state.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'
@@ -19,24 +18,22 @@ const onlyPacketId = 1
 /** Stores the handoff; the message is removed from its queue, or published, in this batch. The barrier is that of `forwardSharedOnce`. */
 export function storeHandoff(
   state: ForwardParts,
-  peerTable: PeerTable,
   to: Peer,
   { message, filter }: { message: Message; filter: TopicFilter },
 ): CommitBarrier {
-  const key = { shard: peerTable.shard.own, name: state.ids.nextName() }
+  const key = { shard: state.peers.shard.own, name: state.ids.nextName() }
   putRecord(state.batches, { kind: 'handoff', ...key, to: to.number, filter, message: toStored(message) })
-  return sendHandoff(state, peerTable, to, { key, message, filter, isCommitted: false })
+  return sendHandoff(state, to, { key, message, filter, isCommitted: false })
 }
 
 /** Sends the message of a handoff, and deletes the record when the shard has it. */
 export function sendHandoff(
   state: ForwardParts,
-  peerTable: PeerTable,
   to: Peer,
   { key, message, filter, isCommitted }: Omit<SharedHandoff, 'to'> & { readonly isCommitted: boolean },
 ): CommitBarrier {
   const exactlyOnce = message.qos === 2 ? { publisher: key.name, packetId: onlyPacketId } : undefined
-  const barrier = forwardSharedOnce(state, peerTable, to, { message, filter, tried: [], exactlyOnce, isCommitted })
+  const barrier = forwardSharedOnce(state, to, { message, filter, tried: [], exactlyOnce, isCommitted })
   barrier.whenComplete(() => {
     deleteRecord(state.batches, { kind: 'handoff', ...key })
     if (exactlyOnce === undefined) return

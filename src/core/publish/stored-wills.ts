@@ -131,7 +131,7 @@ export function storeUntilCommitted(
   message: Message,
   remaining?: RemainingReceivers,
 ): void {
-  const barrier = state.peerTable?.takeBarrier()
+  const barrier = state.peers.takeBarrier()
   if (barrier === undefined) return
   renamePendingWill(state, name)
   const pending = { name, message, remaining }
@@ -159,15 +159,13 @@ export function onceKeyOf(name: string, { qos }: Message): PeerPublish['exactlyO
 
 /** Releases the key on the peers when the record is deleted. Until then, this shard may publish the message again after a failure. */
 function releaseWhenDeleted(
-  state: Parts<'batches' | 'outputs' | 'payloads' | 'peerTable' | 'storage'>,
+  state: Parts<'batches' | 'outputs' | 'payloads' | 'peers' | 'storage'>,
   onceKey: NonNullable<PeerPublish['exactlyOnce']>,
 ): void {
-  const { peerTable } = state
-  if (peerTable === undefined) return
   const isDeleted = new CommitBarrier()
   state.storage.barriersByBatch.push({ batch: state.batches.openBatch.number, barrier: isDeleted })
   const release = { kind: 'release', ...onceKey } as const
-  sendRelease(state, release, { peers: peerTable.peers, behind: [isDeleted], barrier: new CommitBarrier() })
+  sendRelease(state, release, { peers: state.peers.all, behind: [isDeleted], barrier: new CommitBarrier() })
 }
 
 /** Stores a pending will again, because all records of its client were deleted with the session. */

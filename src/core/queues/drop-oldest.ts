@@ -50,11 +50,11 @@ export function dropToFreeSpace(
  * Returns whether a queue whose publishers are refused or wait cannot even store messages that were on the way when it became full. These
  * are at most `mqtt.max_unconfirmed_messages` from each other shard: a shard that sends more has received the notice of the full queue.
  */
-export function isBeyondLimit({ settings, peerTable }: Parts<'peerTable' | 'settings'>, session: Session): boolean {
+export function isBeyondLimit({ settings, peers }: Parts<'peers' | 'settings'>, session: Session): boolean {
   const { stored } = session
   if (stored === undefined) return false
   const max = maxStoredOf(settings, session)
-  const fromPeers = peerTable === undefined ? 0 : peerTable.peers.length * settings.maxUnconfirmedMessages
+  const fromPeers = peers.all.length * settings.maxUnconfirmedMessages
   return stored.count >= max + Math.max(fromPeers, Math.min(max, maxFromBroker))
 }
 

@@ -38,7 +38,7 @@ export function messageOfRecord(
 
 /** Assigns the sequence number of the delivery and adds its record. */
 export function storeDelivery(
-  state: Parts<'batches' | 'nowMs' | 'payloads' | 'peerTable' | 'rules' | 'sessions' | 'settings'>,
+  state: Parts<'batches' | 'nowMs' | 'payloads' | 'peers' | 'rules' | 'sessions' | 'settings'>,
   session: Session,
   stored: PersistentQueue,
   delivery: SessionDelivery,
@@ -77,7 +77,7 @@ const relievedPart = 0.75
 
 /** Called when the queue has one more message, and when a queue was restored or its limit changed. */
 export function noteCount(
-  state: Parts<'peerTable' | 'rules' | 'sessions' | 'settings'>,
+  state: Parts<'peers' | 'rules' | 'sessions' | 'settings'>,
   session: Session,
   stored: PersistentQueue,
 ): void {
@@ -96,24 +96,24 @@ export function overflowOf(settings: CoreSettings, { bridge }: Session): 'drop-o
 }
 
 /** Applies changed settings to all queues. */
-export function recountQueues(state: Parts<'peerTable' | 'rules' | 'sessions' | 'settings'>): void {
+export function recountQueues(state: Parts<'peers' | 'rules' | 'sessions' | 'settings'>): void {
   for (const session of state.sessions.values()) {
     const { stored } = session
     if (stored === undefined || session.bridge !== undefined) continue
     state.sessions.nearlyFull.delete(session)
     if (state.sessions.full.delete(session)) state.rules.hasActionCapacity = true
-    if (stored.isFullAnnounced) announceSpace(state.peerTable, session, stored, Infinity)
+    if (stored.isFullAnnounced) announceSpace(state.peers, session, stored, Infinity)
     noteCount(state, session, stored)
   }
 }
 
 /** Marks the queue as full: publishers are refused, unless its policy is to drop messages. */
-export function markFull(state: Parts<'peerTable' | 'rules' | 'sessions' | 'settings'>, session: Session): void {
+export function markFull(state: Parts<'peers' | 'rules' | 'sessions' | 'settings'>, session: Session): void {
   if (overflowOf(state.settings, session) !== 'reject') return
   state.sessions.full.add(session)
   // The client may wait for another full queue. Its acknowledgements must be read, so it does not wait any more.
   if (session.connection?.isPaused === true) state.rules.hasActionCapacity = true
-  if (session.stored !== undefined) announceFull(state.peerTable, session, session.stored)
+  if (session.stored !== undefined) announceFull(state.peers, session, session.stored)
 }
 
 /** Stores the payload of a message for several persistent sessions once; each queued record refers to it. */
@@ -149,7 +149,7 @@ export function deleteDelivery(state: QueueParts, session: Session, delivery: Se
     nearlyFull.delete(session)
   if (full.size > 0 && stored.count < maxStoredOf(state.settings, session) && full.delete(session))
     state.rules.hasActionCapacity = true
-  if (stored.isFullAnnounced) announceSpace(state.peerTable, session, stored, maxStoredOf(state.settings, session))
+  if (stored.isFullAnnounced) announceSpace(state.peers, session, stored, maxStoredOf(state.settings, session))
   const payloadId = delivery.message?.payloadId ?? stored.payloadsOnDisk?.get(delivery.sequence) ?? 0
   stored.payloadsOnDisk?.delete(delivery.sequence)
   if (payloadId !== 0) releasePayload(state, payloadId)

@@ -14,7 +14,7 @@ import type { Parts } from '../state/parts.ts'
 import type { Message } from '../messages/message.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Peer } from '../state/peers/peer.ts'
-import { ownerOf, type PeerNumber } from '../model/peer-messages.ts'
+import type { PeerNumber } from '../model/peer-messages.ts'
 import type { RetainedMarks, RetainedReplay, RetainedSource } from '../state/sessions/retained-replay-queue.ts'
 import type { Session } from '../state/sessions/session.ts'
 import type { RetainedMessage } from '../messages/retained-message.ts'
@@ -34,46 +34,41 @@ type RemoteSource = Extract<RetainedSource, { owner: PeerNumber }>
 
 /** Returns the shards whose retained messages may match the filter, this one included. */
 export function sourcesOf(
-  state: Parts<'batches' | 'retained' | 'storage'>,
-  peerTable: PeerTable,
+  state: Parts<'batches' | 'peers' | 'retained' | 'storage'>,
   session: Session,
   filter: TopicFilter,
 ): RetainedSource[] {
-  const { own, count } = peerTable.shard
   const bare = bareFilter(filter)
-  const marks = startMarks(state, peerTable, session)
-  const here: RetainedSource = { cursor: state.retained.tree.matching(bare), marks, begunAfter: 0 }
-  const onPeer = (owner: PeerNumber): RetainedSource => ({
-    owner,
+  const marks = startMarks(state, session)
+  const here: RetainedSource = { cursor: state.retained.tree.matching(bare), marks }
+  const onPeer = ({ number }: Peer): RetainedSource => ({
+    owner: number,
     marks,
     requestId: 0,
     isRequested: false,
     hasBegun: false,
   })
-  const { waitingForRetained: waiting } = peerTable
-  if (!waiting.has(session)) waiting.set(session, undefined)
-  if (hasWildcard(bare)) return [here, ...peerTable.peers.map(({ number }) => onPeer(number))]
-  const owner = ownerOf(bare, count)
-  return [owner === own ? here : onPeer(owner)]
+  state.peers.awaitRetained(session)
+  if (hasWildcard(bare)) return [here, ...state.peers.all.map(onPeer)]
+  const owner = state.peers.ownerOf(bare)
+  return [owner === undefined ? here : onPeer(owner)]
 }
 
 /** Returns marks that are complete when every running shard has reported its numbers. */
-function startMarks(
-  state: Parts<'batches' | 'retained' | 'storage'>,
-  peerTable: PeerTable,
-  session: Session,
-): RetainedMarks {
-  const marks: RetainedMarks = { sentBy: Array.from({ length: peerTable.shard.count }), isComplete: false }
-  marks.sentBy[peerTable.shard.own] = peerTable.sentToEach()
-  const version = peerTable.interest.nextVersion()
+function startMarks(state: Parts<'batches' | 'peers' | 'retained' | 'storage'>, session: Session): RetainedMarks {
+  const marks: RetainedMarks = { sentBy: Array.from({ length: state.peers.shard.count }), isComplete: false }
+  marks.sentBy[state.peers.shard.own] = state.peers.sentToEach()
+  const version = state.peers.interest.nextVersion()
   const barrier = new CommitBarrier()
-  for (const { link } of peerTable.peers) {
+  let isAwaitingPeers = false
+  for (const { link } of state.peers.all) {
     if (link === undefined) continue
     barrier.expect()
     link.awaited.push({ version, barrier, marks })
+    isAwaitingPeers = true
   }
   // SUBACK waits for the same barrier and is sent first.
-  if (session.stored !== undefined) addOpenBatch(state, barrier)
+  if (isAwaitingPeers && session.stored !== undefined) addOpenBatch(state, barrier)
   barrier.whenComplete(() => {
     marks.isComplete = true
     if (session.retainedReplays !== undefined) state.retained.replaying.add(session)
@@ -83,18 +78,17 @@ function startMarks(
 }
 
 export function hasMarks({ marks }: RetainedSource): boolean {
-  return marks === undefined || marks.isComplete
+  return marks.isComplete
 }
 
 /** Requests the next messages, unless a request is pending. A request to a failed shard is sent when the shard has restarted. */
 export function requestMoreRetained(
-  state: Parts<'ids' | 'outputs'>,
-  peerTable: PeerTable,
+  state: Parts<'ids' | 'outputs' | 'peers'>,
   session: Session,
   { scan, source }: { scan: RetainedReplay; source: RemoteSource },
 ): void {
   const { owner } = source
-  if (source.isRequested || peerTable.peer(owner).link === undefined) return
+  if (source.isRequested || state.peers.peer(owner).link === undefined) return
   source.isRequested = true
   const limit = maxMessagesPerResponse
   if (source.hasBegun) {
@@ -103,7 +97,7 @@ export function requestMoreRetained(
     return
   }
   source.requestId = state.ids.nextSerial()
-  peerTable.retainedRequests.set(source.requestId, { session, scan })
+  state.peers.retainedRequests.set(source.requestId, { session, scan })
   const after = source.marks.sentBy.map((sent) => sent?.[owner] ?? 0)
   const { requestId } = source
   state.outputs.peerSends.push({
@@ -114,51 +108,46 @@ export function requestMoreRetained(
 
 /** Returns whether the client has received the message live, or will: the response would be a duplicate, or older. */
 export function arrivesLive(
-  peerTable: PeerTable,
+  peers: PeerTable,
   session: Session,
   { scan, message }: { scan: RetainedReplay; message: RetainedMessage },
 ): boolean {
-  if (peerTable.waitingForRetained.get(session)?.has(message.topicName) === true) return true
+  if (peers.waitingForRetained.get(session)?.has(message.topicName) === true) return true
   const { source } = scan
-  if (!('cursor' in source) || source.marks === undefined) return false
-  const { own } = peerTable.shard
-  const after = source.marks.sentBy.map((sent) => sent?.[own] ?? 0)
-  return peerTable.isNewerThan(message.retainedOrigin, after)
+  const { retainedOrigin: origin } = message
+  if (!('cursor' in source) || origin === undefined || !peers.isOfCurrentLink(origin)) return false
+  return origin.number > (source.marks.sentBy[origin.shard]?.[peers.shard.own] ?? 0)
 }
 
 /** Called when a retained message is delivered to sessions of this shard. Records its topic for sessions that wait for responses. */
-export function recordLive(peerTable: PeerTable, message: Message): void {
+export function recordLive(peers: PeerTable, message: Message): void {
   const { name } = message.topic
-  for (const [session, known] of peerTable.waitingForRetained) {
+  for (const [session, known] of peers.waitingForRetained) {
     if (session.retainedReplays?.awaits(name) !== true) continue
     const liveTopics = known ?? new Set<string>()
-    if (known === undefined) peerTable.waitingForRetained.set(session, liveTopics)
+    if (known === undefined) peers.waitingForRetained.set(session, liveTopics)
     if (liveTopics.size < maxLiveTopics) liveTopics.add(name)
   }
 }
 
 /** Cancels a request whose response is no longer needed. */
-export function cancelRetainedRequest(outputs: OutputLists, peerTable: PeerTable, { source }: RetainedReplay): void {
-  if ('cursor' in source || !peerTable.retainedRequests.delete(source.requestId)) return
-  if (peerTable.peer(source.owner).link === undefined) return
+export function cancelRetainedRequest(outputs: OutputLists, peers: PeerTable, { source }: RetainedReplay): void {
+  if ('cursor' in source || !peers.retainedRequests.delete(source.requestId)) return
+  if (peers.peer(source.owner).link === undefined) return
   outputs.peerSends.push({ to: source.owner, message: { kind: 'retained-cancelled', requestId: source.requestId } })
 }
 
-export function endRetainedWait(peerTable: PeerTable, session: Session): void {
-  peerTable.waitingForRetained.delete(session)
+export function endRetainedWait(peers: PeerTable, session: Session): void {
+  peers.waitingForRetained.delete(session)
 }
 
 /** Called when a peer has restarted, so that it does not have the requests any more. They start again from the beginning. */
-export function repeatRetainedRequests(
-  state: Parts<'batches' | 'retained' | 'storage'>,
-  peerTable: PeerTable,
-  peer: Peer,
-): void {
-  for (const session of peerTable.waitingForRetained.keys()) {
+export function repeatRetainedRequests(state: Parts<'batches' | 'peers' | 'retained' | 'storage'>, peer: Peer): void {
+  for (const session of state.peers.waitingForRetained.keys()) {
     for (const { source } of session.retainedReplays?.all() ?? []) {
       if ('cursor' in source || source.owner !== peer.number) continue
-      peerTable.retainedRequests.delete(source.requestId)
-      source.marks = startMarks(state, peerTable, session)
+      state.peers.retainedRequests.delete(source.requestId)
+      source.marks = startMarks(state, session)
       source.isRequested = false
       source.hasBegun = false
     }

@@ -4,7 +4,6 @@
 
 import { bareFilter, hasWildcard, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
 import { isBridgeClient } from '../messages/bridge-client-id.ts'
-import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { RetainedState } from '../state/retained-state.ts'
 import type { EnqueueParts, Parts } from '../state/parts.ts'
 import { topicBelow } from '../namespaces/mountpoint.ts'
@@ -41,7 +40,7 @@ const sliceFilters = 100
  * none [MQTT5-4.8.2].
  */
 export function startRetainedReplay(
-  state: Parts<'batches' | 'outputs' | 'peerTable' | 'retained' | 'storage'>,
+  state: Parts<'batches' | 'outputs' | 'peers' | 'retained' | 'storage'>,
   session: Session,
   filter: TopicFilter,
   how: { options: SubscriptionOptions; isNew: boolean },
@@ -49,45 +48,39 @@ export function startRetainedReplay(
   const { retainHandling } = how.options
   if (retainHandling === 2 || (retainHandling === 1 && !how.isNew)) return
   if (splitSharedFilter(filter) !== undefined) return
-  const { peerTable } = state
-  if (peerTable === undefined && state.retained.tree.count === 0) return
+  if (!state.peers.hasAny && state.retained.tree.count === 0) return
   cancelReplays(state, session, filter)
-  const cursor = state.retained.tree.matching(bareFilter(filter))
-  const sources =
-    peerTable === undefined
-      ? [{ cursor, marks: undefined, begunAfter: state.retained.retainedHere }]
-      : sourcesOf(state, peerTable, session, filter)
   session.retainedReplays ??= new RetainedReplayQueue()
   const { options } = how
-  for (const source of sources) session.retainedReplays.add({ filter, options, source, found: [], isAtEnd: false })
+  for (const source of sourcesOf(state, session, filter))
+    session.retainedReplays.add({ filter, options, source, found: [], isAtEnd: false })
   state.retained.replaying.add(session)
 }
 
 /** Cancels the replays of a subscription that was removed or replaced. `filter` undefined: of all, because the client disconnected. */
 export function cancelReplays(
-  state: Parts<'batches' | 'outputs' | 'peerTable' | 'retained'>,
+  state: Parts<'batches' | 'outputs' | 'peers' | 'retained'>,
   session: Session,
   filter: TopicFilter | undefined,
 ): void {
   const { retainedReplays } = session
   if (retainedReplays === undefined) return
   const dropped = filter === undefined ? [...retainedReplays.all()] : retainedReplays.drop(filter)
-  if (state.peerTable !== undefined)
-    for (const scan of dropped) cancelRetainedRequest(state.outputs, state.peerTable, scan)
+  for (const scan of dropped) cancelRetainedRequest(state.outputs, state.peers, scan)
   if (filter === undefined || retainedReplays.isEmpty) return endReplays(state, session)
   // Messages may have been read in advance for these subscriptions. The others request again what they need.
   stopReading(state.retained, session)
   state.retained.replaying.add(session)
 }
 
-function endReplays(state: Parts<'batches' | 'outputs' | 'peerTable' | 'retained'>, session: Session): void {
+function endReplays(state: Parts<'batches' | 'outputs' | 'peers' | 'retained'>, session: Session): void {
   const { connection, retainedReplays } = session
   session.retainedReplays = undefined
   for (let ping = retainedReplays?.pingsAtEnd ?? 0; ping > 0; ping--)
     if (connection !== undefined) sendPingresp(state, connection)
   stopReading(state.retained, session)
   state.retained.replaying.delete(session)
-  if (state.peerTable !== undefined) endRetainedWait(state.peerTable, session)
+  endRetainedWait(state.peers, session)
 }
 
 /** Continues with one slice for each session that has space in its queue. */
@@ -144,17 +137,17 @@ function continueReplay(
 
 /** Returns false if peers must respond first; the replay continues after that. */
 function findMore(
-  state: Parts<'ids' | 'outputs' | 'peerTable' | 'retained'>,
+  state: Parts<'ids' | 'outputs' | 'peers' | 'retained'>,
   session: Session,
   scan: RetainedReplay,
 ): boolean {
   const { source } = scan
-  if (state.peerTable !== undefined && !hasMarks(source)) {
+  if (!hasMarks(source)) {
     state.retained.replaying.delete(session)
     return false
   }
   if (!('cursor' in source)) {
-    if (state.peerTable !== undefined) requestMoreRetained(state, state.peerTable, session, { scan, source })
+    requestMoreRetained(state, session, { scan, source })
     state.retained.replaying.delete(session)
     return false
   }
@@ -192,7 +185,7 @@ function deliverRetained(
 }
 
 function isForSession(
-  state: Parts<'access' | 'nowMs' | 'peerTable' | 'retained' | 'topics'>,
+  state: Parts<'access' | 'nowMs' | 'peers' | 'retained' | 'topics'>,
   session: Session,
   scan: RetainedReplay,
   message: RetainedMessage,
@@ -204,7 +197,7 @@ function isForSession(
   // Deleted or replaced since the slice was found: a new message is delivered separately.
   if ('cursor' in scan.source && state.retained.tree.get(message.topicName) !== message) return false
   if (session.mountpoint !== '' && isHidden(session, scan, message)) return false
-  return !wasDeliveredLive(state.peerTable, session, { scan, message }) && canDeliverRetained(state, session, message)
+  return !arrivesLive(state.peers, session, { scan, message }) && canDeliverRetained(state, session, message)
 }
 
 function isHidden(session: Session, scan: RetainedReplay, message: RetainedMessage): boolean {
@@ -213,17 +206,6 @@ function isHidden(session: Session, scan: RetainedReplay, message: RetainedMessa
 
 function isOfBridge({ clientId, connection }: Session): boolean {
   return isBridgeClient(clientId) || connection?.hasNoLocal === true
-}
-
-/** Returns whether the message was published after the subscription and delivered live. A replay would be a duplicate. */
-function wasDeliveredLive(
-  peerTable: PeerTable | undefined,
-  session: Session,
-  found: { scan: RetainedReplay; message: RetainedMessage },
-): boolean {
-  if (peerTable !== undefined) return arrivesLive(peerTable, session, found)
-  const { source } = found.scan
-  return 'cursor' in source && (found.message.retainedOrigin?.number ?? 0) > source.begunAfter
 }
 
 /** Checks the receiver's permission and the publisher's: both may have changed since the message was stored. */

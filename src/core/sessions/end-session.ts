@@ -26,7 +26,7 @@ import { storePendingWill, recordDueTime } from '../publish/stored-wills.ts'
 
 /** The client of the session disconnected: the session ends at once, or when it expires. */
 export function detachSession(state: BrokerState, session: Session, how: { publishWill: boolean }): void {
-  updatePresence(state.peerTable, session, -1)
+  updatePresence(state.peers, session, -1)
   session.connection = undefined
   session.disconnectedAtMs = state.nowMs
   cancelReplays(state, session, undefined)
@@ -138,7 +138,7 @@ function reassignSharedDeliveries(state: RedeliverParts, session: Session): void
   const all = sharedDeliveries(session)
   const reassigned = new Set(all.filter((delivery) => reassignDelivery(state, session, delivery)))
   const staying = all.filter((delivery) => !reassigned.has(delivery))
-  if (state.peerTable !== undefined) copyToPeers(state, session, staying)
+  copyToPeers(state, session, staying)
   if (reassigned.size === 0) return
   const pending = session.outgoing.pending?.takeAll().filter((delivery) => !reassigned.has(delivery)) ?? []
   for (const delivery of pending) session.outgoing.pending?.push(delivery)
@@ -167,6 +167,7 @@ function copyToPeers(
   session: Session,
   deliveries: readonly SessionDelivery[],
 ): void {
+  if (deliveries.length === 0) return
   const absence = {}
   session.absence = absence
   for (const delivery of deliveries) {

@@ -21,7 +21,6 @@ import type { DueWill } from '../state/will-state.ts'
 import { fromStored, Message, copyPublisherRights, withTopic } from '../messages/message.ts'
 import { mountedTopic, topicBelow } from '../namespaces/mountpoint.ts'
 import { splitNamespacedName } from '../namespaces/namespaced-names.ts'
-import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { RemainingReceivers, StoredMessage } from '../../records/index.ts'
 import { withDoneHere } from '../peers/remaining-receivers.ts'
 import { clientIdIn, delayedPublisher, isDelayedName } from '../namespaces/internal-session-names.ts'
@@ -136,14 +135,13 @@ function publishLoaded(state: BrokerState, { name, session, ruleDepth = 0 }: Due
   const remaining = state.wills.remaining.get(name)
   deleteWill(state, name)
   if (message.isRepeat && remaining !== undefined) publishRemaining(state, { name, remaining }, message)
-  else if (message.isRepeat && state.peerTable !== undefined) forwardWillAgain(state, state.peerTable, name, message)
+  else if (message.isRepeat) forwardWillAgain(state, name, message)
   else publishWillMessage(state, { name, session, remaining, ruleDepth }, message)
 }
 
 /** Deliveries on this shard were stored together with the fact that it was published. */
 function forwardWillAgain(
   state: RedeliverParts & Parts<'namespaces' | 'topics' | 'wills'>,
-  peerTable: PeerTable,
   name: string,
   message: Message,
 ): void {
@@ -152,7 +150,7 @@ function forwardWillAgain(
     return state.counts.countDrop(undefined, message, 'not-allowed')
   const plan = state.router.planFor(message.topic)
   const onceKey = onceKeyOf(name, message)
-  forwardToPeers(state, peerTable, { message, plan }, { publisher: undefined, packetId: 0, isAgain: false, onceKey })
+  forwardToPeers(state, { message, plan }, { publisher: undefined, packetId: 0, isAgain: false, onceKey })
   storeUntilCommitted(state, name, message)
 }
 

@@ -17,7 +17,7 @@ const filtersInSlice = 256
 
 /** The session has ended and gets no messages any more. */
 export function removeSubscriptions(
-  state: Parts<'outputs' | 'peerTable' | 'router' | 'subscriptions'>,
+  state: Parts<'outputs' | 'peers' | 'router' | 'subscriptions'>,
   session: Session,
 ): void {
   const { subscriptions } = session
@@ -33,15 +33,13 @@ export function removeSubscriptions(
 }
 
 /** Removes the next slice of the session that ended first. */
-export function continueRemovingSubscriptions(
-  state: Parts<'outputs' | 'peerTable' | 'router' | 'subscriptions'>,
-): void {
+export function continueRemovingSubscriptions(state: Parts<'outputs' | 'peers' | 'router' | 'subscriptions'>): void {
   const first = state.subscriptions.endingSessions.peek()
   if (first !== undefined && takeOut(state, first, filtersInSlice) === 'all') state.subscriptions.endingSessions.shift()
 }
 
 function takeOut(
-  state: Parts<'outputs' | 'peerTable' | 'router' | 'subscriptions'>,
+  state: Parts<'outputs' | 'peers' | 'router' | 'subscriptions'>,
   { session, rest, presence }: EndingSession,
   max: number,
 ): 'all' | 'some' {
@@ -52,7 +50,7 @@ function takeOut(
     state.subscriptions.countFilter(filter, -1)
     state.router.unsubscribe(filter, session)
     releaseExclusive(state, session, filter)
-    updateInterest(state.peerTable, presence, filter, { before, after: undefined })
+    updateInterest(state.peers, presence, filter, { before, after: undefined })
   }
   return 'some'
 }

@@ -37,13 +37,13 @@ const peerPauseMs = 20
  * then all its records may be deleted at once.
  */
 export function storeForMembers(
-  state: Parts<'batches' | 'deadlines' | 'ids' | 'nowMs' | 'peerTable' | 'shared' | 'subscriptions'>,
+  state: Parts<'batches' | 'deadlines' | 'ids' | 'nowMs' | 'peers' | 'shared' | 'subscriptions'>,
   session: Session,
   stored: PersistentQueue,
 ): boolean {
   // Sessions of bridges have no shared subscriptions.
   if (!stored.canHoldShared || session.onDiskCount === 0 || isBridgeClient(session.clientId)) return false
-  if (state.peerTable === undefined && state.subscriptions.counts.shared === 0) return false
+  if (!state.peers.hasAny && state.subscriptions.counts.shared === 0) return false
   const name = reserveInternalName(state.ids, session.clientId)
   state.batches.openBatch.changes.push({ change: 'rename-session', clientId: session.clientId, to: name })
   const expired = { clientId: name, expirySeconds: 0, disconnectedAtMs: state.nowMs, queueHead: stored.diskFrom }

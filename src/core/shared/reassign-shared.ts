@@ -43,21 +43,20 @@ function releaseOldPayload(payloads: StoredPayloads, message: Message): void {
  * sufficient; otherwise the session keeps the message until the barrier completes.
  */
 export function reassignToPeer(
-  state: ForwardParts & Parts<'peerTable' | 'router'>,
+  state: ForwardParts & Parts<'peers' | 'router'>,
   delivery: SessionDelivery,
   removesAtOnce: boolean,
 ): CommitBarrier | undefined {
-  const { peerTable } = state
   const { group, message } = delivery
-  if (peerTable === undefined || group === undefined || message === undefined) return undefined
-  const to = chooseOtherShard(state.router, peerTable, { group, tried: [], canBeStored: removesAtOnce })
+  if (group === undefined || message === undefined) return undefined
+  const to = chooseOtherShard(state.router, state.peers, { group, tried: [], canBeStored: removesAtOnce })
   if (to === undefined) return undefined
   const filter = group.sharedFilter
-  if (!removesAtOnce) return forwardShared(state, peerTable, to, { message, filter, tried: [], isAwaited: true })
+  if (!removesAtOnce) return forwardShared(state, to, { message, filter, tried: [], isAwaited: true })
   const barrier =
     delivery.sequence === 0
-      ? forwardShared(state, peerTable, to, { message, filter, tried: [], isAwaited: true })
-      : storeHandoff(state, peerTable, to, { message, filter })
+      ? forwardShared(state, to, { message, filter, tried: [], isAwaited: true })
+      : storeHandoff(state, to, { message, filter })
   barrier?.whenComplete(() => countIfLost(state.counts, message, barrier))
   return barrier
 }

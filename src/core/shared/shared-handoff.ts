@@ -20,16 +20,16 @@ export function resumeHandoffs(state: RedeliverParts & Parts<'shard'>): void {
 
 /** Sends the message to its shard. If the number of shards has changed, it goes to one that finds a member. */
 function continueHandoff(state: RedeliverParts & Parts<'shard'>, handoff: SharedHandoff): void {
-  const { shard, peerTable } = state
-  const target = handoff.to % shard.count
-  if (target === shard.own && isDeliveredHere(state, handoff))
+  const { own, count } = state.shard
+  const target = handoff.to % count
+  if (target === own && isDeliveredHere(state, handoff))
     return deleteRecord(state.batches, { kind: 'handoff', ...handoff.key })
-  if (peerTable === undefined) {
+  if (!state.peers.hasAny) {
     state.counts.countDrop(undefined, handoff.message, 'session-ended')
     return deleteRecord(state.batches, { kind: 'handoff', ...handoff.key })
   }
-  const to = peerTable.peer(target === shard.own ? (shard.own + 1) % shard.count : target)
-  sendHandoff(state, peerTable, to, { ...handoff, isCommitted: true })
+  const to = state.peers.peer(target === own ? (own + 1) % count : target)
+  sendHandoff(state, to, { ...handoff, isCommitted: true })
 }
 
 function isDeliveredHere(state: DeliverParts, { message, filter }: SharedHandoff): boolean {

@@ -103,8 +103,8 @@ export class BrokerState {
   /** The last PUBLISH of this turn. It is released with the outputs, because it refers to a chunk, and by its topic to sessions. */
   attempt: PublishAttempt | undefined = undefined
   readonly bridges: BridgeState
-  /** The other shards of the node; undefined if there are none. */
-  readonly peerTable: PeerTable | undefined
+  /** The other shards of the node. */
+  readonly peers: PeerTable
   readonly deadlines = new Deadlines()
   /** Bytes held for clients, by use. */
   readonly memory: MemoryAccount
@@ -138,7 +138,7 @@ export class BrokerState {
     this.subscriptions = new SubscriptionState(this.memory)
     this.retained = new RetainedState(this.memory, options.retainedOnPeers)
     this.bridges = { brokerName: options.brokerName, clientFilters: undefined }
-    this.peerTable = shard.count > 1 ? new PeerTable(shard) : undefined
+    this.peers = new PeerTable(shard)
     this.payloads = new StoredPayloads(shard)
     this.rules = new RuleState(options.ruleHook)
     const { triggers } = this.rules

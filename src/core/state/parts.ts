@@ -18,16 +18,16 @@ export type AckParts = Parts<'batches' | 'counts' | 'nowMs' | 'outputs' | 'setti
 export type PeerSendParts = Parts<'counts' | 'ids' | 'outputs' | 'payloads' | 'settings'>
 
 /** For sending messages to peers after a commit. */
-export type ForwardParts = PeerSendParts & Parts<'batches' | 'storage'>
+export type ForwardParts = PeerSendParts & Parts<'batches' | 'peers' | 'storage'>
 
 /** For the end of a QoS 2 exchange on peers. */
-export type ReleaseParts = Parts<'batches' | 'ids' | 'outputs' | 'payloads' | 'peerTable' | 'storage'>
+export type ReleaseParts = Parts<'batches' | 'ids' | 'outputs' | 'payloads' | 'peers' | 'storage'>
 
 /** For the exchange of acknowledgements with a publisher. */
 export type ExchangeParts = AckParts & ReleaseParts
 
 /** For checks whether a message can be accepted now. */
-export type PermitParts = Parts<'access' | 'peerTable' | 'router' | 'sessions' | 'settings' | 'topics'>
+export type PermitParts = Parts<'access' | 'peers' | 'router' | 'sessions' | 'settings' | 'topics'>
 
 /** For retained messages of this shard. */
 export type RetainedParts = Parts<
@@ -42,7 +42,7 @@ export type WillParts = WillRecordParts & Parts<'deadlines' | 'settings' | 'topi
 
 /** For the queue of a session: store, delete and drop messages. */
 export type QueueParts = Parts<
-  'batches' | 'counts' | 'memory' | 'payloads' | 'peerTable' | 'rules' | 'sessions' | 'settings'
+  'batches' | 'counts' | 'memory' | 'payloads' | 'peers' | 'rules' | 'sessions' | 'settings'
 >
 
 /** For sending one message to a client. */
@@ -64,7 +64,7 @@ export type DrainParts = RedeliverParts & Parts<'retained'>
 
 /** For adding and removing subscriptions. */
 export type SubscribeParts = Parts<
-  'batches' | 'bridges' | 'nowMs' | 'outputs' | 'peerTable' | 'retained' | 'router' | 'rules' | 'subscriptions'
+  'batches' | 'bridges' | 'nowMs' | 'outputs' | 'peers' | 'retained' | 'router' | 'rules' | 'subscriptions'
 >
 
 /** For a connection that waits for the end of an older one. */

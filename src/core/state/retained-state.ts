@@ -15,8 +15,6 @@ export class RetainedState {
   readonly payloads: RetainedPayloads<RetainedReader>
   /** Messages of the broker itself, which do not count for limits. */
   ofBroker = 0
-  /** Number of retained publications if there is no other shard; otherwise the peer table counts them. */
-  retainedHere = 0
   /** Returns the number of messages on other shards; undefined: it is not known. */
   readonly countOnPeers: (() => number) | undefined
   /** Sessions with retained messages to send and space for them. */

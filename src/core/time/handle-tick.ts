@@ -38,7 +38,7 @@ const gapShare = 5 / 6
 
 export function handleTick(state: BrokerState): void {
   // A will that is published before the peers have sent their filters would not reach their subscribers.
-  if (state.peerTable?.isReady === false) return
+  if (!state.peers.isReady) return
   for (let count = 0; count < maxDeadlinesPerTick; count++) {
     const deadline = state.deadlines.takeDue(state.nowMs)
     if (deadline === undefined) break
@@ -47,7 +47,7 @@ export function handleTick(state: BrokerState): void {
   continueReplays(state)
   continueRemovingSubscriptions(state)
   continueRelief(state, disconnectForMemory)
-  if (state.peerTable !== undefined) sendRetainedResponses(state, state.peerTable)
+  sendRetainedResponses(state)
   continueAccessChecks(state)
   const { forActions, forQueues, forTurn } = state.waiting
   if (forTurn.size > 0) resumeNextPart(state)

@@ -30,7 +30,6 @@ import { restoredWill } from '../publish/stored-wills.ts'
 import { fromStored, type Message } from '../messages/message.ts'
 import { SharedAssignments } from '../state/sessions/shared-assignments.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
-import { ownerOf } from '../model/peer-messages.ts'
 import { clientIdIn, isDelayedName, isInternalName } from '../namespaces/internal-session-names.ts'
 import type { SessionWill } from '../state/sessions/session-will.ts'
 import { ForwardedPacketIds } from '../state/sessions/forwarded-packet-ids.ts'
@@ -44,12 +43,10 @@ import { scheduleExpiry } from '../peer-handlers/expire-received-ids.ts'
  * skipped.
  */
 export function restore(
-  state: RetainedParts &
-    WillParts &
-    Parts<'payloads' | 'peerTable' | 'router' | 'sessions' | 'shared' | 'subscriptions'>,
+  state: RetainedParts & WillParts & Parts<'payloads' | 'peers' | 'router' | 'sessions' | 'shared' | 'subscriptions'>,
   record: StoredRecord,
 ): void {
-  if (state.peerTable !== undefined && !isOwn(state.ids, state.peerTable, record)) return
+  if (!isOwn(state.ids, state.peers, record)) return
   if ('clientId' in record && record.clientId !== undefined && isInternalName(record.clientId))
     return restoreReserved(state, record)
   switch (record.kind) {
@@ -99,20 +96,20 @@ function restoreReserved(state: WillParts & Parts<'sessions' | 'shared'>, record
 }
 
 function restoreForwarded(
-  state: Parts<'deadlines' | 'nowMs' | 'peerTable' | 'settings'>,
+  state: Parts<'deadlines' | 'nowMs' | 'peers' | 'settings'>,
   { shard, publisher, packetId, assignments }: ForwardedRecord,
 ): void {
-  if (state.peerTable?.shard.own !== shard) return
+  if (state.peers.shard.own !== shard) return
   const restored =
     assignments === undefined
       ? new SharedAssignments({ to: shard, barrier: undefined })
       : SharedAssignments.restored(assignments)
-  state.peerTable.received.add(publisher, packetId, { isStored: true, nowMs: state.nowMs, assignments: restored })
+  state.peers.received.add(publisher, packetId, { isStored: true, nowMs: state.nowMs, assignments: restored })
   scheduleExpiry(state)
 }
 
-function isOwn(ids: UniqueIds, { shard }: PeerTable, record: StoredRecord): boolean {
-  if (record.kind === 'retained') return ownerOf(record.message.topic, shard.count) === shard.own
+function isOwn(ids: UniqueIds, peers: PeerTable, record: StoredRecord): boolean {
+  if (record.kind === 'retained') return peers.ownerOf(record.message.topic) === undefined
   return !('clientId' in record) || ids.isOwn(record.clientId)
 }
 
@@ -147,7 +144,7 @@ function restoreSession(state: Parts<'deadlines' | 'nowMs' | 'sessions'>, record
 
 /** Restores the position of a session's queue on disk. */
 export function restoreQueue(
-  state: Parts<'peerTable' | 'rules' | 'sessions' | 'settings'>,
+  state: Parts<'peers' | 'rules' | 'sessions' | 'settings'>,
   queue: { clientId: string; firstSequence: number; lastSequence: number; count: number },
 ): void {
   const session = state.sessions.get(queue.clientId)
@@ -165,7 +162,7 @@ export function restoreQueue(
 }
 
 function restoreSubscription(
-  state: Parts<'batches' | 'peerTable' | 'router' | 'sessions' | 'subscriptions'>,
+  state: Parts<'batches' | 'peers' | 'router' | 'sessions' | 'subscriptions'>,
   record: SubscriptionRecord,
 ): void {
   const session = state.sessions.get(record.clientId)
@@ -189,11 +186,11 @@ function restoreSubscription(
   }
   state.router.subscribe(filter, session, options)
   recordHeld(state, session, filter)
-  updateInterest(state.peerTable, presenceOf(session), filter, { before: undefined, after: options })
+  updateInterest(state.peers, presenceOf(session), filter, { before: undefined, after: options })
 }
 
 function restoreIncoming(
-  state: Parts<'nowMs' | 'peerTable' | 'sessions'>,
+  state: Parts<'nowMs' | 'peers' | 'sessions'>,
   { clientId, packetId, assignments, remaining, isPartial = false }: IncomingRecord,
 ): void {
   const session = state.sessions.get(clientId)
@@ -205,11 +202,11 @@ function restoreIncoming(
   }
   if (isPartial) return
   session.incoming.unreleased().add(packetId, state.nowMs)
-  if (state.peerTable !== undefined) {
+  if (state.peers.hasAny) {
     session.incoming.forwarded ??= new ForwardedPacketIds()
     session.incoming.forwarded.restore(
       packetId,
-      state.peerTable.peers.map(({ number }) => number),
+      state.peers.all.map(({ number }) => number),
       assignments === undefined ? undefined : SharedAssignments.restored(assignments),
     )
   }

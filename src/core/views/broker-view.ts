@@ -43,7 +43,7 @@ type ViewParts = Readonly<
     | 'counts'
     | 'memory'
     | 'nowMs'
-    | 'peerTable'
+    | 'peers'
     | 'retained'
     | 'router'
     | 'rules'
@@ -71,21 +71,18 @@ export class BrokerView {
 
   /** Returns whether work without a deadline remains. Then the shard sends `tick` in the next turn. */
   get hasMoreWork(): boolean {
-    const { peerTable, retained, access, subscriptions, sessions } = this.#state
+    const { peers, retained, access, subscriptions, sessions } = this.#state
     if (retained.replaying.size > 0 || subscriptions.endingSessions.length > 0) return true
     if (access.checks !== undefined || sessions.reliefFrom !== undefined) return true
     if (this.#state.rules.triggers.hasWaiting) return true
     const { forActions, forQueues, forTurn } = this.#state.waiting
     if (forTurn.size > 0) return true
     if (this.#state.rules.hasActionCapacity && forActions.size + forQueues.size > 0) return true
-    return (
-      (peerTable !== undefined && this.#hasMoreForPeers(peerTable)) ||
-      this.#state.bridges.clientFilters?.isComplete === false
-    )
+    return (peers.hasAny && this.#hasMoreForPeers(peers)) || this.#state.bridges.clientFilters?.isComplete === false
   }
 
-  #hasMoreForPeers(peerTable: PeerTable): boolean {
-    return hasUnsentState(peerTable) || (peerTable.isReady && hasReadyRequest(this.#state.nowMs, peerTable))
+  #hasMoreForPeers(peers: PeerTable): boolean {
+    return hasUnsentState(peers) || (peers.isReady && hasReadyRequest(this.#state.nowMs, peers))
   }
 
   /** Number of clients whose messages wait for space in action queues, and the client ID of one of them; undefined: none waits. */
@@ -102,7 +99,7 @@ export class BrokerView {
 
   /** Returns whether messages reach the subscribers on all shards, so that listeners may open. */
   get isReadyForClients(): boolean {
-    return this.#state.peerTable?.isReady !== false
+    return this.#state.peers.isReady
   }
 
   /** Returns whether there are writes, or a batch whose writes were all cancelled. */
@@ -112,13 +109,12 @@ export class BrokerView {
 
   /** Returns whether a running shard has not confirmed all messages. */
   get isAwaitingPeers(): boolean {
-    const { peerTable } = this.#state
-    return peerTable?.peers.some(({ link, outbox }) => link !== undefined && outbox.length > 0) === true
+    return this.#state.peers.all.some(({ link, outbox }) => link !== undefined && outbox.length > 0)
   }
 
   /** Bytes of payloads stored for other shards until these have them. */
   get unconfirmedBytes(): number {
-    return this.#state.peerTable?.peers.reduce((sum, { outbox }) => sum + outbox.bytes, 0) ?? 0
+    return this.#state.peers.all.reduce((sum, { outbox }) => sum + outbox.bytes, 0)
   }
 
   /** Returns whether messages of due wills are being read from disk. */

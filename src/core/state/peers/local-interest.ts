@@ -5,7 +5,7 @@
 // Peers need to know whether there are subscribers, but not how many: a further subscriber is not sent to them. For shared
 // subscriptions they need the numbers, because messages are distributed in proportion to them.
 
-import type { QoS, TopicFilter } from '../../../protocol/index.ts'
+import { splitExclusiveFilter, type QoS, type TopicFilter } from '../../../protocol/index.ts'
 import type { Interest } from '../../model/peer-messages.ts'
 import { LargeMap, type LargeMapWalk } from '../../topics/index.ts'
 
@@ -110,20 +110,24 @@ export class LocalInterest {
     this.#noteChange(count)
   }
 
-  /** The client of a member of a shared subscription connected (1) or disconnected (-1). */
-  changePresence(filter: TopicFilter, change: 1 | -1): void {
-    const count = this.#counts.get(filter)
-    if (count === undefined) return
-    count.present += change
-    this.#noteChange(count)
+  /** The client of a session with these filters connected (1) or disconnected (-1). It matters for shared subscriptions only. */
+  changePresence(filters: Iterable<TopicFilter>, change: 1 | -1): void {
+    for (const filter of filters) {
+      const count = filter.startsWith('$share/') ? this.#counts.get(filter) : undefined
+      if (count === undefined) continue
+      count.present += change
+      this.#noteChange(count)
+    }
   }
 
-  /** The queue of a session with the filter became full (1), or has space again (-1). */
-  changeFullness(filter: TopicFilter, change: 1 | -1): void {
-    const count = this.#counts.get(filter)
-    if (count === undefined) return
-    count.full += change
-    this.#noteChange(count)
+  /** The queue of a session with these filters became full (1), or has space again (-1). */
+  changeFullness(filters: Iterable<TopicFilter>, change: 1 | -1): void {
+    for (const filter of filters) {
+      const count = this.#counts.get(splitExclusiveFilter(filter) ?? filter)
+      if (count === undefined) continue
+      count.full += change
+      this.#noteChange(count)
+    }
   }
 
   of(filter: TopicFilter): InterestCount | undefined {
@@ -174,6 +178,13 @@ export class LocalInterest {
     this.#changes.delete(count)
     if (count.members === 0) this.#counts.delete(count.filter)
   }
+}
+
+/** The interest of the only shard of a node: nobody needs it, so it costs no memory. */
+export class NoInterest extends LocalInterest {
+  override change(): void {}
+  override changePresence(): void {}
+  override changeFullness(): void {}
 }
 
 function noInterest(filter: TopicFilter): Interest {

@@ -1,5 +1,8 @@
-// The other shards of the node: their state as known here, and messages and requests that concern them. Not used if the
-// node has one shard.
+// The other shards of the node: their state as known here, and messages and requests that concern them.
+//
+// The only shard of a node has an empty table, so no caller asks whether there are peers: loops over `all` end at once, this shard owns
+// every topic and exclusive filter, `isReady` is true, and the interest counts nothing (`NoInterest`). Only what runs for every message or
+// turn asks `hasAny`, to leave out the work.
 
 import { failedAssertion, type QoS, type SubscribePacket, type TopicFilter } from '../../../protocol/index.ts'
 import type { RetainedReplay } from '../sessions/retained-replay-queue.ts'
@@ -7,10 +10,10 @@ import type { Session } from '../sessions/session.ts'
 import type { Connection } from '../../model/connection.ts'
 import type { RequestId, SubscribeCommandOptions } from '../../model/inputs.ts'
 import type { RetainedOrigin } from '../../messages/message.ts'
-import type { PeerExclusive, PeerNumber, ShardPlace } from '../../model/peer-messages.ts'
+import { ownerOf, type PeerExclusive, type PeerNumber, type ShardPlace } from '../../model/peer-messages.ts'
 import type { CommitBarrier } from '../../model/commit-barrier.ts'
 import { ExclusiveRegistry } from './exclusive-registry.ts'
-import { LocalInterest } from './local-interest.ts'
+import { LocalInterest, NoInterest } from './local-interest.ts'
 import { ReceivedPacketIds } from './received-packet-ids.ts'
 import { Peer } from './peer.ts'
 import type { RetainedRequest } from './retained-request.ts'
@@ -39,8 +42,9 @@ export interface ExclusiveCommand {
 export class PeerTable {
   readonly shard: ShardPlace
   /** Without this shard. */
-  readonly peers: readonly Peer[]
-  readonly interest = new LocalInterest()
+  readonly all: readonly Peer[]
+  readonly hasAny: boolean
+  readonly interest: LocalInterest
   /** QoS 2 messages of clients of other shards. */
   readonly received = new ReceivedPacketIds()
   isExpiryScheduled = false
@@ -69,14 +73,16 @@ export class PeerTable {
   sentToShared = 0
   /** Messages assigned to members that are not connected. */
   queuedForShared = 0
-  /** Filters of peers that lead to a persistent session with a full queue. */
-  fullPeerFilters = 0
+  /** Number of filters of peers that lead to a persistent session with a full queue. */
+  fullFilters = 0
   #isReady = false
 
   constructor(shard: ShardPlace) {
     this.shard = shard
     const others = Array.from({ length: shard.count }, (_, number) => number).filter((number) => number !== shard.own)
-    this.peers = others.map((number) => new Peer(number))
+    this.all = others.map((number) => new Peer(number))
+    this.hasAny = this.all.length > 0
+    this.interest = this.hasAny ? new LocalInterest() : new NoInterest()
   }
 
   /**
@@ -85,23 +91,32 @@ export class PeerTable {
    */
   sentToEach(): number[] {
     const sent = Array.from({ length: this.shard.count }, () => 0)
-    for (const { number, link, outbox } of this.peers) sent[number] = (link?.sent ?? 0) + outbox.unsentCount
+    for (const { number, link, outbox } of this.all) sent[number] = (link?.sent ?? 0) + outbox.unsentCount
     sent[this.shard.own] = this.retainedHere
     return sent
   }
 
-  /** Returns whether the message was published after its shard had sent the number in `after`. */
-  isNewerThan(arrival: RetainedOrigin | undefined, after: readonly number[]): boolean {
-    if (arrival === undefined) return false
-    const link = arrival.shard === this.shard.own ? this : this.peer(arrival.shard).link
-    return arrival.link === link && arrival.number > (after[arrival.shard] ?? 0)
+  /** Returns whether the message was published here, or arrived on the current link of its shard. Otherwise its number says nothing. */
+  isOfCurrentLink({ shard, link }: RetainedOrigin): boolean {
+    return link === (shard === this.shard.own ? this : this.peer(shard).link)
+  }
+
+  /** The session gets retained messages: records the topics of live deliveries meanwhile, if some of them may come from peers. */
+  awaitRetained(session: Session): void {
+    if (this.hasAny && !this.waitingForRetained.has(session)) this.waitingForRetained.set(session, undefined)
   }
 
   peer(number: PeerNumber): Peer {
-    const peer = this.peers[number < this.shard.own ? number : number - 1]
+    const peer = this.all[number < this.shard.own ? number : number - 1]
     if (peer === undefined || peer.number !== number)
       throw failedAssertion(`shard ${number} is not a peer of shard ${this.shard.own}`)
     return peer
+  }
+
+  /** Returns the shard that owns the topic or exclusive filter; undefined if that is this shard. */
+  ownerOf(name: string): Peer | undefined {
+    const owner = ownerOf(name, this.shard.count)
+    return owner === this.shard.own ? undefined : this.peer(owner)
   }
 
   /**
@@ -109,7 +124,7 @@ export class PeerTable {
    * changes nothing, because the peer waits for the same after its restart.
    */
   get isReady(): boolean {
-    this.#isReady ||= this.peers.every(
+    this.#isReady ||= this.all.every(
       ({ link }) =>
         link?.completeVersion !== undefined && link.hasInterestOfPeer && link.seenVersion >= link.completeVersion,
     )

@@ -6,23 +6,16 @@ import type { PeerNumber } from '../../model/peer-messages.ts'
 import type { RetainedMessage } from '../../messages/retained-message.ts'
 import { type RetainedCursor, type SubscriptionOptions, SubscriptionTrie } from '../../topics/index.ts'
 
-/** With several shards: the progress of each shard when it learned of the subscription. See retained-from-peers.ts. */
+/** The progress of each shard when it learned of the subscription. See retained-from-peers.ts. */
 export interface RetainedMarks {
   /** By shard: numbers of messages that it had sent to each shard; undefined: not reported yet. */
   readonly sentBy: (readonly number[] | undefined)[]
   isComplete: boolean
 }
 
-/**
- * The place of retained messages: this shard, or another. `begunAfter`: number of retained publications when the replay
- * started; only with a single shard, because the marks contain this otherwise.
- */
+/** The place of retained messages: this shard, or another. */
 export type RetainedSource =
-  | {
-      readonly cursor: RetainedCursor<RetainedMessage>
-      readonly marks: RetainedMarks | undefined
-      readonly begunAfter: number
-    }
+  | { readonly cursor: RetainedCursor<RetainedMessage>; readonly marks: RetainedMarks }
   | { readonly owner: PeerNumber; marks: RetainedMarks; requestId: number; isRequested: boolean; hasBegun: boolean }
 
 /** A replay of retained messages for a new subscription. */
