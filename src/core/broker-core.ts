@@ -109,8 +109,8 @@ export class BrokerCore {
   /** Returns the latest time for the next `tick`; Infinity if there is none. */
   nextDeadlineMs(): number {
     // Deadlines wait until the peers have sent their filters.
-    const deadlineMs = this.view.isReadyForClients ? this.#state.deadlines.nextMs() : Infinity
-    return Math.min(deadlineMs, this.#state.batches.dueAtMs)
+    const { batches, deadlines, peers } = this.#state
+    return Math.min(peers.isReady ? deadlines.nextMs() : Infinity, batches.dueAtMs)
   }
 }
 

@@ -6,13 +6,13 @@
 
 import { reasonCodes, splitExclusiveFilter, type TopicFilter } from '../../protocol/index.ts'
 import type { AckParts, Parts, SubscribeParts } from '../state/parts.ts'
-import { releaseAtOwner } from '../peers/exclusive-subscriptions.ts'
+import { releaseAtOwner, requestExclusive } from '../peers/exclusive-subscriptions.ts'
 import { addOpenBatch } from '../outgoing/deferred-acks.ts'
 import { barrierForFilters } from '../peers/update-interest.ts'
 import { startRetainedReplay } from '../retained/retained-replay.ts'
 import type { Command, RequestId } from '../model/inputs.ts'
 import { mountedFilter } from '../namespaces/mountpoint.ts'
-import type { ExclusiveCommand } from '../state/peers/peer-table.ts'
+import type { ExclusiveCommand } from '../state/peers/exclusive-filters.ts'
 import type { CommandFailure, CommandResult } from '../model/outputs.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { CommitBarrier } from '../model/commit-barrier.ts'
@@ -39,20 +39,12 @@ export function subscribeAsAdmin(
     return subscribeNow(state, requestId, { session, mounted, qos: command.qos, options: command.options })
   const { qos, options } = command
   const wanted: ExclusiveCommand = { requestId, clientId, mounted, exclusive, qos, options }
-  const owner = state.peers.ownerOf(exclusive)
-  if (owner === undefined) {
-    const isGiven = state.peers.exclusive.acquire(exclusive, state.peers.shard.own, clientId)
-    return handleExclusiveOutcome(state, wanted, isGiven ? 'given' : 'quota-exceeded')
-  }
-  // The shard with the registry is restarting, so it is unknown whether the filter is free.
-  if (owner.link === undefined) return completeCommand(state.outputs, requestId, { done: false, why: 'shard-behind' })
-  const peerRequestId = state.ids.nextSerial()
-  state.peers.exclusiveCommands.set(peerRequestId, wanted)
-  state.outputs.peerSends.push({
-    to: owner.number,
-    message: { kind: 'exclusive-request', requestId: peerRequestId, filter: exclusive, clientId },
-  })
+  const response = requestExclusive(state, exclusive, clientId)
+  if (typeof response === 'number') state.peers.exclusive.commands.set(response, wanted)
+  else handleExclusiveOutcome(state, wanted, outcomes[response])
 }
+
+const outcomes = { given: 'given', held: 'quota-exceeded', unreachable: 'shard-behind' } as const
 
 /** Handles the response of the registry. Meanwhile the client may have disconnected, or may have subscribed itself. */
 export function handleExclusiveOutcome(

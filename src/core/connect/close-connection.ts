@@ -20,7 +20,7 @@ import { sendPacket } from '../outgoing/send-to-client.ts'
 import { forgetAliases } from '../outgoing/topic-aliases.ts'
 import { endTakeoverWait, wakeFirstWaiting } from './takeover-wait.ts'
 import { cancelAuthorizationWait } from './authorization-wait.ts'
-import { endExclusiveWait } from './exclusive-wait.ts'
+import { endExclusiveWait } from '../peers/exclusive-wait.ts'
 import { moveTo, stateOf } from '../state/connection-state.ts'
 
 export interface Ending {
@@ -183,12 +183,7 @@ export function handleConnectionClosed(state: BrokerState, connection: Connectio
 export function detachConnection(state: BrokerState, connection: Connection, ending: Ending): void {
   const now = stateOf(connection)
   if (now.state !== 'open') return
-  state.waiting.forStorage.delete(connection)
-  state.waiting.forMemory.delete(connection)
-  state.waiting.forActions.delete(connection)
-  state.waiting.forQueues.delete(connection)
-  state.waiting.forTurn.delete(connection)
-  state.peers.waitingForPeers.delete(connection)
+  state.waiting.forget(connection)
   endExclusiveWait(state, connection)
   const { session } = now
   state.deadlines.cancel('keep-alive', connection)

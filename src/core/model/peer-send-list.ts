@@ -35,13 +35,10 @@ export class PeerSendList {
   #to: PeerNumber[] = []
   #what: (PeerMessage | Message | undefined)[] = []
   #end: number[] = []
-  #length = 0
+  /** Only this class changes it. A field, because every turn reads it, also those of a node without peers. */
+  length = 0
   /** By shard: index of the last entry for it if that is a run, else -1. */
   readonly #lastRun: number[] = []
-
-  get length(): number {
-    return this.#length
-  }
 
   push({ to, message }: PeerSend): void {
     this.#add(to, message, 0)
@@ -56,13 +53,13 @@ export class PeerSendList {
       return
     }
     const isAll = isAllFrame(message)
-    this.#lastRun[to] = isAll ? this.#length : -1
+    this.#lastRun[to] = isAll ? this.length : -1
     this.#add(to, message, isAll ? message.frameEnd : 0)
   }
 
   /** Sends everything in order. Messages for a shard without a sender are dropped. */
   drainTo(senderTo: (peer: PeerNumber) => PeerSender | undefined): void {
-    for (let index = 0; index < this.#length; index++) {
+    for (let index = 0; index < this.length; index++) {
       const sender = senderTo(this.#to[index])
       const what = this.#what[index]
       if (sender === undefined || what === undefined) continue
@@ -74,9 +71,9 @@ export class PeerSendList {
 
   /** Empties the list and keeps its memory, as `SendList.clear` does. */
   clear(): void {
-    const length = this.#length
+    const length = this.length
     if (length === 0) return
-    this.#length = 0
+    this.length = 0
     this.#lastRun.fill(-1)
     if (length > maxKeptLength) {
       this.#to = []
@@ -86,7 +83,7 @@ export class PeerSendList {
   }
 
   #add(to: PeerNumber, what: PeerMessage | Message, end: number): void {
-    const index = this.#length++
+    const index = this.length++
     this.#to[index] = to
     this.#what[index] = what
     this.#end[index] = end

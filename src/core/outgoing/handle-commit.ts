@@ -17,7 +17,7 @@ export function handleCommitted(
   markCommitted(state.storage, number)
   releaseWrittenWills(state, number)
   state.retained.payloads.releaseWritten(number)
-  for (const { link } of state.peers.all) link?.acks.committed(number)
+  state.peers.recordCommitted(number)
 }
 
 /** Completes this commit in all barriers. A barrier that also waits for peers continues to wait for them. */

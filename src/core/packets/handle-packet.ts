@@ -168,7 +168,7 @@ export function resumeAfterStorage(state: BrokerState): void {
 
 /** Called when a peer can receive again or has failed. Handles the packets that wait for it. */
 export function resumeWaitingForPeers(state: BrokerState): void {
-  resume(state, state.peers.waitingForPeers, readPauseReasons.peers)
+  resume(state, state.waiting.forPeers, readPauseReasons.peers)
 }
 
 /** Called when a queue of an action or session has space again. Handles the packets that wait for it. */

@@ -35,7 +35,7 @@ function hold(
 
 /** Returns true if a peer cannot take the message now: the packet waits or is refused. */
 export function holdForPeers(
-  state: Parts<'batches' | 'counts' | 'outputs' | 'peers' | 'router' | 'settings'>,
+  state: Parts<'batches' | 'counts' | 'outputs' | 'peers' | 'router' | 'settings' | 'waiting'>,
   attempt: PublishAttempt,
 ): boolean {
   const { connection, packet, isDenied, isDelayed } = attempt
@@ -44,7 +44,7 @@ export function holdForPeers(
   const permit = permitOfPeers(state, attempt)
   if (permit === 'go') return false
   if (permit !== 'refuse' || !connection.canRefuseMessages)
-    return hold(state, attempt, { waiting: state.peers.waitingForPeers, reason: readPauseReasons.peers })
+    return hold(state, attempt, { waiting: state.waiting.forPeers, reason: readPauseReasons.peers })
   refusePublish(state, connection, packet, peerIsFull)
   return true
 }

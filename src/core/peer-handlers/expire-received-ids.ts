@@ -18,19 +18,19 @@ const subject = 'received packet identifiers'
 
 export function scheduleExpiry(state: Parts<'deadlines' | 'nowMs' | 'peers' | 'settings'>): void {
   const { awaitReleaseTimeoutMs } = state.settings
-  if (awaitReleaseTimeoutMs === 0 || state.peers.isExpiryScheduled) return
-  state.peers.isExpiryScheduled = true
+  if (awaitReleaseTimeoutMs === 0 || state.peers.received.isExpiryScheduled) return
+  state.peers.received.isExpiryScheduled = true
   state.deadlines.set('expire-received-ids', subject, state.nowMs + awaitReleaseTimeoutMs)
 }
 
 /** Expires packet identifiers older than three times mqtt.await_rel_timeout, or sends a query about them to their shard. */
 export function expireReceivedIds(state: ExchangeParts & Parts<'deadlines' | 'sessions'>): void {
-  state.peers.isExpiryScheduled = false
+  state.peers.received.isExpiryScheduled = false
   const beforeMs = state.nowMs - timeoutsUntilExpiry * state.settings.awaitReleaseTimeoutMs
   const old = state.peers.received.olderThan(beforeMs)
   for (const exchange of old.slice(0, maxExpiriesPerTick)) expireReceivedId(state, exchange)
   if (old.length > maxExpiriesPerTick) {
-    state.peers.isExpiryScheduled = true
+    state.peers.received.isExpiryScheduled = true
     state.deadlines.set('expire-received-ids', subject, state.nowMs + nextPartDelayMs)
   } else if (!state.peers.received.isEmpty) {
     scheduleExpiry(state)

@@ -16,33 +16,33 @@ export function handleExclusive(outputs: OutputLists, peers: PeerTable, peer: Pe
   // Until all peers have announced what they hold, no filter can be granted. A release may follow a grant that is still
   // waiting, so it waits behind it.
   if (!peers.isReady && (kind === 'exclusive-released' || requestId !== announcement)) {
-    peers.exclusiveDeferred.push({ peer: peer.number, message })
+    peers.exclusive.deferred.push({ peer: peer.number, message })
     return
   }
-  if (kind === 'exclusive-released') return peers.exclusive.release(filter, peer.number, clientId)
-  const isGranted = peers.exclusive.acquire(filter, peer.number, clientId)
+  if (kind === 'exclusive-released') return peers.exclusive.registry.release(filter, peer.number, clientId)
+  const isGranted = peers.exclusive.registry.acquire(filter, peer.number, clientId)
   if (requestId === announcement) return
   outputs.peerSends.push({ to: peer.number, message: { kind: 'exclusive-response', requestId, isGranted } })
 }
 
 /** All peers have announced what they hold. */
 export function handleDeferredExclusive(outputs: OutputLists, peers: PeerTable): void {
-  if (peers.exclusiveDeferred.length === 0 || !peers.isReady) return
-  for (const { peer, message } of peers.exclusiveDeferred.splice(0)) {
+  if (peers.exclusive.deferred.length === 0 || !peers.isReady) return
+  for (const { peer, message } of peers.exclusive.deferred.splice(0)) {
     handleExclusive(outputs, peers, peers.peer(peer), message)
   }
 }
 
 export function handleExclusiveResponse(state: BrokerState, { requestId, isGranted }: PeerExclusiveResponse): void {
-  const command = state.peers.exclusiveCommands.get(requestId)
+  const command = state.peers.exclusive.commands.get(requestId)
   if (command !== undefined) {
-    state.peers.exclusiveCommands.delete(requestId)
+    state.peers.exclusive.commands.delete(requestId)
     return handleExclusiveOutcome(state, command, isGranted ? 'given' : 'quota-exceeded')
   }
-  const connection = state.peers.exclusiveRequests.get(requestId)
-  const wait = connection === undefined ? undefined : state.peers.exclusiveWaits.get(connection)
+  const connection = state.peers.exclusive.requests.get(requestId)
+  const wait = connection === undefined ? undefined : state.peers.exclusive.waits.get(connection)
   const filter = wait?.missing.get(requestId)
-  state.peers.exclusiveRequests.delete(requestId)
+  state.peers.exclusive.requests.delete(requestId)
   if (wait === undefined || filter === undefined) return
   wait.missing.delete(requestId)
   if (isGranted) wait.given.add(filter)
@@ -63,22 +63,22 @@ export function announceHeldFilters(state: Parts<'outputs' | 'peers' | 'subscrip
     })
   }
   for (const [filter, { clientId }] of state.subscriptions.exclusiveHolders) announce(filter, clientId)
-  for (const { given, clientId } of state.peers.exclusiveWaits.values())
+  for (const { given, clientId } of state.peers.exclusive.waits.values())
     for (const filter of given) announce(filter, clientId)
 }
 
 /** Requests to the failed shard will have no response. */
 export function dropExclusiveRequests(state: BrokerState, peer: Peer): void {
-  state.peers.exclusive.suspectShard(peer.number)
-  state.peers.exclusiveDeferred = state.peers.exclusiveDeferred.filter((one) => one.peer !== peer.number)
-  for (const [requestId, connection] of state.peers.exclusiveRequests) {
-    const filter = state.peers.exclusiveWaits.get(connection)?.missing.get(requestId)
+  state.peers.exclusive.registry.suspectShard(peer.number)
+  state.peers.exclusive.deferred = state.peers.exclusive.deferred.filter((one) => one.peer !== peer.number)
+  for (const [requestId, connection] of state.peers.exclusive.requests) {
+    const filter = state.peers.exclusive.waits.get(connection)?.missing.get(requestId)
     if (filter === undefined || state.peers.ownerOf(filter) !== peer) continue
     handleExclusiveResponse(state, { kind: 'exclusive-response', requestId, isGranted: false })
   }
-  for (const [requestId, command] of state.peers.exclusiveCommands) {
+  for (const [requestId, command] of state.peers.exclusive.commands) {
     if (state.peers.ownerOf(command.exclusive) !== peer) continue
-    state.peers.exclusiveCommands.delete(requestId)
+    state.peers.exclusive.commands.delete(requestId)
     handleExclusiveOutcome(state, command, 'shard-behind')
   }
 }

@@ -20,6 +20,7 @@ export function handleInterest(
   if (message.isComplete) {
     removeUnconfirmedInterest(state, peer)
     link.hasInterestOfPeer = true
+    state.peers.updateReadiness()
   }
   const sent = state.peers.sentToEach()
   state.outputs.peerSends.push({ to: peer.number, message: { kind: 'interest-seen', version: message.version, sent } })
@@ -70,8 +71,13 @@ function isShared({ filter }: Interest): boolean {
   return filter.startsWith('$share/')
 }
 
-export function handleInterestSeen(peer: Peer, link: LinkState, message: PeerInterestSeen): void {
+export function handleInterestSeen(
+  peers: PeerTable,
+  { peer, link }: { peer: Peer; link: LinkState },
+  message: PeerInterestSeen,
+): void {
   link.seenVersion = Math.max(link.seenVersion, message.version)
+  peers.updateReadiness()
   for (let next = link.awaited.peek(); next !== undefined; next = link.awaited.peek()) {
     if (next.version > link.seenVersion) return
     link.awaited.shift()

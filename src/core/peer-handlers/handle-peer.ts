@@ -4,7 +4,7 @@ import type { BrokerState } from '../state/broker-state.ts'
 import type { EnqueueParts, Parts } from '../state/parts.ts'
 import { failedAssertion } from '../../protocol/index.ts'
 import { resumeWaitingForPeers } from '../packets/handle-packet.ts'
-import { repeatRetainedRequests } from '../retained/retained-from-peers.ts'
+import { repeatRetainedRequests } from '../peers/retained-from-peers.ts'
 import { continueFullSync } from '../peers/sync-peers.ts'
 import type { Input } from '../model/inputs.ts'
 import type { Message } from '../messages/message.ts'
@@ -92,10 +92,10 @@ function handleMessage(state: BrokerState, peer: Peer, message: PeerMessage): vo
       return handleReleaseRequest(state, peer, message)
     case 'interest':
       handleInterest(state, { peer, link }, message)
-      if (message.isComplete) state.peers.exclusive.removeSuspect(peer.number)
+      if (message.isComplete) state.peers.exclusive.registry.removeSuspect(peer.number)
       return handleDeferredExclusive(state.outputs, state.peers)
     case 'interest-seen':
-      handleInterestSeen(peer, link, message)
+      handleInterestSeen(state.peers, { peer, link }, message)
       return handleDeferredExclusive(state.outputs, state.peers)
     case 'committed':
       return handlePeerCommit(state, peer, message)

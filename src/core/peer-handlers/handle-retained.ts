@@ -41,18 +41,18 @@ export function handleRetainedRequest(
       requested: limit,
       isReading: false,
     }
-    state.peers.receivedRetainedRequests.set(key, request)
+    state.peers.retained.received.set(key, request)
     if (!isReady(state.nowMs, state.peers, request)) state.deadlines.set('retained-wait', key, deadlineAtMs)
     return
   }
-  const request = state.peers.receivedRetainedRequests.get(key)
+  const request = state.peers.retained.received.get(key)
   if (request === undefined) throw failedAssertion(`shard ${peer.number} requests more messages of an unknown request`)
   request.requested = limit
 }
 
 /** Returns whether a response to a waiting request can be sent now. */
 export function hasReadyRequest(nowMs: number, peers: PeerTable): boolean {
-  for (const request of peers.receivedRetainedRequests.values()) {
+  for (const request of peers.retained.received.values()) {
     if (request.requested > 0 && !request.isReading && isReady(nowMs, peers, request)) return true
   }
   return false
@@ -67,7 +67,7 @@ function isReady(nowMs: number, peers: PeerTable, { after, deadlineAtMs }: Retai
 export function sendRetainedResponses(
   state: Parts<'deadlines' | 'nowMs' | 'outputs' | 'peers' | 'requests' | 'retained'>,
 ): void {
-  for (const [key, request] of state.peers.receivedRetainedRequests) {
+  for (const [key, request] of state.peers.retained.received) {
     if (request.requested === 0 || request.isReading || !isReady(state.nowMs, state.peers, request)) continue
     if (request.found.length === 0) look(state.peers, request)
     if (request.found.length === 0 && !request.isAtEnd) continue
@@ -129,15 +129,15 @@ function takeFound(state: Parts<'outputs' | 'requests' | 'retained'>, request: R
 
 /** Removes a request that is complete or cancelled. */
 export function cancelRequest(retained: RetainedState, peers: PeerTable, key: string): void {
-  const request = peers.receivedRetainedRequests.get(key)
+  const request = peers.retained.received.get(key)
   if (request === undefined) return
-  peers.receivedRetainedRequests.delete(key)
+  peers.retained.received.delete(key)
   stopReading(retained, request)
 }
 
 /** The requesting shard has failed: its requests are removed. Requests to it are sent again when it is back. */
 export function dropRetainedRequests(retained: RetainedState, peers: PeerTable, peer: Peer): void {
-  for (const [key, request] of peers.receivedRetainedRequests)
+  for (const [key, request] of peers.retained.received)
     if (request.peer === peer.number) cancelRequest(retained, peers, key)
 }
 
@@ -146,13 +146,13 @@ export function handleRetainedResponse(
   peers: PeerTable,
   { requestId, messages, isEnd }: PeerRetainedResponse,
 ): void {
-  const pending = peers.retainedRequests.get(requestId)
+  const pending = peers.retained.requests.get(requestId)
   if (pending === undefined || 'cursor' in pending.scan.source) return // The client disconnected or unsubscribed.
   const { session, scan } = pending
   pending.scan.source.isRequested = false
   pending.scan.source.hasBegun = true
   scan.found = [...messages]
   scan.isAtEnd = isEnd
-  if (isEnd) peers.retainedRequests.delete(requestId)
+  if (isEnd) peers.retained.requests.delete(requestId)
   retained.replaying.add(session)
 }

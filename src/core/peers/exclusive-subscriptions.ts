@@ -24,7 +24,7 @@ export function recordHeld(state: Parts<'peers' | 'subscriptions'>, session: Ses
   if (bare === undefined) return
   state.subscriptions.exclusiveHolders.set(bare, session)
   const { exclusive, shard } = state.peers
-  if (state.peers.ownerOf(bare) === undefined) exclusive.acquire(bare, shard.own, session.clientId)
+  if (state.peers.ownerOf(bare) === undefined) exclusive.registry.acquire(bare, shard.own, session.clientId)
 }
 
 export function releaseExclusive(
@@ -41,6 +41,23 @@ export function releaseExclusive(
 /** Request ID of announcements, which have no response. */
 export const announcement = 0
 
+/**
+ * Requests the filter for a client at the shard that owns this part of the registry. Returns the ID of the request if a response will follow.
+ * `unreachable`: the shard is restarting, so it is unknown whether the filter is free.
+ */
+export function requestExclusive(
+  { ids, outputs, peers }: Parts<'ids' | 'outputs' | 'peers'>,
+  filter: TopicFilter,
+  clientId: string,
+): 'given' | 'held' | 'unreachable' | number {
+  const owner = peers.ownerOf(filter)
+  if (owner === undefined) return peers.exclusive.registry.acquire(filter, peers.shard.own, clientId) ? 'given' : 'held'
+  if (owner.link === undefined) return 'unreachable'
+  const requestId = ids.nextSerial()
+  outputs.peerSends.push({ to: owner.number, message: { kind: 'exclusive-request', requestId, filter, clientId } })
+  return requestId
+}
+
 /** Releases a filter at the shard that owns this part of the registry. A failed shard gets the current holders when it has restarted. */
 export function releaseAtOwner(
   { outputs, peers }: Parts<'outputs' | 'peers'>,
@@ -48,7 +65,7 @@ export function releaseAtOwner(
   clientId: string,
 ): void {
   const owner = peers.ownerOf(filter)
-  if (owner === undefined) return peers.exclusive.release(filter, peers.shard.own, clientId)
+  if (owner === undefined) return peers.exclusive.registry.release(filter, peers.shard.own, clientId)
   if (owner.link === undefined) return
   const message = { kind: 'exclusive-released', requestId: announcement, filter, clientId } as const
   outputs.peerSends.push({ to: owner.number, message })

@@ -43,7 +43,10 @@ function sendInterest(
   what: { changes: readonly Interest[]; isFirst: boolean; isComplete: boolean },
 ): void {
   const version = state.peers.interest.version
-  if (peer.link !== undefined && what.isComplete) peer.link.completeVersion = version
+  if (peer.link !== undefined && what.isComplete) {
+    peer.link.completeVersion = version
+    state.peers.updateReadiness()
+  }
   state.outputs.peerSends.push({ to: peer.number, message: { kind: 'interest', version, ...what } })
 }
 

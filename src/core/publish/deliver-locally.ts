@@ -9,7 +9,7 @@ import type { Session } from '../state/sessions/session.ts'
 import type { DeliveryPlan, MatchedSubscriber, SharedGroup } from '../topics/index.ts'
 import { isRemainingGroup, isRemainingSubscriber } from '../peers/remaining-receivers.ts'
 import { effectiveQoS, enqueueForSession, hasQueueSpace, raisedDelivery } from '../queues/enqueue-for-session.ts'
-import { recordLive } from '../retained/retained-from-peers.ts'
+import { recordLive } from '../peers/retained-from-peers.ts'
 import { isBeyondLimit } from '../queues/drop-oldest.ts'
 import { maxStoredOf, storePayload, releasePayload } from '../queues/persistent-queue.ts'
 

@@ -24,7 +24,6 @@ import type { Interest, PeerPublish } from '../model/peer-messages.ts'
 import { ForwardedPacketIds } from '../state/sessions/forwarded-packet-ids.ts'
 import type { Session } from '../state/sessions/session.ts'
 import type { DeliveryPlan, SharedGroup, CrossShardGroup } from '../topics/index.ts'
-import { CommitBarrier } from '../model/commit-barrier.ts'
 import { chooseShard } from '../peers/choose-shard.ts'
 import { effectiveQoS } from '../queues/enqueue-for-session.ts'
 import { isRemainingGroup, isRemainingRetained } from '../peers/remaining-receivers.ts'
@@ -294,7 +293,7 @@ function sendDelivery(
   const send = toSend(state.ids, message, delivery, origin)
   // A retained message is stored in the outbox while the owner of its topic is restarting, even at QoS 0.
   if (isStored || (isToBeRetained && peer.link === undefined)) {
-    const barrier = isStored ? (state.peers.currentBarrier ??= new CommitBarrier()) : undefined
+    const barrier = isStored ? state.peers.openBarrier() : undefined
     storeAndSend(state, peer, send, barrier)
   } else if (peer.link !== undefined) sendNumbered(state.outputs, peer, peer.link, send)
 }
@@ -317,7 +316,7 @@ function sendAssigned(
 ): void {
   const { peer, isCommitted } = delivery
   if (isCommitted && peer.uncommitted.length === 0) return sendDelivery(state, message, { delivery, origin })
-  const barrier = delivery.isStored ? (state.peers.currentBarrier ??= new CommitBarrier()) : undefined
+  const barrier = delivery.isStored ? state.peers.openBarrier() : undefined
   const send = toSend(state.ids, message, delivery, origin)
   barrier?.expect()
   sendInTurn(state, peer, { message, isCommitted }, () => {

@@ -61,7 +61,7 @@ export function routeRemaining(
   if (!isAgain) {
     matched += deliverRemaining(state, message, { publisher, remaining })
     if (message.retain && isOwn(state.peers, message) && isRemainingRetained(remaining, message.topic.name))
-      retainForTopic(state, message, localOrigin(state.peers))
+      retainForTopic(state, message, state.peers.retained.nextOrigin(state.shard.own))
   }
   const plan = state.router.planFor(message.topic)
   const origin = { publisher, packetId, isAgain, onceKey, remaining }
@@ -144,17 +144,13 @@ export function routeToPeers(
   const plan = state.router.planFor(message.topic)
   if (message.retain || plan.hasPeers)
     matched += forwardToPeers(state, { message, plan }, { publisher, packetId, isAgain: false, ...more })
-  if (message.retain && isOwn(state.peers, message)) retainForTopic(state, message, localOrigin(state.peers))
+  if (message.retain && isOwn(state.peers, message))
+    retainForTopic(state, message, state.peers.retained.nextOrigin(state.shard.own))
   return matched
 }
 
 function isOwn(peers: PeerTable, { topic }: Message): boolean {
   return peers.ownerOf(topic.name) === undefined
-}
-
-/** The object that counts also identifies the link, because the numbers are valid for one link. */
-function localOrigin(peers: PeerTable): RetainedOrigin {
-  return { shard: peers.shard.own, link: peers, number: ++peers.retainedHere }
 }
 
 /** If a limit prevents the retained message, that is counted; nothing else depends on it. */

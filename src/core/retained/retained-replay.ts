@@ -24,7 +24,7 @@ import {
   endRetainedWait,
   hasMarks,
   sourcesOf,
-} from './retained-from-peers.ts'
+} from '../peers/retained-from-peers.ts'
 import { payloadOf, readAhead, releasePayload, stopReading, wakeNextReader } from './retained-reads.ts'
 
 /** Maximum memory of large retained messages that one client has not acknowledged. */

@@ -21,7 +21,7 @@ export class OutputLists implements Outputs {
     empty(this.readerChanges)
     empty(this.drains)
     empty(this.events)
-    this.peerSends.clear()
+    if (this.peerSends.length > 0) this.peerSends.clear()
   }
 }
 

@@ -1,4 +1,4 @@
-// Connections that wait for an event other than a packet of their client. Connections that wait for peers are in the peer table.
+// Connections that wait for an event other than a packet of their client.
 
 import type { Connection } from '../model/connection.ts'
 
@@ -17,4 +17,16 @@ export class WaitingConnections {
   readonly forQueues = new Set<Connection>()
   /** Reading pauses until the next part of a packet was handled, in the next turn. */
   readonly forTurn = new Set<Connection>()
+  /** Reading pauses until a peer can receive, or has responded. */
+  readonly forPeers = new Set<Connection>()
+
+  /** Called when an open connection closes: it no longer waits for anything. */
+  forget(connection: Connection): void {
+    this.forStorage.delete(connection)
+    this.forMemory.delete(connection)
+    this.forActions.delete(connection)
+    this.forQueues.delete(connection)
+    this.forTurn.delete(connection)
+    this.forPeers.delete(connection)
+  }
 }

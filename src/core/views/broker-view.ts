@@ -109,7 +109,7 @@ export class BrokerView {
 
   /** Returns whether a running shard has not confirmed all messages. */
   get isAwaitingPeers(): boolean {
-    return this.#state.peers.all.some(({ link, outbox }) => link !== undefined && outbox.length > 0)
+    return this.#state.peers.hasUnconfirmed
   }
 
   /** Bytes of payloads stored for other shards until these have them. */

@@ -4,106 +4,49 @@
 // every topic and exclusive filter, `isReady` is true, and the interest counts nothing (`NoInterest`). Only what runs for every message or
 // turn asks `hasAny`, to leave out the work.
 
-import { failedAssertion, type QoS, type SubscribePacket, type TopicFilter } from '../../../protocol/index.ts'
-import type { RetainedReplay } from '../sessions/retained-replay-queue.ts'
-import type { Session } from '../sessions/session.ts'
-import type { Connection } from '../../model/connection.ts'
-import type { RequestId, SubscribeCommandOptions } from '../../model/inputs.ts'
+import { failedAssertion } from '../../../protocol/index.ts'
 import type { RetainedOrigin } from '../../messages/message.ts'
-import { ownerOf, type PeerExclusive, type PeerNumber, type ShardPlace } from '../../model/peer-messages.ts'
-import type { CommitBarrier } from '../../model/commit-barrier.ts'
-import { ExclusiveRegistry } from './exclusive-registry.ts'
+import { CommitBarrier } from '../../model/commit-barrier.ts'
+import { ownerOf, type PeerNumber, type ShardPlace } from '../../model/peer-messages.ts'
+import type { Session } from '../sessions/session.ts'
+import { ExclusiveFilters } from './exclusive-filters.ts'
 import { LocalInterest, NoInterest } from './local-interest.ts'
-import { ReceivedPacketIds } from './received-packet-ids.ts'
 import { Peer } from './peer.ts'
-import type { RetainedRequest } from './retained-request.ts'
-
-/** A SUBSCRIBE that waits for responses of other shards about its exclusive filters. */
-export interface ExclusiveWait {
-  readonly packet: SubscribePacket
-  readonly clientId: string
-  /** Pending requests, by ID. */
-  readonly missing: Map<number, TopicFilter>
-  readonly given: Set<TopicFilter>
-  readonly refused: Set<TopicFilter>
-}
-
-/** A `subscribe` command of the API that waits for the response of another shard about its exclusive filter. */
-export interface ExclusiveCommand {
-  readonly requestId: RequestId
-  readonly clientId: string
-  readonly mounted: TopicFilter
-  /** Without `$exclusive/`, as in the registry. */
-  readonly exclusive: TopicFilter
-  readonly qos: QoS
-  readonly options: SubscribeCommandOptions | undefined
-}
+import { ReceivedPacketIds } from './received-packet-ids.ts'
+import { RetainedExchange } from './retained-exchange.ts'
 
 export class PeerTable {
   readonly shard: ShardPlace
   /** Without this shard. */
   readonly all: readonly Peer[]
   readonly hasAny: boolean
+  /** The filters of this shard, for the peers. */
   readonly interest: LocalInterest
   /** QoS 2 messages of clients of other shards. */
   readonly received = new ReceivedPacketIds()
-  isExpiryScheduled = false
+  readonly retained = new RetainedExchange()
+  readonly exclusive = new ExclusiveFilters()
   /** Barrier of the publication that is being routed; undefined if no peer must confirm it. */
   currentBarrier: CommitBarrier | undefined = undefined
-  /** Number of messages published here for retained topics of this shard. It corresponds to the numbers of a link. */
-  retainedHere = 0
-  /** Sessions that wait for retained messages of several shards, with the topics of live deliveries since then. */
-  readonly waitingForRetained = new Map<Session, Set<string> | undefined>()
-  /** Requests for retained messages of other shards, by ID. */
-  readonly retainedRequests = new Map<number, { readonly session: Session; readonly scan: RetainedReplay }>()
-  /** Requests of other shards, by shard and ID. */
-  readonly receivedRetainedRequests = new Map<string, RetainedRequest>()
-  /** The part of the registry of exclusive subscriptions that this shard owns. */
-  readonly exclusive = new ExclusiveRegistry()
-  /** Requests to other parts of the registry, by connection and by ID. */
-  readonly exclusiveWaits = new Map<Connection, ExclusiveWait>()
-  readonly exclusiveRequests = new Map<number, Connection>()
-  /** Does the same for commands of the API. */
-  readonly exclusiveCommands = new Map<number, ExclusiveCommand>()
-  /** Requests received before the peers announced their filters. */
-  exclusiveDeferred: { readonly peer: PeerNumber; readonly message: PeerExclusive }[] = []
-  /** Connections whose reading pauses until a peer can receive. */
-  readonly waitingForPeers = new Set<Connection>()
   /** Messages assigned to connected members of shared subscriptions on other shards. */
   sentToShared = 0
   /** Messages assigned to members that are not connected. */
   queuedForShared = 0
   /** Number of filters of peers that lead to a persistent session with a full queue. */
   fullFilters = 0
-  #isReady = false
+  /**
+   * Every peer knows the filters of this shard and has sent its own. Once true, the failure of a peer changes nothing, because the peer waits
+   * for the same after its restart.
+   */
+  isReady: boolean
 
   constructor(shard: ShardPlace) {
     this.shard = shard
     const others = Array.from({ length: shard.count }, (_, number) => number).filter((number) => number !== shard.own)
     this.all = others.map((number) => new Peer(number))
     this.hasAny = this.all.length > 0
+    this.isReady = !this.hasAny
     this.interest = this.hasAny ? new LocalInterest() : new NoInterest()
-  }
-
-  /**
-   * Returns by shard the number of messages sent or waiting before others; for this shard, of those for its retained
-   * topics.
-   */
-  sentToEach(): number[] {
-    const sent = Array.from({ length: this.shard.count }, () => 0)
-    for (const { number, link, outbox } of this.all) sent[number] = (link?.sent ?? 0) + outbox.unsentCount
-    sent[this.shard.own] = this.retainedHere
-    return sent
-  }
-
-  /** Returns whether the message was published here, or arrived on the current link of its shard. Otherwise its number says nothing. */
-  isOfCurrentLink({ shard, link }: RetainedOrigin): boolean {
-    return link === (shard === this.shard.own ? this : this.peer(shard).link)
-  }
-
-  /** The session gets retained messages: records the topics of live deliveries meanwhile, if some of them may come from peers. */
-  awaitRetained(session: Session): void {
-    if (this.hasAny && !this.waitingForRetained.has(session)) this.waitingForRetained.set(session, undefined)
   }
 
   peer(number: PeerNumber): Peer {
@@ -119,16 +62,22 @@ export class PeerTable {
     return owner === this.shard.own ? undefined : this.peer(owner)
   }
 
-  /**
-   * Returns whether every peer knows the filters of this shard and has sent its own. Once true, the failure of a peer
-   * changes nothing, because the peer waits for the same after its restart.
-   */
-  get isReady(): boolean {
-    this.#isReady ||= this.all.every(
+  /** Called when the exchange of filters with a peer has made progress. */
+  updateReadiness(): void {
+    this.isReady ||= this.all.every(
       ({ link }) =>
         link?.completeVersion !== undefined && link.hasInterestOfPeer && link.seenVersion >= link.completeVersion,
     )
-    return this.#isReady
+  }
+
+  /** Returns whether a running peer has not confirmed all messages. */
+  get hasUnconfirmed(): boolean {
+    return this.all.some(({ link, outbox }) => link !== undefined && outbox.length > 0)
+  }
+
+  /** Returns the barrier of the publication that is being routed, which then waits for a peer. */
+  openBarrier(): CommitBarrier {
+    return (this.currentBarrier ??= new CommitBarrier())
   }
 
   /** Returns the barrier of the publication that was just routed, if it waits for a peer. */
@@ -136,5 +85,32 @@ export class PeerTable {
     const barrier = this.currentBarrier
     this.currentBarrier = undefined
     return barrier
+  }
+
+  /** Batches up to `number` are durable, with the messages of peers in them. */
+  recordCommitted(number: number): void {
+    for (const { link } of this.all) link?.acks.committed(number)
+  }
+
+  /**
+   * Returns by shard the number of messages sent or waiting before others; for this shard, of those for its retained
+   * topics.
+   */
+  sentToEach(): number[] {
+    const sent = Array.from({ length: this.shard.count }, () => 0)
+    for (const { number, link, outbox } of this.all) sent[number] = (link?.sent ?? 0) + outbox.unsentCount
+    sent[this.shard.own] = this.retained.publishedHere
+    return sent
+  }
+
+  /** Returns whether the message was published here, or arrived on the current link of its shard. Otherwise its number says nothing. */
+  isOfCurrentLink({ shard, link }: RetainedOrigin): boolean {
+    return link === (shard === this.shard.own ? this.retained : this.peer(shard).link)
+  }
+
+  /** The session gets retained messages: records the topics of live deliveries meanwhile, if some of them may come from peers. */
+  awaitRetained(session: Session): void {
+    const { waiting } = this.retained
+    if (this.hasAny && !waiting.has(session)) waiting.set(session, undefined)
   }
 }

@@ -17,6 +17,8 @@ interface Publisher {
 
 export class ReceivedPacketIds {
   readonly #publishers = new Map<string, Publisher>()
+  /** The deadline for identifiers that were not released is set. */
+  isExpiryScheduled = false
 
   get isEmpty(): boolean {
     return this.#publishers.size === 0

@@ -8,10 +8,10 @@
 import { splitExclusiveFilter, type SubscribePacket, type TopicFilter } from '../../protocol/index.ts'
 import type { Parts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
-import { releaseAtOwner } from '../peers/exclusive-subscriptions.ts'
+import { releaseAtOwner, requestExclusive } from './exclusive-subscriptions.ts'
 import { pauseReading, readPauseReasons } from '../outgoing/read-pause-reasons.ts'
 import { mountedFilter } from '../namespaces/mountpoint.ts'
-import type { ExclusiveWait, PeerTable } from '../state/peers/peer-table.ts'
+import type { ExclusiveFilters, ExclusiveWait } from '../state/peers/exclusive-filters.ts'
 import type { Open } from '../state/connection-state.ts'
 
 const nothing: ReadonlySet<TopicFilter> = new Set()
@@ -24,23 +24,23 @@ interface CheckedSubscribe {
 
 /** Returns the filters, without `$exclusive/`, that other sessions hold; undefined if the packet waits. */
 export function findHeldFilters(
-  state: Parts<'ids' | 'outputs' | 'peers' | 'settings'>,
+  state: Parts<'ids' | 'outputs' | 'peers' | 'settings' | 'waiting'>,
   connection: Connection,
   open: Open,
   checked: CheckedSubscribe,
 ): ReadonlySet<TopicFilter> | undefined {
   const { packet } = checked
   if (!state.settings.exclusiveSubscriptionAvailable || !packet.subscriptions.some(isExclusive)) return nothing
-  const wait = waitOf(state.peers, connection, open, packet)
+  const wait = waitOf(state.peers.exclusive, connection, open, packet)
   // The second pass may find further filters, if the permissions of the client have changed meanwhile.
   for (const filter of pendingExclusiveFilters(connection, open, checked, wait))
-    requestExclusive(state, { connection, filter, wait })
+    request(state, { connection, filter, wait })
   if (wait.missing.size + wait.given.size + wait.refused.size === 0) return nothing
-  state.peers.exclusiveWaits.set(connection, wait)
+  state.peers.exclusive.waits.set(connection, wait)
   if (wait.missing.size > 0) {
     open.parked ??= []
     open.parked.push(packet)
-    state.peers.waitingForPeers.add(connection)
+    state.waiting.forPeers.add(connection)
     pauseReading(state.outputs, connection, readPauseReasons.peers)
     return undefined
   }
@@ -53,16 +53,16 @@ function isExclusive({ filter }: SubscribePacket['subscriptions'][number]): bool
 
 /** The packet was handled. Releases the filters that no subscription uses. */
 export function endExclusiveWait(state: Parts<'outputs' | 'peers' | 'sessions'>, connection: Connection): void {
-  const wait = state.peers.exclusiveWaits.get(connection)
+  const wait = state.peers.exclusive.waits.get(connection)
   if (wait === undefined) return
-  state.peers.exclusiveWaits.delete(connection)
-  for (const requestId of wait.missing.keys()) state.peers.exclusiveRequests.delete(requestId)
+  state.peers.exclusive.waits.delete(connection)
+  for (const requestId of wait.missing.keys()) state.peers.exclusive.requests.delete(requestId)
   const { clientId } = wait
   const session = state.sessions.get(clientId)
   // Requests without a response are released as well, because no packet waits for them any more.
   for (const filter of [...wait.given, ...wait.missing.values()]) {
     const isHeld = session?.subscriptions?.has(`$exclusive/${filter}` as TopicFilter) === true
-    if (!isHeld && !isRequestedByAdmin(state.peers, filter, clientId)) releaseAtOwner(state, filter, clientId)
+    if (!isHeld && !isRequestedByAdmin(state.peers.exclusive, filter, clientId)) releaseAtOwner(state, filter, clientId)
   }
 }
 
@@ -70,19 +70,19 @@ export function endExclusiveWait(state: Parts<'outputs' | 'peers' | 'sessions'>,
  * A command of the API requested the same filter for the same client. For the registry this is one request. The command
  * releases the filter when it cannot use the response.
  */
-function isRequestedByAdmin({ exclusiveCommands }: PeerTable, filter: TopicFilter, clientId: string): boolean {
-  for (const command of exclusiveCommands.values())
+function isRequestedByAdmin({ commands }: ExclusiveFilters, filter: TopicFilter, clientId: string): boolean {
+  for (const command of commands.values())
     if (command.exclusive === filter && command.clientId === clientId) return true
   return false
 }
 
 function waitOf(
-  { exclusiveWaits }: PeerTable,
+  { waits }: ExclusiveFilters,
   connection: Connection,
   { session }: Open,
   packet: SubscribePacket,
 ): ExclusiveWait {
-  const known = exclusiveWaits.get(connection)
+  const known = waits.get(connection)
   if (known?.packet === packet) return known
   return { packet, clientId: session.clientId, missing: new Map(), given: new Set(), refused: new Set() }
 }
@@ -105,27 +105,14 @@ function pendingExclusiveFilters(
   return filters
 }
 
-function requestExclusive(
+function request(
   state: Parts<'ids' | 'outputs' | 'peers'>,
   { connection, filter, wait }: { connection: Connection; filter: TopicFilter; wait: ExclusiveWait },
 ): void {
-  const { clientId } = wait
-  const owner = state.peers.ownerOf(filter)
-  if (owner === undefined) {
-    if (state.peers.exclusive.acquire(filter, state.peers.shard.own, clientId)) wait.given.add(filter)
-    else wait.refused.add(filter)
-    return
-  }
-  // The shard with the registry is restarting, so it is unknown whether the filter is free.
-  if (owner.link === undefined) {
-    wait.refused.add(filter)
-    return
-  }
-  const requestId = state.ids.nextSerial()
-  wait.missing.set(requestId, filter)
-  state.peers.exclusiveRequests.set(requestId, connection)
-  state.outputs.peerSends.push({
-    to: owner.number,
-    message: { kind: 'exclusive-request', requestId, filter, clientId },
-  })
+  const response = requestExclusive(state, filter, wait.clientId)
+  if (typeof response === 'number') {
+    wait.missing.set(response, filter)
+    state.peers.exclusive.requests.set(response, connection)
+  } else if (response === 'given') wait.given.add(filter)
+  else wait.refused.add(filter)
 }

@@ -97,7 +97,7 @@ export function requestMoreRetained(
     return
   }
   source.requestId = state.ids.nextSerial()
-  state.peers.retainedRequests.set(source.requestId, { session, scan })
+  state.peers.retained.requests.set(source.requestId, { session, scan })
   const after = source.marks.sentBy.map((sent) => sent?.[owner] ?? 0)
   const { requestId } = source
   state.outputs.peerSends.push({
@@ -112,7 +112,7 @@ export function arrivesLive(
   session: Session,
   { scan, message }: { scan: RetainedReplay; message: RetainedMessage },
 ): boolean {
-  if (peers.waitingForRetained.get(session)?.has(message.topicName) === true) return true
+  if (peers.retained.waiting.get(session)?.has(message.topicName) === true) return true
   const { source } = scan
   const { retainedOrigin: origin } = message
   if (!('cursor' in source) || origin === undefined || !peers.isOfCurrentLink(origin)) return false
@@ -122,31 +122,31 @@ export function arrivesLive(
 /** Called when a retained message is delivered to sessions of this shard. Records its topic for sessions that wait for responses. */
 export function recordLive(peers: PeerTable, message: Message): void {
   const { name } = message.topic
-  for (const [session, known] of peers.waitingForRetained) {
+  for (const [session, known] of peers.retained.waiting) {
     if (session.retainedReplays?.awaits(name) !== true) continue
     const liveTopics = known ?? new Set<string>()
-    if (known === undefined) peers.waitingForRetained.set(session, liveTopics)
+    if (known === undefined) peers.retained.waiting.set(session, liveTopics)
     if (liveTopics.size < maxLiveTopics) liveTopics.add(name)
   }
 }
 
 /** Cancels a request whose response is no longer needed. */
 export function cancelRetainedRequest(outputs: OutputLists, peers: PeerTable, { source }: RetainedReplay): void {
-  if ('cursor' in source || !peers.retainedRequests.delete(source.requestId)) return
+  if ('cursor' in source || !peers.retained.requests.delete(source.requestId)) return
   if (peers.peer(source.owner).link === undefined) return
   outputs.peerSends.push({ to: source.owner, message: { kind: 'retained-cancelled', requestId: source.requestId } })
 }
 
 export function endRetainedWait(peers: PeerTable, session: Session): void {
-  peers.waitingForRetained.delete(session)
+  peers.retained.waiting.delete(session)
 }
 
 /** Called when a peer has restarted, so that it does not have the requests any more. They start again from the beginning. */
 export function repeatRetainedRequests(state: Parts<'batches' | 'peers' | 'retained' | 'storage'>, peer: Peer): void {
-  for (const session of state.peers.waitingForRetained.keys()) {
+  for (const session of state.peers.retained.waiting.keys()) {
     for (const { source } of session.retainedReplays?.all() ?? []) {
       if ('cursor' in source || source.owner !== peer.number) continue
-      state.peers.retainedRequests.delete(source.requestId)
+      state.peers.retained.requests.delete(source.requestId)
       source.marks = startMarks(state, session)
       source.isRequested = false
       source.hasBegun = false
