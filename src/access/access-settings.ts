@@ -1,16 +1,20 @@
 // Settings of authentication and authorization, as plain data: the main thread creates them from the configuration and
 // its files, and passes them to every shard. They survive a structured clone.
 
+import {
+  type FailedLoginConfig,
+  defaultFailedLoginConfig,
+  type FlappingConfig,
+  defaultFlappingConfig,
+  type JwtConfig,
+  type HttpAuthConfig,
+} from '../config/index.ts'
 import type { CredentialRecord } from '../records/index.ts'
 import type { AuthenticatorName } from './authenticators/authenticator.ts'
 import type { CertificateName } from './authenticators/transport-authenticators.ts'
-import { defaultFlappingSettings, type FlappingSettings } from './bans/flapping-detector.ts'
 import { defaultHashParameters, type HashParameters } from './credentials/password-hash.ts'
-import { defaultFailedLoginSettings, type FailedLoginSettings } from './failed-logins/login-throttle.ts'
-import type { HttpAuthorizerSettings } from './http/http-authorizer.ts'
 import { defaultRuleSettings, type RuleSettings } from './rules/access-rules.ts'
 import type { ScramSettings } from './scram/scram-authenticator.ts'
-import type { TokenSettings } from './tokens/token-authenticator.ts'
 
 export interface AccessSettings {
   /** `hardened`: a failing source, and an empty chain, refuse all clients. `legacy`: they are skipped. */
@@ -29,13 +33,13 @@ export interface AccessSettings {
   readonly certificateName: CertificateName
   /** Undefined: not configured. */
   readonly scram: ScramSettings | undefined
-  readonly token: TokenSettings | undefined
+  readonly token: JwtConfig | undefined
   /** Authenticates if `http` is in the chain; authorizes if it has a URL for that. */
-  readonly http: HttpAuthorizerSettings | undefined
+  readonly http: HttpAuthConfig | undefined
   /** Limits for bans of clients that reconnect too often. */
-  readonly flapping: FlappingSettings
+  readonly flapping: FlappingConfig
   /** Delays of failed logins. */
-  readonly failedLogins: FailedLoginSettings
+  readonly failedLogins: FailedLoginConfig
   /** Rules for authenticated clients. */
   readonly rules: RuleSettings
 }
@@ -52,7 +56,7 @@ export const defaultAccessSettings: AccessSettings = {
   scram: undefined,
   token: undefined,
   http: undefined,
-  flapping: defaultFlappingSettings,
-  failedLogins: defaultFailedLoginSettings,
+  flapping: defaultFlappingConfig,
+  failedLogins: defaultFailedLoginConfig,
   rules: defaultRuleSettings,
 }

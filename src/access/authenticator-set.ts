@@ -1,6 +1,7 @@
 // The authenticators of a shard: their chains, their stored records, and the service that some of them share with authorization.
 
 import { isDeepStrictEqual } from 'node:util'
+import type { JwtConfig } from '../config/index.ts'
 import { namespacedName } from '../core/index.ts'
 import { assert } from '../protocol/index.ts'
 import type { AccessRecord, AccessRecordKey } from '../records/index.ts'
@@ -13,7 +14,7 @@ import { GatewayUsers } from './credentials/gateway-users.ts'
 import { HttpAuthorizer } from './http/http-authorizer.ts'
 import { tokenGrants } from './rules/token-grants.ts'
 import { ScramAuthenticator } from './scram/scram-authenticator.ts'
-import { TokenAuthenticator, type TokenSettings } from './tokens/token-authenticator.ts'
+import { TokenAuthenticator } from './tokens/token-authenticator.ts'
 import { readTokenKeys } from './tokens/token-keys.ts'
 import { AuthenticationChain, type ChainLink } from './chain/authentication-chain.ts'
 import { type ListenerAuthentication, ListenerChains } from './chain/listener-chains.ts'
@@ -123,7 +124,7 @@ function httpAuthorizerOf(
 }
 
 /** Keys were validated with the settings, so a problem now is an internal error. */
-function tokenAuthenticator(settings: TokenSettings): TokenAuthenticator {
+function tokenAuthenticator(settings: JwtConfig): TokenAuthenticator {
   const read = readTokenKeys(settings.key)
   assert('keys' in read, 'the keys for tokens were checked before')
   return new TokenAuthenticator(settings, read.keys, tokenGrants)

@@ -26,4 +26,3 @@ export {
 export { HttpClient } from './http/http-client.ts'
 export { checkToken, signToken, type TokenCheck, type TokenTimes } from './tokens/token-check.ts'
 export { readTokenKeys, type TokenKey, type TokenKeySource } from './tokens/token-keys.ts'
-export type { TokenSettings } from './tokens/token-authenticator.ts'

@@ -263,8 +263,7 @@ class AdminAccounts {
       isOpen: http.authType === 'no_auth',
     }
     const authenticator = createAuthenticator(authentication, this.authQueue)
-    const { maxBodyBytes, maxUploadBytes, maxRequests, dashboard } = http
-    return { authenticator, maxBodyBytes, maxUploadBytes, maxRequests, dashboard }
+    return { authenticator, ...http.limits, dashboard: http.dashboard }
   }
 
   /**

@@ -1,19 +1,20 @@
 // Authorization of clients: section auth, with the rules of its file.
 
 import type { AclRule } from './acl/acl-rule.ts'
+import { readSettingFields, type SettingFields } from './schema/setting-fields.ts'
+import { aclDecisions, authorizationCache } from './settings/acl.ts'
 import type { SettingValues } from './settings/root.ts'
 
-export interface AclConfig {
+export interface AclConfig
+  extends SettingFields<typeof aclDecisions>, SettingFields<typeof authorizationCache.entries> {
   /** Rules of the configuration, followed by those of the file. */
   readonly rules: readonly AclRule[]
   /** Path, as written in the configuration. */
   readonly file: string | undefined
   readonly noMatch: 'allow' | 'deny'
-  readonly denyAction: 'ignore' | 'disconnect'
   /** A service decides if no rule matches. */
   readonly usesService: boolean
-  /** Cached decisions of the service for one client. */
-  readonly maxDecisions: number
+  /** Lifetime of a cached decision of the service. */
   readonly decisionTtlMs: number
 }
 
@@ -24,12 +25,12 @@ export function toAclConfig({ auth, node }: SettingValues, fileRules: readonly A
   const hasRules = acl.rules.length > 0 || acl.file !== undefined || service.acl_req.url !== undefined
   const defaultNoMatch = node.security_profile === 'hardened' && hasRules ? 'deny' : 'allow'
   return {
+    ...readSettingFields(aclDecisions, auth),
+    ...readSettingFields(authorizationCache.entries, cache),
     rules: [...acl.rules, ...fileRules],
     file: acl.file,
     noMatch: auth.no_match ?? defaultNoMatch,
-    denyAction: auth.deny_action,
     usesService,
-    maxDecisions: cache.max_size,
     decisionTtlMs: service.cache_ttl > 0 ? service.cache_ttl : cache.ttl,
   }
 }

@@ -2,7 +2,9 @@
 
 import { configErrorAt, quoteForMessage, type ConfigError } from './hocon/config-errors.ts'
 import type { Position } from './hocon/values.ts'
-import type { authenticatorValues, scramAlgorithmValues } from './settings/authenticators.ts'
+import { defaultSettingFields, readSettingFields, type SettingFields } from './schema/setting-fields.ts'
+import { auth as authSection } from './settings/auth.ts'
+import { authenticators, type authenticatorValues, type scramAlgorithmValues } from './settings/authenticators.ts'
 import type { SettingValues } from './settings/root.ts'
 
 export type AuthenticatorValue = (typeof authenticatorValues)[number]
@@ -22,64 +24,58 @@ export interface ConfiguredScramUser {
   readonly isSuperuser: boolean
 }
 
-export interface JwtConfig {
-  readonly from: 'password' | 'username'
+const {
+  failed_logins: failedLogins,
+  jwt: jwtSection,
+  http_auth: httpSection,
+  scram: scramSection,
+} = authSection.entries
+const { auth_req: requestSection } = httpSection.entries
+
+/** Settings of JSON Web Tokens of clients. */
+export interface JwtConfig extends SettingFields<typeof jwtSection.entries> {
   /** One of these; for a file, its content. */
   readonly key:
     | { readonly kind: 'secret'; readonly secret: Uint8Array }
+    /** `public-key`: PEM. `jwks`: a JSON Web Key Set [RFC7517-5]. */
     | { readonly kind: 'public-key' | 'jwks'; readonly text: string }
-  readonly leewayMs: number
   /** Claims with their required values, with placeholders. */
   readonly claims: readonly (readonly [claim: string, pattern: string])[]
-  readonly usernameClaim: string | undefined
-  readonly aclClaim: string
-  readonly endsWithToken: boolean
 }
 
-export interface HttpRequestConfig {
+export interface HttpRequestConfig extends SettingFields<typeof requestSection.entries> {
   readonly url: string
-  readonly method: 'POST' | 'GET'
   readonly headers: readonly (readonly [name: string, value: string])[]
   /** With placeholders. */
   readonly params: readonly (readonly [name: string, value: string])[]
 }
 
-export interface HttpAuthConfig {
+/** Timeouts and limits of the requests to the HTTP service. */
+export type HttpAuthLimits = SettingFields<typeof httpSection.entries>
+
+export interface HttpAuthConfig extends HttpAuthLimits {
   readonly authRequest: HttpRequestConfig | undefined
   readonly superRequest: HttpRequestConfig | undefined
   readonly aclRequest: HttpRequestConfig | undefined
-  readonly timeoutMs: number
-  readonly connectTimeoutMs: number
-  readonly poolSize: number
-  readonly maxWaiting: number
-  readonly cacheTtlMs: number
 }
 
 /** auth.failed_logins */
-export interface FailedLoginConfig {
-  readonly isEnabled: boolean
-  readonly freeAttempts: number
-  readonly firstDelayMs: number
-  readonly maxDelayMs: number
-  /** Failed logins per second from one address, and maximum at once. */
-  readonly addressRate: number
-  readonly addressBurst: number
-}
+export type FailedLoginConfig = SettingFields<typeof failedLogins.entries>
 
-export interface AuthConfig {
+export const defaultFailedLoginConfig: FailedLoginConfig = defaultSettingFields(failedLogins.entries)
+
+export interface AuthConfig extends SettingFields<typeof authenticators> {
   readonly failedLogins: FailedLoginConfig
   /** Undefined: it depends on the profile and on the address of the client. */
   readonly allowAnonymous: boolean | undefined
-  /** The chain as written, including disabled entries; undefined: it is not written. */
-  readonly chain: readonly AuthenticatorValue[] | undefined
   readonly credentials: readonly ConfiguredCredential[]
-  readonly passwordHash: 'sha256' | 'sha512' | 'sha' | 'md5' | 'plain'
-  readonly saltPosition: 'prefix' | 'suffix'
   /** Undefined: disabled. */
   readonly certificate: { readonly username: 'common_name' | 'subject' | 'serial_number' | 'fingerprint' } | undefined
   readonly isPskEnough: boolean
   /** Undefined: disabled. */
-  readonly scram: { readonly iterations: number; readonly users: readonly ConfiguredScramUser[] } | undefined
+  readonly scram:
+    | (SettingFields<typeof scramSection.entries> & { readonly users: readonly ConfiguredScramUser[] })
+    | undefined
   /** Undefined: disabled, or not configured. */
   readonly jwt: JwtConfig | undefined
   readonly http: HttpAuthConfig | undefined
@@ -91,35 +87,22 @@ type RequestValues = AuthValues['http_auth']['auth_req']
 /** `tokenKeys`: content of the file for token keys. Invalid parts (see `checkAuth`) do not affect the others. */
 export function toAuthConfig(auth: AuthValues, tokenKeys: string | undefined): AuthConfig {
   return {
+    ...readSettingFields(authenticators, auth),
     allowAnonymous: auth.allow_anonymous,
-    failedLogins: toFailedLoginConfig(auth.failed_logins),
-    chain: auth.chain,
+    failedLogins: readSettingFields(failedLogins.entries, auth.failed_logins),
     credentials: [...configuredCredentialsOf(auth)].flatMap(([, credential]) =>
       isCompleteCredential(credential) ? [credential] : [],
     ),
-    passwordHash: auth.password_hash,
-    saltPosition: auth.salt_position,
     certificate: auth.certificate.enable ? { username: auth.certificate.username } : undefined,
     isPskEnough: auth.psk.enable,
     scram: auth.scram.enable
       ? {
-          iterations: auth.scram.iterations,
+          ...readSettingFields(scramSection.entries, auth.scram),
           users: [...scramUsersOf(auth)].flatMap(([, user]) => (isCompleteScramUser(user) ? [user] : [])),
         }
       : undefined,
     jwt: auth.jwt.enable ? toJwtConfig(auth.jwt, tokenKeys) : undefined,
     http: auth.http_auth.enable ? toHttpAuthConfig(auth.http_auth) : undefined,
-  }
-}
-
-function toFailedLoginConfig(values: AuthValues['failed_logins']): FailedLoginConfig {
-  return {
-    isEnabled: values.enable,
-    freeAttempts: values.free_attempts,
-    firstDelayMs: values.delay,
-    maxDelayMs: values.max_delay,
-    addressRate: values.address_rate,
-    addressBurst: values.address_burst,
   }
 }
 
@@ -158,15 +141,7 @@ const isCompleteScramUser = (user: Optional<ConfiguredScramUser>): user is Confi
 function toJwtConfig(jwt: AuthValues['jwt'], text: string | undefined): JwtConfig | undefined {
   const key = jwtKeyOf(jwt, text)
   if (key === undefined) return undefined
-  return {
-    from: jwt.from,
-    key,
-    leewayMs: jwt.leeway,
-    claims: [...jwt.verify_claims],
-    usernameClaim: jwt.username_claim,
-    aclClaim: jwt.acl_claim,
-    endsWithToken: jwt.disconnect_when_expired,
-  }
+  return { ...readSettingFields(jwtSection.entries, jwt), key, claims: [...jwt.verify_claims] }
 }
 
 function jwtKeyOf(jwt: AuthValues['jwt'], text: string | undefined): JwtConfig['key'] | undefined {
@@ -188,20 +163,13 @@ function toHttpAuthConfig(http: AuthValues['http_auth']): HttpAuthConfig | undef
   const superRequest = toRequestConfig(http.super_req)
   const aclRequest = toRequestConfig(http.acl_req)
   if (authRequest === undefined && superRequest === undefined && aclRequest === undefined) return undefined
-  return {
-    authRequest,
-    superRequest,
-    aclRequest,
-    timeoutMs: http.timeout,
-    connectTimeoutMs: http.connect_timeout,
-    poolSize: http.pool_size,
-    maxWaiting: http.max_waiting,
-    cacheTtlMs: http.cache_ttl,
-  }
+  return { ...readSettingFields(httpSection.entries, http), authRequest, superRequest, aclRequest }
 }
 
-function toRequestConfig({ url, method, headers, params }: RequestValues): HttpRequestConfig | undefined {
-  return url === undefined ? undefined : { url, method, headers: [...headers], params: [...params] }
+function toRequestConfig(request: RequestValues): HttpRequestConfig | undefined {
+  const { url, headers, params } = request
+  if (url === undefined) return undefined
+  return { ...readSettingFields(requestSection.entries, request), url, headers: [...headers], params: [...params] }
 }
 
 /** A secret shorter than the hash of HS256 can be guessed offline, like a password [RFC7518-3.2]. */

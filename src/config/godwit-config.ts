@@ -8,86 +8,62 @@ import { type CoreConfig, toCoreConfig } from './core-config.ts'
 import type { Position } from './hocon/values.ts'
 import { type HttpServerConfig, toHttpServerConfig } from './http-server-config.ts'
 import { type ListenerConfig, toListeners } from './listener-config.ts'
-import type { NamespacePattern } from './schema/namespace.ts'
-import type { root, SettingValues } from './settings/root.ts'
+import { defaultSettingFields, readSettingFields, type SettingFields } from './schema/setting-fields.ts'
+import { root, type SettingValues } from './settings/root.ts'
 import { type AutoSubscribeConfig, autoSubscriptionsOf, countedTopicsOf } from './topic-config.ts'
 
-export type SecurityProfile = 'hardened' | 'legacy'
+const {
+  node: nodeSection,
+  storage: storageSection,
+  log: logSection,
+  flapping_detect: flappingDetect,
+  namespaces: namespacesSection,
+  limits: limitsSection,
+  sys_topics: sysTopicsSection,
+  backup: backupSection,
+} = root.entries
 
-export interface NodeConfig {
-  /** Undefined: the name in the data directory, or one derived from the host name at the first start. */
-  readonly name: string | undefined
-  /** Undefined: depends on the installation. */
-  readonly dataDir: string | undefined
-  /** Undefined: the number of processor cores. */
-  readonly shards: number | undefined
-  readonly securityProfile: SecurityProfile
-  /** Address of listeners with only a port; undefined: depends on the profile. */
-  readonly defaultListenerAddress: string | undefined
-  /** Addresses that are not called: `loopback`, `private`, or networks. */
-  readonly deniedAddresses: readonly string[]
-  /** Undefined: a part of the memory of the machine or control group. */
-  readonly memoryLimitBytes: number | undefined
-  /** Directories in which a configuration from the API may name files. */
-  readonly allowedDirectories: readonly string[]
-}
+/** Values that are undefined by default depend on the machine or on the installation: see their entries. */
+export type NodeConfig = SettingFields<typeof nodeSection.entries>
 
-export interface StorageConfig {
-  readonly sync: 'commit' | 'interval' | 'never'
-  readonly syncIntervalMs: number
+export type SecurityProfile = NodeConfig['securityProfile']
+
+/** When committed changes are synced. */
+export type SyncConfig = SettingFields<typeof storageSection.entries>
+
+export interface StorageConfig extends SyncConfig {
+  /** Session expiry of recreated sessions. */
   readonly recoveredExpirySeconds: number
 }
 
-export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal'
+const { rotation: rotationSection } = logSection.entries
 
-export interface LogConfig {
+export interface LogConfig
+  extends SettingFields<typeof logSection.entries>, SettingFields<typeof rotationSection.entries> {
   readonly to: readonly ('console' | 'file')[]
-  /** Undefined: `info` on a terminal, otherwise `warn`. */
-  readonly level: LogLevel | undefined
-  /** Undefined: `log` in the data directory. */
-  readonly dir: string | undefined
-  readonly file: string
-  readonly rotationSizeBytes: number
-  readonly rotationCount: number
 }
+
+export type LogLevel = NonNullable<LogConfig['level']>
 
 /** Limits for bans of clients that reconnect too often. */
-export interface FlappingConfig {
-  readonly isEnabled: boolean
-  readonly maxCount: number
-  readonly windowMs: number
-  readonly banMs: number
-}
+export type FlappingConfig = SettingFields<typeof flappingDetect.entries>
 
-/** Settings that determine the namespace of a client. */
-export interface NamespacesConfig {
-  readonly sources: readonly ('listener' | 'username' | 'certificate')[]
-  readonly usernamePattern: NamespacePattern | undefined
-  readonly certificateField: 'cn' | 'o' | 'ou' | undefined
-  readonly isRequired: boolean
+export const defaultFlappingConfig: FlappingConfig = defaultSettingFields(flappingDetect.entries)
+
+/** Settings that determine the namespace of a client, and limits of namespaces. */
+export interface NamespacesConfig extends SettingFields<typeof namespacesSection.entries> {
   /** Limits of namespaces without their own; undefined: no limit. */
   readonly limits: {
     readonly clients: number | undefined
     readonly retainedMessages: number | undefined
     readonly messagesPerSecond: number | undefined
   }
-  readonly maxRules: number
-  /** Maximum number of actions, and also of connectors and of sources. */
-  readonly maxActions: number
 }
 
-export interface LimitsConfig {
-  /** For the whole node; undefined: no limit. */
-  readonly maxConnections: number | undefined
-  /** New connections of the whole node per second; undefined: no limit. */
-  readonly maxConnectionRate: number | undefined
-}
+/** Limits of the whole node; undefined: no limit. */
+export type LimitsConfig = SettingFields<typeof limitsSection.entries>
 
-export interface SysTopicsConfig {
-  /** 0: not repeated. */
-  readonly intervalMs: number
-  readonly clientEvents: boolean
-}
+export type SysTopicsConfig = SettingFields<typeof sysTopicsSection.entries>
 
 /** The values have the names of the settings. Durations are milliseconds. */
 export type RuleEngineConfig = SettingValues['rule_engine']
@@ -125,11 +101,7 @@ export function spoolPolicyOf(
 export type DiskCacheConfig = BridgesConfig['mqtt']['cache']
 
 /** Automatic backups. */
-export interface BackupConfig {
-  /** `03:30` or `sun 03:30`; undefined: never. */
-  readonly when: string | undefined
-  readonly keep: number
-}
+export type BackupConfig = SettingFields<typeof backupSection.entries>
 
 export interface GodwitConfig {
   readonly node: NodeConfig
@@ -192,33 +164,23 @@ type CheckedSettings = Pick<Checked<typeof root>, 'values' | 'settingTexts' | 'p
 export function toGodwitConfig({ values, settingTexts, places }: CheckedSettings, files: NamedFiles): GodwitConfig {
   const { node, auth, limits, mqtt, storage, sys_topics: sysTopics } = values
   return {
-    node: {
-      name: node.name,
-      dataDir: node.data_dir,
-      shards: node.shards,
-      securityProfile: node.security_profile,
-      defaultListenerAddress: node.default_listener_address,
-      deniedAddresses: node.denied_addresses,
-      memoryLimitBytes: node.memory_limit,
-      allowedDirectories: node.allowed_directories,
-    },
+    node: readSettingFields(nodeSection.entries, node),
     core: toCoreConfig(values),
     autoSubscriptions: autoSubscriptionsOf(values),
     countedTopics: countedTopicsOf(values),
     storage: {
-      sync: storage.sync,
-      syncIntervalMs: storage.sync_interval,
+      ...readSettingFields(storageSection.entries, storage),
       recoveredExpirySeconds: storage.recovered_session_expiry / 1_000,
     },
     listeners: toListeners(values),
     log: toLogConfig(values.log),
     auth: { ...toAuthConfig(auth, files.tokenKeys), acl: toAclConfig(values, files.aclRules) },
-    flapping: toFlappingConfig(values.flapping_detect),
+    flapping: readSettingFields(flappingDetect.entries, values.flapping_detect),
     namespaces: toNamespacesConfig(values.namespaces),
     http: toHttpServerConfig(values, files.apiTokenKey),
-    backup: { when: values.backup.schedule, keep: values.backup.keep },
+    backup: readSettingFields(backupSection.entries, values.backup),
     maxAuditBytes: values.audit.max_size,
-    sysTopics: { intervalMs: sysTopics.interval, clientEvents: sysTopics.client_events },
+    sysTopics: readSettingFields(sysTopicsSection.entries, sysTopics),
     bridges: values.bridges,
     ruleEngine: values.rule_engine,
     schemaRegistry: values.schema_registry,
@@ -229,7 +191,7 @@ export function toGodwitConfig({ values, settingTexts, places }: CheckedSettings
     gateways: values.gateway,
     webhook: values.webhook,
     nanoMqRules: values.rules,
-    limits: { maxConnections: limits.max_connections, maxConnectionRate: limits.max_connection_rate },
+    limits: readSettingFields(limitsSection.entries, limits),
     maxPropertyBytes: mqtt.property_size * bytesPerKibibyte,
     maxUnsentBytesTotal: mqtt.max_unsent_bytes_total,
     maxUnfinishedBytesTotal: mqtt.max_unfinished_bytes_total,
@@ -242,30 +204,20 @@ export function toGodwitConfig({ values, settingTexts, places }: CheckedSettings
   }
 }
 
-function toFlappingConfig(flapping: SettingValues['flapping_detect']): FlappingConfig {
-  const { enable, max_count: maxCount, window_time: windowMs, ban_time: banMs } = flapping
-  return { isEnabled: enable, maxCount, windowMs, banMs }
-}
-
 function toNamespacesConfig(values: SettingValues['namespaces']): NamespacesConfig | undefined {
   if (!values.enable) return undefined
-  const { from: sources, username: usernamePattern, certificate: certificateField, required: isRequired } = values
   const limits = {
     clients: values.max_clients,
     retainedMessages: values.max_retained_messages,
     messagesPerSecond: values.messages_rate,
   }
-  const { max_rules: maxRules, max_actions: maxActions } = values
-  return { sources, usernamePattern, certificateField, isRequired, limits, maxRules, maxActions }
+  return { ...readSettingFields(namespacesSection.entries, values), limits }
 }
 
 function toLogConfig(log: SettingValues['log']): LogConfig {
   return {
+    ...readSettingFields(logSection.entries, log),
+    ...readSettingFields(rotationSection.entries, log.rotation),
     to: log.to.filter((target) => target === 'console' || target === 'file'),
-    level: log.level,
-    dir: log.dir,
-    file: log.file,
-    rotationSizeBytes: log.rotation.size,
-    rotationCount: log.rotation.count,
   }
 }

@@ -17,9 +17,13 @@ export { mask } from './secrets/mask.ts'
 export { hasMaskedUrl, maskUrlSecrets, restoreUrlSecrets } from './secrets/url-secrets.ts'
 export type { SettingText } from './check/check-settings.ts'
 export type { NamedPath } from './schema/named-path.ts'
+export type { AclConfig } from './acl-config.ts'
+export { defaultFailedLoginConfig } from './auth-config.ts'
 export type {
   AuthConfig,
+  FailedLoginConfig,
   HttpAuthConfig,
+  HttpAuthLimits,
   HttpRequestConfig,
   JwtConfig,
   ConfiguredCredential,
@@ -41,15 +45,18 @@ export type {
   ConnectorsConfig,
   RuleEngineConfig,
   DiskCacheConfig,
+  FlappingConfig,
   GodwitConfig,
   LimitsConfig,
   LogConfig,
   LogLevel,
   MqttBridgeConfig,
+  NamespacesConfig,
   NodeConfig,
   SecurityProfile,
   SourcesConfig,
   StorageConfig,
+  SyncConfig,
 } from './godwit-config.ts'
 export type { OptionalFields } from './schema/setting-fields.ts'
 export type {
@@ -66,7 +73,7 @@ export type {
   WebSocketConfig,
 } from './listener-config.ts'
 export type { CoreConfig } from './core-config.ts'
-export type { HttpServerConfig } from './http-server-config.ts'
+export type { DashboardConfig, HttpServerConfig, RequestLimits } from './http-server-config.ts'
 export type { OidcConfig } from './oidc-config.ts'
 export { isSafeAddress } from './check/check-oidc.ts'
 export { toTlsConfig } from './listener-config.ts'
@@ -98,7 +105,7 @@ export type { DerivedAction, DerivedRules } from './derived-rules.ts'
 export { derivedWebhook } from './derived-webhook.ts'
 export { createTableStatement, insertStatement, isTableName, type TableRow } from './insert-statement.ts'
 export { bridgeOfSource, type MqttConnectorConfig, type MqttSource } from './mqtt-sources.ts'
-export { spoolMessagesIn, spoolPolicyOf, tlsOfBridge } from './godwit-config.ts'
+export { defaultFlappingConfig, spoolMessagesIn, spoolPolicyOf, tlsOfBridge } from './godwit-config.ts'
 export { parseServerUrl, type ServerUrl } from './schema/server-url.ts'
 export { localSettings } from './check/local-settings.ts'
 export { loadConfig, type ConfigSources, type LoadedConfig } from './load-config.ts'

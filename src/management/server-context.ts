@@ -1,5 +1,6 @@
 // The management server with its settings, and the state of its requests.
 
+import type { RequestLimits } from '../config/index.ts'
 import type { Caller, Endpoint } from '../contract/index.ts'
 import type { Log } from '../telemetry/index.ts'
 import type { Authenticator } from './auth/request-authenticator.ts'
@@ -13,14 +14,8 @@ import type { HandlersFor } from './namespaced-handlers.ts'
 import type { FastifyInstance } from './fastify-library.ts'
 
 /** Settings that may change while the server runs: each request reads them when it starts. */
-export interface ManagementSettings {
+export interface ManagementSettings extends RequestLimits {
   readonly authenticator: Authenticator
-  /** http_server.max_body */
-  readonly maxBodyBytes: number
-  /** http_server.max_upload */
-  readonly maxUploadBytes: number
-  /** http_server.limit_conn */
-  readonly maxRequests: number
   /** Undefined: the dashboard is not served. */
   readonly dashboard?: DashboardSettings | undefined
 }

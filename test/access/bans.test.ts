@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { defaultFlappingConfig } from '../../src/config/index.ts'
 import { Connection } from '../../src/core/index.ts'
 import type { BanSubject } from '../../src/access/bans/ban-list.ts'
 import { Bans } from '../../src/access/bans/bans.ts'
-import { defaultFlappingSettings } from '../../src/access/bans/flapping-detector.ts'
 import type { BanRecord } from '../../src/records/index.ts'
 
 function ban(as: BanRecord['as'], who: string, untilMs?: number): BanRecord {
@@ -13,7 +13,7 @@ function ban(as: BanRecord['as'], who: string, untilMs?: number): BanRecord {
 }
 
 function bansWith(...put: BanRecord[]): Bans {
-  const bans = new Bans(defaultFlappingSettings)
+  const bans = new Bans(defaultFlappingConfig)
   bans.applyRecords({ put, delete: [] })
   return bans
 }
@@ -77,7 +77,7 @@ describe('a ban', () => {
   })
 
   test('that is added or removed changes which clients may connect, and other records do not', () => {
-    const bans = new Bans(defaultFlappingSettings)
+    const bans = new Bans(defaultFlappingConfig)
     const username = { kind: 'scram', username: 'u' } as const
     assert.equal(bans.applyRecords({ put: [ban('clientid', 'c')], delete: [] }), true)
     assert.equal(bans.applyRecords({ put: [], delete: [{ kind: 'ban', as: 'clientid', who: 'c' }] }), true)
@@ -161,7 +161,7 @@ describe('a client that reconnects often', () => {
   })
 
   test('is not counted unless flapping detection is on', () => {
-    const bans = new Bans(defaultFlappingSettings)
+    const bans = new Bans(defaultFlappingConfig)
     for (let index = 0; index < 100; index++) assert.equal(connectAndDisconnect(bans, 'c', index), undefined)
   })
 
@@ -178,7 +178,7 @@ describe('a client that reconnects often', () => {
   test('is accepted when an administrator deletes its ban, or when flapping detection is turned off', () => {
     for (const lift of [
       (bans: Bans) => bans.applyRecords({ put: [], delete: [{ kind: 'ban', as: 'clientid', who: 'c' }] }),
-      (bans: Bans) => bans.changeSettings(defaultFlappingSettings),
+      (bans: Bans) => bans.changeSettings(defaultFlappingConfig),
     ]) {
       const bans = new Bans(settings)
       for (let index = 0; index < 3; index++) connectAndDisconnect(bans, 'c', index)
@@ -206,7 +206,7 @@ describe('a client that reconnects often', () => {
   })
 
   test('has one disconnect counted for each connection, and none for connections that opened before counting started', () => {
-    const bans = new Bans(defaultFlappingSettings)
+    const bans = new Bans(defaultFlappingConfig)
     const early = new Connection({}, { name: 'l', isLoopback: true }, '10.0.0.7')
     bans.recordConnect(early, { ...client, clientId: 'c' })
     bans.changeSettings({ ...settings, maxCount: 2 })

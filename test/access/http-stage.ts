@@ -1,12 +1,12 @@
 // The access module with an HTTP service.
 
 import type { TestContext } from 'node:test'
+import type { HttpAuthConfig } from '../../src/config/index.ts'
 import type { AccessSettings } from '../../src/access/index.ts'
-import type { HttpAuthorizerSettings } from '../../src/access/http/http-authorizer.ts'
 import type { AuthenticationResult } from '../../src/core/index.ts'
 import { AccessStage, outcomeOf, type RequestOptions } from './stage.ts'
 
-type Request = NonNullable<HttpAuthorizerSettings['authRequest']>
+type Request = NonNullable<HttpAuthConfig['authRequest']>
 
 export const requestTo = (url: string, more: Partial<Request> = {}): Request => ({
   url,
@@ -19,7 +19,7 @@ export const requestTo = (url: string, more: Partial<Request> = {}): Request => 
   ...more,
 })
 
-export function settingsFor(http: Partial<HttpAuthorizerSettings>): HttpAuthorizerSettings {
+export function settingsFor(http: Partial<HttpAuthConfig>): HttpAuthConfig {
   return {
     authRequest: undefined,
     superRequest: undefined,
@@ -35,7 +35,7 @@ export function settingsFor(http: Partial<HttpAuthorizerSettings>): HttpAuthoriz
 
 export function stageFor(
   context: TestContext,
-  http: Partial<HttpAuthorizerSettings>,
+  http: Partial<HttpAuthConfig>,
   more: Partial<AccessSettings> = {},
 ): AccessStage {
   const stage = new AccessStage({ chain: ['http', 'password'], http: settingsFor(http), ...more })

@@ -2,14 +2,15 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
+import { defaultFailedLoginConfig } from '../../src/config/index.ts'
 import { AccessControl } from '../../src/access/index.ts'
 import { createLoginTable, freeLoginTable, LoginTable } from '../../src/access/failed-logins/login-table.ts'
-import { defaultFailedLoginSettings, type Login, LoginThrottle } from '../../src/access/failed-logins/login-throttle.ts'
+import { type Login, LoginThrottle } from '../../src/access/failed-logins/login-throttle.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { AccessStage, connectionFrom, credential, outcomeOf, settingsWith } from './stage.ts'
 
 const startMs = 1_800_000_000_000
-const settings = defaultFailedLoginSettings
+const settings = defaultFailedLoginConfig
 const { freeAttempts, firstDelayMs, maxDelayMs, addressRate, addressBurst } = settings
 
 function login(name: string | undefined, secret: string, address = '192.0.2.7'): Login {

@@ -1,5 +1,6 @@
 // The access module without a shard: requests as the core sends them, and a clock that moves only when the test moves it.
 
+import { defaultFailedLoginConfig } from '../../src/config/index.ts'
 import {
   AccessControl,
   defaultAccessSettings,
@@ -8,7 +9,6 @@ import {
   type ListenerAuthentication,
 } from '../../src/access/index.ts'
 import { Connection, type ConnectionOrigin, type AuthenticationResult, type CoreRequest } from '../../src/core/index.ts'
-import { defaultFailedLoginSettings } from '../../src/access/failed-logins/login-throttle.ts'
 import type { CredentialRecord } from '../../src/records/index.ts'
 import type { Log } from '../../src/telemetry/index.ts'
 
@@ -91,7 +91,7 @@ export class AccessStage {
 
 export function settingsWith(settings: Partial<AccessSettings>): AccessSettings {
   // In tests, any number of wrong passwords is allowed, except in those about the limit.
-  return { ...defaultAccessSettings, failedLogins: { ...defaultFailedLoginSettings, isEnabled: false }, ...settings }
+  return { ...defaultAccessSettings, failedLogins: { ...defaultFailedLoginConfig, isEnabled: false }, ...settings }
 }
 
 export function connectionFrom(

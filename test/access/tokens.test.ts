@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict'
 import { createHmac, generateKeyPairSync, sign as signWith, type KeyObject } from 'node:crypto'
 import { test } from 'node:test'
-import { makeScramRecord, readTokenKeys, type TokenKeySource, type TokenSettings } from '../../src/access/index.ts'
+import type { JwtConfig } from '../../src/config/index.ts'
+import { makeScramRecord, readTokenKeys, type TokenKeySource } from '../../src/access/index.ts'
 import type { AuthenticationResult } from '../../src/core/index.ts'
 import { reasonCodes } from '../../src/protocol/index.ts'
 import { AccessStage, credential, outcomeOf, type RequestOptions } from './stage.ts'
@@ -42,7 +43,7 @@ function token(
   return `${input}.${signer(input).toString('base64url')}`
 }
 
-function stageFor(key: TokenKeySource, more: Partial<TokenSettings> = {}): AccessStage {
+function stageFor(key: TokenKeySource, more: Partial<JwtConfig> = {}): AccessStage {
   return new AccessStage({
     chain: ['jwt', 'password'],
     token: {

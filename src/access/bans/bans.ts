@@ -1,10 +1,11 @@
 // All bans: stored ones, and those of flapping clients, which are in memory until a restart. A ban of a namespace
 // applies to its clients; one without a namespace applies to all.
 
+import type { FlappingConfig } from '../../config/index.ts'
 import { type Connection, namespacedName } from '../../core/index.ts'
 import type { AccessRecord, AccessRecordKey, BanRecord } from '../../records/index.ts'
 import { BanList, hasExpired, type BanSubject } from './ban-list.ts'
-import { FlappingDetector, type FlappingSettings } from './flapping-detector.ts'
+import { FlappingDetector } from './flapping-detector.ts'
 
 /** Maximum clients banned for flapping; beyond it the oldest of these bans ends. */
 const maxFlappers = 10_000
@@ -20,12 +21,12 @@ export class Bans {
   /** Connected clients, by connection, while flapping is detected. */
   readonly #connections = new WeakMap<Connection, BanSubject>()
 
-  constructor(settings: FlappingSettings) {
+  constructor(settings: FlappingConfig) {
     this.#detector = new FlappingDetector(settings)
   }
 
   /** Flapping bans end with their detector. */
-  changeSettings(settings: FlappingSettings): void {
+  changeSettings(settings: FlappingConfig): void {
     this.#detector.changeSettings(settings)
     if (!settings.isEnabled) this.#flappers.clear()
   }

@@ -5,22 +5,7 @@
 // client ID.
 
 import { isDeepStrictEqual } from 'node:util'
-
-/** flapping_detect.* of the configuration. */
-export interface FlappingSettings {
-  readonly isEnabled: boolean
-  /** This number of disconnections within the window is too many. */
-  readonly maxCount: number
-  readonly windowMs: number
-  readonly banMs: number
-}
-
-export const defaultFlappingSettings: FlappingSettings = {
-  isEnabled: false,
-  maxCount: 15,
-  windowMs: 60_000,
-  banMs: 300_000,
-}
+import type { FlappingConfig } from '../../config/index.ts'
 
 /** Maximum client IDs that are counted; beyond it the oldest is dropped. */
 const maxCounts = 10_000
@@ -31,10 +16,10 @@ interface DisconnectCount {
 }
 
 export class FlappingDetector {
-  #settings: FlappingSettings
+  #settings: FlappingConfig
   readonly #counts = new Map<string, DisconnectCount>()
 
-  constructor(settings: FlappingSettings) {
+  constructor(settings: FlappingConfig) {
     this.#settings = settings
   }
 
@@ -43,7 +28,7 @@ export class FlappingDetector {
   }
 
   /** Counters restart, unless the settings are unchanged. */
-  changeSettings(settings: FlappingSettings): void {
+  changeSettings(settings: FlappingConfig): void {
     if (isDeepStrictEqual(settings, this.#settings)) return
     this.#settings = settings
     this.#counts.clear()

@@ -6,13 +6,14 @@
 // It refuses unknown clients: anonymous clients can use only listeners without an authentication of their own.
 
 import { isDeepStrictEqual } from 'node:util'
+import type { JwtConfig, HttpAuthConfig } from '../../config/index.ts'
 import { assert } from '../../protocol/index.ts'
 import type { CredentialKind } from '../credentials/credential-table.ts'
 import type { GatewayUsers } from '../credentials/gateway-users.ts'
 import type { HashParameters } from '../credentials/password-hash.ts'
-import { HttpAuthorizer, type HttpAuthorizerSettings } from '../http/http-authorizer.ts'
+import { HttpAuthorizer } from '../http/http-authorizer.ts'
 import { tokenGrants } from '../rules/token-grants.ts'
-import { TokenAuthenticator, type TokenSettings } from '../tokens/token-authenticator.ts'
+import { TokenAuthenticator } from '../tokens/token-authenticator.ts'
 import { readTokenKeys } from '../tokens/token-keys.ts'
 import { AuthenticationChain, type ChainLink } from './authentication-chain.ts'
 import { type CredentialSource, PasswordAuthenticator } from '../authenticators/password-authenticator.ts'
@@ -20,8 +21,8 @@ import { type CredentialSource, PasswordAuthenticator } from '../authenticators/
 /** Plain data. `chain`: the gateway or listener of the chain and of its users, `coap` or `coap:udp:default`. */
 export type ListenerAuthentication = { readonly chain: string } & (
   | { readonly kind: 'users'; readonly by: CredentialKind; readonly hashParameters: HashParameters }
-  | { readonly kind: 'http'; readonly http: HttpAuthorizerSettings }
-  | { readonly kind: 'jwt'; readonly token: TokenSettings }
+  | { readonly kind: 'http'; readonly http: HttpAuthConfig }
+  | { readonly kind: 'jwt'; readonly token: JwtConfig }
 )
 
 interface ListenerChain {

@@ -12,28 +12,9 @@
 // A client cannot lock another one out: failures of one address do not count for others, and a client that logged in from the same address
 // with the same password within a day is not delayed. A client without failed logins at its address costs one hash, when it succeeds.
 
-import { networkOf } from '../../config/index.ts'
+import { type FailedLoginConfig, networkOf } from '../../config/index.ts'
 import { LoginTable } from './login-table.ts'
 import type { Digest } from './shared-digest-map.ts'
-
-/** auth.failed_logins */
-export interface FailedLoginSettings {
-  readonly isEnabled: boolean
-  readonly freeAttempts: number
-  readonly firstDelayMs: number
-  readonly maxDelayMs: number
-  readonly addressRate: number
-  readonly addressBurst: number
-}
-
-export const defaultFailedLoginSettings: FailedLoginSettings = {
-  isEnabled: true,
-  freeAttempts: 5,
-  firstDelayMs: 200,
-  maxDelayMs: 5_000,
-  addressRate: 20,
-  addressBurst: 200,
-}
 
 export interface Login {
   readonly address: string
@@ -76,15 +57,15 @@ const knownForMs = 86_400_000
 const atOnce: LoginDecision = { isRefused: false, afterMs: 0 }
 
 export class LoginThrottle {
-  #settings: FailedLoginSettings
+  #settings: FailedLoginConfig
   readonly #table: LoginTable
 
-  constructor(settings: FailedLoginSettings, table = new LoginTable()) {
+  constructor(settings: FailedLoginConfig, table = new LoginTable()) {
     this.#settings = settings
     this.#table = table
   }
 
-  changeSettings(settings: FailedLoginSettings): void {
+  changeSettings(settings: FailedLoginConfig): void {
     this.#settings = settings
   }
 

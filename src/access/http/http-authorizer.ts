@@ -5,6 +5,7 @@
 //   others     the service fails: unknown
 
 import { hash, randomBytes } from 'node:crypto'
+import type { HttpAuthConfig } from '../../config/index.ts'
 import { type Connection, namespaceTopics } from '../../core/index.ts'
 import { reasonCodes } from '../../protocol/index.ts'
 import {
@@ -15,16 +16,8 @@ import {
 } from '../authenticators/authenticator.ts'
 import type { Placeholders } from '../authenticators/placeholders.ts'
 import { ResponseCache } from './response-cache.ts'
-import { HttpClient, type HttpResponse, type HttpRequest, type HttpClientSettings } from './http-client.ts'
-import { fillRequest, type HttpRequestSettings } from './http-request.ts'
-
-export interface HttpAuthorizerSettings extends HttpClientSettings {
-  readonly authRequest: HttpRequestSettings | undefined
-  readonly superRequest: HttpRequestSettings | undefined
-  readonly aclRequest: HttpRequestSettings | undefined
-  /** 0: responses are not cached. */
-  readonly cacheTtlMs: number
-}
+import { HttpClient, type HttpResponse, type HttpRequest } from './http-client.ts'
+import { fillRequest } from './http-request.ts'
 
 /** An action of a client. */
 export interface HttpAction {
@@ -44,13 +37,13 @@ export type HttpDecision =
 const maxCachedResponses = 10_000
 
 export class HttpAuthorizer implements Authenticator {
-  readonly settings: HttpAuthorizerSettings
+  readonly settings: HttpAuthConfig
   readonly #client: HttpClient
   readonly #cache: ResponseCache<HttpDecision>
   /** Requests contain passwords, so cache keys are salted hashes. */
   readonly #cacheKeySalt = randomBytes(32).toString('base64')
 
-  constructor(settings: HttpAuthorizerSettings) {
+  constructor(settings: HttpAuthConfig) {
     this.settings = settings
     this.#client = new HttpClient(settings)
     this.#cache = new ResponseCache(maxCachedResponses, settings.cacheTtlMs)

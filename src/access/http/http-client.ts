@@ -7,17 +7,12 @@
 
 import { Agent as HttpAgent, request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
+import type { HttpAuthLimits } from '../../config/index.ts'
 import { connectionErrorText, innermostError } from '../../telemetry/index.ts'
 import { safeLookup, isForbiddenAddress } from '../../transports/index.ts'
 
-export interface HttpClientSettings {
-  readonly timeoutMs: number
-  readonly connectTimeoutMs: number
-  /** Maximum requests in progress. */
-  readonly poolSize: number
-  /** Maximum waiting requests; further ones fail at once. */
-  readonly maxWaiting: number
-}
+/** Timeouts, and limits of requests in progress and of waiting ones. */
+export type HttpClientSettings = Omit<HttpAuthLimits, 'cacheTtlMs'>
 
 export interface HttpRequest {
   readonly url: URL

@@ -1,16 +1,8 @@
 // A configured request with the values of one client.
 
+import type { HttpRequestConfig } from '../../config/index.ts'
 import { fillPlaceholders, type Placeholders } from '../authenticators/placeholders.ts'
 import type { HttpRequest } from './http-client.ts'
-
-/** One of `auth.http_auth.auth_req`, `super_req` and `acl_req`. */
-export interface HttpRequestSettings {
-  readonly url: string
-  readonly method: 'GET' | 'POST'
-  readonly headers: readonly (readonly [name: string, value: string])[]
-  /** With placeholders. */
-  readonly params: readonly (readonly [name: string, value: string])[]
-}
 
 /** Headers that the HTTP client sets itself. */
 const reservedHeaders: ReadonlySet<string> = new Set([
@@ -24,7 +16,7 @@ const reservedHeaders: ReadonlySet<string> = new Set([
 const form = 'application/x-www-form-urlencoded'
 
 /** GET: parameters in the URL. POST: as JSON if the content type says so, otherwise as a form. */
-export function fillRequest(request: HttpRequestSettings, values: Placeholders): HttpRequest {
+export function fillRequest(request: HttpRequestConfig, values: Placeholders): HttpRequest {
   const url = new URL(request.url)
   const headers: Record<string, string> = {}
   for (const [name, value] of request.headers) {

@@ -5,7 +5,7 @@
 //
 // `explain` returns the deciding step.
 
-import type { AclRule } from '../../config/index.ts'
+import type { AclConfig } from '../../config/index.ts'
 import {
   bridgeMarksRoot,
   type Identity,
@@ -27,25 +27,13 @@ import { StoredRules } from './stored-rules.ts'
 import { TokenGrants } from './token-grants.ts'
 
 /** Settings of authorization. Plain data. */
-export interface RuleSettings {
-  /** auth.acl.rules, followed by those of auth.acl.file. */
-  readonly rules: readonly AclRule[]
-  /** auth.no_match, with its default. */
-  readonly noMatch: 'allow' | 'deny'
-  /** auth.deny_action */
-  readonly denyAction: 'ignore' | 'disconnect'
-  /** A service decides if no rule matches (auth.http_auth.acl_req). */
-  readonly usesService: boolean
+export interface RuleSettings extends Omit<AclConfig, 'file'> {
   /** Whether a failing service denies the action (`hardened`); otherwise it is skipped. */
   readonly deniesOnError: boolean
   /** Tokens of clients may contain rules. */
   readonly hasTokens: boolean
   /** Some clients have namespaces: the topics of a namespace are for its clients only. */
   readonly hasNamespaces: boolean
-  /** auth.cache.max_size: cached decisions of the service for one client. */
-  readonly maxDecisions: number
-  /** Lifetime of such a decision. */
-  readonly decisionTtlMs: number
 }
 
 export const defaultRuleSettings: RuleSettings = {

@@ -1,5 +1,6 @@
 // Authenticates by a signed token of a trusted issuer. Other passwords are left to the next authenticator.
 
+import type { JwtConfig } from '../../config/index.ts'
 import { reasonCodes } from '../../protocol/index.ts'
 import {
   unknownClient,
@@ -10,22 +11,7 @@ import {
 } from '../authenticators/authenticator.ts'
 import { fillPlaceholders } from '../authenticators/placeholders.ts'
 import { checkToken, readTokenHeader, tokenPrefix, type Claims, type TokenCheck } from './token-check.ts'
-import type { TokenKey, TokenKeySource } from './token-keys.ts'
-
-export interface TokenSettings {
-  /** The field of CONNECT with the token. */
-  readonly from: 'password' | 'username'
-  readonly key: TokenKeySource
-  readonly leewayMs: number
-  /** Required values of claims; `%c` or `${clientid}` and `%u` or `${username}` are replaced. */
-  readonly claims: readonly (readonly [claim: string, pattern: string])[]
-  /** The claim that is the user name; undefined: the user name of CONNECT, unless it is the token. */
-  readonly usernameClaim: string | undefined
-  /** The claim with permissions. */
-  readonly aclClaim: string
-  /** The client is disconnected when the token expires. */
-  readonly endsWithToken: boolean
-}
+import type { TokenKey } from './token-keys.ts'
 
 /** Returns the value for `Identity.grants`; undefined if the form of the claim is unknown. */
 export type ReadGrants = (claim: unknown) => object | undefined
@@ -37,11 +23,11 @@ const maxTokenBytes = 16_384
 const notInNames = /[\p{Cc}\p{Cs}]/u
 
 export class TokenAuthenticator implements Authenticator {
-  readonly #settings: TokenSettings
+  readonly #settings: JwtConfig
   readonly #keys: readonly TokenKey[]
   readonly #readGrants: ReadGrants
 
-  constructor(settings: TokenSettings, keys: readonly TokenKey[], readGrants: ReadGrants) {
+  constructor(settings: JwtConfig, keys: readonly TokenKey[], readGrants: ReadGrants) {
     this.#settings = settings
     this.#keys = keys
     this.#readGrants = readGrants

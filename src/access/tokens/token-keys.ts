@@ -1,15 +1,11 @@
 // Keys that verify tokens. Each key is used only with algorithms of its kind: a token cannot make the broker use a
 // public key as a secret [RFC8725-3.1].
 
+import type { JwtConfig } from '../../config/index.ts'
 import { createPublicKey, type KeyObject } from 'node:crypto'
 
 /** The content of a key file, or the secret itself. */
-export type TokenKeySource =
-  | { readonly kind: 'secret'; readonly secret: Uint8Array }
-  /** PEM. */
-  | { readonly kind: 'public-key'; readonly text: string }
-  /** A JSON Web Key Set [RFC7517-5]. */
-  | { readonly kind: 'jwks'; readonly text: string }
+export type TokenKeySource = JwtConfig['key']
 
 export interface TokenKey {
   readonly algorithms: readonly string[]

@@ -10,17 +10,20 @@ import { choice, integer, optional } from '../schema/setting-type.ts'
 
 const dayMs = 86_400_000
 
-export const noMatch = setting(optional(choice(['allow', 'deny']), 'unset'), undefined, {
-  description: 'Decision about a publication or subscription that no access rule matches.',
-  appliesOn: 'at-once',
-  defaultWords:
-    'hardened: deny if auth.acl.rules, auth.acl.file or auth.http_auth.acl_req is set, otherwise allow; legacy: allow',
-})
-
-export const denyAction = setting(choice(['ignore', 'disconnect']), 'ignore', {
-  description: 'Whether a denied publication or subscription also ends the connection. ignore: it does not.',
-  appliesOn: 'at-once',
-})
+/** What happens to an action that no rule matches, and to a denied one. */
+export const aclDecisions = {
+  no_match: setting(optional(choice(['allow', 'deny']), 'unset'), undefined, {
+    description: 'Decision about a publication or subscription that no access rule matches.',
+    appliesOn: 'at-once',
+    defaultWords:
+      'hardened: deny if auth.acl.rules, auth.acl.file or auth.http_auth.acl_req is set, otherwise allow; legacy: allow',
+  }),
+  deny_action: setting(choice(['ignore', 'disconnect']), 'ignore', {
+    field: 'denyAction',
+    description: 'Whether a denied publication or subscription also ends the connection. ignore: it does not.',
+    appliesOn: 'at-once',
+  }),
+}
 
 export const acl = section('Access rules: which clients may publish and subscribe to which topics.', {
   rules: setting(listOf(aclRule, maxAclRules), [], {
@@ -40,6 +43,7 @@ export const acl = section('Access rules: which clients may publish and subscrib
 
 export const authorizationCache = section('Cache of the responses to auth.http_auth.acl_req.', {
   max_size: setting(integer({ min: 0, max: 1_000_000 }), 32, {
+    field: 'maxDecisions',
     description: 'Maximum number of cached responses for one client.',
     appliesOn: 'at-once',
   }),

@@ -18,6 +18,7 @@ const nothing = optional(text(), 'none')
 const noFile = optional(path('configuration-folder'), 'none')
 
 const chain = setting(optional(listOf(choice(authenticatorValues), authenticatorValues.length), 'auto'), undefined, {
+  field: 'chain',
   description:
     'The authenticators in order: the first that knows the client decides. If the list is empty, the ' +
     'hardened profile refuses all clients.',
@@ -103,6 +104,7 @@ const jwt = section(
       ...onNextConnect,
     }),
     from: setting(choice(['password', 'username']), 'password', {
+      field: 'from',
       description: 'Whether the token is in the user name or in the password of CONNECT.',
       ...onNextConnect,
     }),
@@ -125,6 +127,7 @@ const jwt = section(
       ...onNextConnect,
     }),
     leeway: setting(duration({ minMs: 0, maxMs: 600_000 }), 5_000, {
+      field: 'leewayMs',
       description:
         'Time for which a token is already accepted before its start (nbf), because clocks differ. Its expiry (exp) is exact.',
       ...onNextConnect,
@@ -135,16 +138,19 @@ const jwt = section(
       ...onNextConnect,
     }),
     username_claim: setting(nothing, undefined, {
+      field: 'usernameClaim',
       description: 'Name of the claim that contains the user name of the client.',
       defaultWords: 'none: the user name is that of CONNECT',
       ...onNextConnect,
     }),
     acl_claim: setting(text(), 'acl', {
+      field: 'aclClaim',
       description:
         'Name of the claim that contains the access rules of the client: lists of topic filters under pub, sub and all.',
       ...onNextConnect,
     }),
     disconnect_when_expired: setting(boolean, true, {
+      field: 'endsWithToken',
       description: 'Whether a client is disconnected when its token expires.',
       ...onNextConnect,
     }),
@@ -160,6 +166,7 @@ const scram = section(
       ...onNextConnect,
     }),
     iterations: setting(integer({ min: 4_096, max: 1_000_000 }), 10_000, {
+      field: 'iterations',
       description:
         'Number of iterations of PBKDF2 for new SCRAM passwords. More iterations make guessing, and each login, slower.',
       ...onNextConnect,
@@ -193,8 +200,12 @@ const placeholders =
 
 function requestSection(description: string) {
   return section(description, {
-    url: setting(nothing, undefined, { description: 'URL of the HTTP service.', ...onNextConnect }),
-    method: setting(choice(['POST', 'GET']), 'POST', { description: 'HTTP method of the requests.', ...onNextConnect }),
+    url: setting(nothing, undefined, { field: 'url', description: 'URL of the HTTP service.', ...onNextConnect }),
+    method: setting(choice(['POST', 'GET']), 'POST', {
+      field: 'method',
+      description: 'HTTP method of the requests.',
+      ...onNextConnect,
+    }),
     headers: setting(textMap, new Map(), {
       description:
         'HTTP headers of the requests. content-type determines the encoding of the parameters of a POST request: JSON for application/json, otherwise form data.',
@@ -221,24 +232,29 @@ const httpAuth = section(
       'The request that decides whether a client may publish to a topic or subscribe to a topic filter.',
     ),
     timeout: setting(duration({ minMs: 100, maxMs: 600_000 }), 5_000, {
+      field: 'timeoutMs',
       description:
         'Maximum time until the service has responded, including the time that the request waits for a free connection.',
       ...onNextConnect,
     }),
     connect_timeout: setting(duration({ minMs: 100, maxMs: 600_000 }), 5_000, {
+      field: 'connectTimeoutMs',
       description: 'Maximum time until a connection to the service is open.',
       ...onNextConnect,
     }),
     pool_size: setting(integer({ min: 1, max: 65_535 }), 32, {
+      field: 'poolSize',
       description: 'Maximum number of connections of each shard to the service. Further requests wait for a free one.',
       ...onNextConnect,
     }),
     max_waiting: setting(integer({ min: 0, max: 1_000_000 }), 10_000, {
+      field: 'maxWaiting',
       description:
         'Maximum number of requests of each shard that wait for a free connection. A further request fails as if the service had not responded.',
       ...onNextConnect,
     }),
     cache_ttl: setting(duration({ minMs: 0, maxMs: 30 * dayMs }), 0, {
+      field: 'cacheTtlMs',
       description:
         'Time for which a response to auth_req and super_req is cached for the same client with the same password. 0: it is not cached.',
       ...onNextConnect,
@@ -253,10 +269,12 @@ export const authenticators = {
   user: users,
   client: clients,
   password_hash: setting(choice(['sha256', 'sha512', 'sha', 'md5', 'plain']), 'sha256', {
+    field: 'passwordHash',
     description: 'Hash algorithm of client passwords that are stored from now on. Stored passwords keep theirs.',
     ...onNextConnect,
   }),
   salt_position: setting(choice(['prefix', 'suffix']), 'prefix', {
+    field: 'saltPosition',
     description:
       'Whether the salt is put before or after a new password when it is hashed. Each stored password keeps the position that it was hashed with, so that a change locks no user out.',
     ...onNextConnect,

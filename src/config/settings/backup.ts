@@ -12,12 +12,14 @@ const when = text({
 
 export const backup = section('Backups by a schedule. The archives are stored in the backup directory of the node.', {
   schedule: setting(optional(when, 'none'), undefined, {
+    field: 'when',
     description:
       'Time at which an archive is made: each day (03:30) or each week (sun 03:30), in the time zone of this machine.',
     appliesOn: 'at-once',
     defaultWords: 'never',
   }),
   keep: setting(integer({ min: 1, max: 10_000 }), 7, {
+    field: 'keep',
     description:
       'Number of archives made by the schedule that are kept. Older ones of the schedule are removed, other archives never.',
     appliesOn: 'at-once',

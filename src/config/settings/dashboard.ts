@@ -30,6 +30,7 @@ const oidc = section(
       description: 'Client ID of the broker at the OpenID provider.',
     }),
     client_secret: setting(optional(text({ maxBytes: 4_096 }), 'none'), undefined, {
+      field: 'clientSecret',
       ...atOnce,
       description: 'Client secret of the broker at the OpenID provider; none for a public client.',
       isSecret: true,
@@ -43,17 +44,20 @@ const oidc = section(
       listOf(text({ form: { pattern: /^[!#-[\]-~]{1,128}$/, name: 'a scope such as profile' } }), 32),
       ['openid'],
       {
+        field: 'scopes',
         ...atOnce,
         description:
           'Scopes that are requested; they must include `openid`. Some providers include roles only with an additional scope.',
       },
     ),
     username_claim: setting(claim, 'sub', {
+      field: 'usernameClaim',
       ...atOnce,
       description:
         'Name of the claim that contains the account name. It must be one that users cannot change and that the provider never gives to another user.',
     }),
     role_claim: setting(claim, 'roles', {
+      field: 'roleClaim',
       ...atOnce,
       description:
         'Name of the claim that contains one or several roles or groups. A dot separates the levels of an object: realm_access.roles.',
@@ -64,6 +68,7 @@ const oidc = section(
         'Role of the account for each value of the claim: administrator, viewer, ns:NAMESPACE::administrator or ns:NAMESPACE::viewer. The first entry that matches decides.',
     }),
     default_role: setting(choice(['none', 'viewer', 'administrator']), 'none', {
+      field: 'defaultRole',
       ...atOnce,
       description: 'Role of users whose claim matches no entry of dashboard.oidc.roles. none: they are refused.',
     }),
@@ -75,11 +80,13 @@ export const dashboard = section(
   {
     enable: setting(boolean, true, { description: 'Whether the dashboard is served.', appliesOn: 'at-once' }),
     bind: setting(optional(bind, 'none'), undefined, {
+      field: 'bind',
       description:
         'Address and port of an additional HTTP listener for dashboard and API, such as 127.0.0.1:18083. It requires `http_server.enable`.',
       appliesOn: 'at-once',
     }),
     allow_origins: setting(listOf(origin, 64), [], {
+      field: 'allowedOrigins',
       description:
         'Origins of reverse proxies that change the Host header, such as https://broker.example. Pages of these origins may use the API.',
       appliesOn: 'at-once',

@@ -33,22 +33,26 @@ export const log = section('The log of the broker: where its lines are written, 
     appliesOn: 'at-once',
   }),
   level: setting(optional(choice(['trace', 'debug', 'info', 'warn', 'error', 'fatal']), 'auto'), undefined, {
+    field: 'level',
     description: 'Lowest level of the lines that are written; trace is the lowest, fatal the highest.',
     defaultWords: 'info if the console is a terminal, so that connections are shown; otherwise warn',
     appliesOn: 'at-once',
   }),
   dir: setting(optional(path('data-directory', { isWritten: true }), 'auto'), undefined, {
+    field: 'dir',
     description: 'Directory of the log files.',
     defaultWords: 'log in the data directory',
     appliesOn: 'at-once',
   }),
-  file: setting(fileName, 'godwit.log', { description: 'Name of the log file.', appliesOn: 'at-once' }),
+  file: setting(fileName, 'godwit.log', { field: 'file', description: 'Name of the log file.', appliesOn: 'at-once' }),
   rotation: section('Rotation of log files.', {
     size: setting(size({ minBytes: kilobyte, maxBytes: 64 * gigabyte }), 10 * kilobyte * kilobyte, {
+      field: 'rotationSizeBytes',
       description: 'Maximum size of a log file. When it is reached, the file is renamed and a new one is started.',
       appliesOn: 'at-once',
     }),
     count: setting(integer({ min: 1, max: 1_000 }), 5, {
+      field: 'rotationCount',
       description: 'Maximum number of renamed log files that are kept. The oldest is deleted first.',
       appliesOn: 'at-once',
     }),

@@ -1,6 +1,7 @@
 import { section, type ValueOf } from '../schema/setting.ts'
 import { audit } from './audit.ts'
-import { auth, httpServer } from './auth.ts'
+import { auth } from './auth.ts'
+import { httpServer } from './http-server.ts'
 import { backup } from './backup.ts'
 import { bridges, sqlite } from './bridges.ts'
 import { dashboard } from './dashboard.ts'

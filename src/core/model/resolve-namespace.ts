@@ -2,30 +2,18 @@
 // that has one. This happens at CONNECT, before authentication, because the name of the session, and with several
 // shards its owner shard, depend on it.
 
+import type { NamespacesConfig } from '../../config/index.ts'
 import type { ConnectionOrigin, ListenerTraits } from './connection.ts'
 import { isNamespaceName } from '../namespaces/namespaced-names.ts'
 
-export type NamespaceSource = 'listener' | 'username' | 'certificate'
+/** How the namespace of a client is determined. */
+export type NamespaceSettings = Pick<
+  NamespacesConfig,
+  'sources' | 'usernamePattern' | 'certificateField' | 'isRequired'
+>
 
-/** A pattern for user names: the namespace is between `before` and `after`. An open side may have further text. */
-export interface NamespacePattern {
-  readonly before: string
-  readonly after: string
-  /** `acme@` or `x/acme@`: only one side can be open. */
-  readonly isOpenBefore: boolean
-  readonly isOpenAfter: boolean
-}
-
-export interface NamespaceSettings {
-  /** In order of precedence. */
-  readonly sources: readonly NamespaceSource[]
-  /** Undefined: user names do not set the namespace. */
-  readonly usernamePattern: NamespacePattern | undefined
-  /** Attribute of the certificate subject; undefined: certificates do not set the namespace. */
-  readonly certificateField: 'cn' | 'o' | 'ou' | undefined
-  /** A client without a namespace is refused. */
-  readonly isRequired: boolean
-}
+type NamespaceSource = NamespaceSettings['sources'][number]
+type NamespacePattern = NonNullable<NamespaceSettings['usernamePattern']>
 
 /** Facts about a connecting client that may determine its namespace. */
 export interface NamespaceEvidence {

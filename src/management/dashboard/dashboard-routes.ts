@@ -1,15 +1,13 @@
 // Serves the dashboard: `/dashboard/` and its files. They need no authentication, because they contain no data.
 
+import type { DashboardConfig } from '../../config/index.ts'
 import type { Endpoint } from '../../contract/index.ts'
 import { type ApiError, refuse } from '../http/api-error.ts'
 import { refuseUnknownPath } from '../http/not-found.ts'
 import type { DashboardFile, DashboardFiles } from './dashboard-files.ts'
 
 /** Settings of the section `dashboard`. */
-export interface DashboardSettings {
-  /** Further origins whose pages may use the API: `dashboard.allow_origins`. */
-  readonly allowedOrigins: readonly string[]
-}
+export type DashboardSettings = Pick<DashboardConfig, 'allowedOrigins'>
 
 /** A request for the page or one of its files. */
 export interface PageRequest {

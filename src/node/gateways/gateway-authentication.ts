@@ -1,7 +1,8 @@
 // Converts `gateway.<name>.authentication`, and the authentication of a gateway listener, to the settings with which the shards
 // authenticate clients.
 
-import { type ListenerAuthentication, readTokenKeys, type TokenSettings } from '../../access/index.ts'
+import type { JwtConfig } from '../../config/index.ts'
+import { type ListenerAuthentication, readTokenKeys } from '../../access/index.ts'
 import type { Gateway, GatewaySocket } from './gateway-sockets.ts'
 
 export type AuthenticationSettings = Gateway['authentication']
@@ -87,7 +88,7 @@ function jwtOf(chain: string, settings: AuthenticationSettings): ListenerAuthent
     const setting = key.kind === 'secret' ? 'secret' : 'public_key'
     return { setting, problem: `cannot check tokens: ${read.problem}` }
   }
-  const token: TokenSettings = {
+  const token: JwtConfig = {
     from: settings.from,
     key,
     leewayMs,
@@ -99,7 +100,7 @@ function jwtOf(chain: string, settings: AuthenticationSettings): ListenerAuthent
   return { chain, kind: 'jwt', token }
 }
 
-function tokenKeyOf(settings: AuthenticationSettings): TokenSettings['key'] | AuthenticationProblem {
+function tokenKeyOf(settings: AuthenticationSettings): JwtConfig['key'] | AuthenticationProblem {
   if (settings.algorithm === 'public-key') {
     const { public_key: text } = settings
     return text === undefined

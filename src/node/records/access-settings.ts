@@ -62,11 +62,10 @@ function problemOfTokenKeys({ auth: { jwt }, places }: GodwitConfig): string | u
 }
 
 function ruleSettingsOf({ auth, node, namespaces }: GodwitConfig): RuleSettings {
-  const { rules, noMatch, denyAction, usesService, maxDecisions, decisionTtlMs } = auth.acl
+  const { file: _file, ...configured } = auth.acl
   const deniesOnError = node.securityProfile === 'hardened'
   const hasTokens = auth.jwt !== undefined
   const hasNamespaces = namespaces !== undefined
-  const configured = { rules, noMatch, denyAction, usesService, maxDecisions, decisionTtlMs }
   return { ...configured, deniesOnError, hasTokens, hasNamespaces }
 }
 

@@ -1,6 +1,7 @@
 // The database of the node. The main thread is the store owner, and also has a store client for records of the whole node.
 
 import { join } from 'node:path'
+import type { StorageConfig } from '../../config/index.ts'
 import { openLevelStore, openStoreOwner, type Store, type StoreOwner, StoreClient } from '../../storage/index.ts'
 import type { AlarmName } from '../../telemetry/index.ts'
 import type { Alarms } from '../observe/alarms.ts'
@@ -20,13 +21,9 @@ export interface NodeStore {
 /** Number of the main thread in place of a shard number. Shards are numbered from 0, and no shard has this number. */
 export const mainThreadNumber = 255
 
-export interface NodeStoreOptions {
+export interface NodeStoreOptions extends StorageConfig {
   readonly dataDirectory: string
   readonly shards: number
-  readonly sync: 'commit' | 'interval' | 'never'
-  readonly syncIntervalMs: number
-  /** Session expiry of recreated sessions. */
-  readonly recoveredExpirySeconds: number
   readonly alarms: Alarms
 }
 

@@ -1,6 +1,7 @@
 // Messages between the main thread and a shard. All must survive a structured clone.
 
 import type { MessagePort } from 'node:worker_threads'
+import type { SyncConfig } from '../../config/index.ts'
 import type { RulePlan, StoredValueChange } from '../../actions/index.ts'
 import type { AccessSettings, RecordChange } from '../../access/index.ts'
 import type {
@@ -121,7 +122,7 @@ export interface ShardStart extends ShardSettings {
   readonly brokerName?: string
   /** Offset to the monotonic time of the system, the same in all threads: from `clockBaseMs`. */
   readonly clockBaseMs: number
-  readonly storage: { readonly sync: 'commit' | 'interval' | 'never'; readonly syncIntervalMs: number }
+  readonly storage: SyncConfig
   /** This shard's part of mqtt.max_unsent_bytes_total. */
   readonly maxUnsentBytesTotal: number
   /** This shard's part of mqtt.max_unfinished_bytes_total. */

@@ -1,20 +1,19 @@
 // Options of the store on disk.
 
+import type { SyncConfig } from '../../config/index.ts'
 import type { ShardPlace } from '../../core/index.ts'
 import type { StorageAlarm } from '../store.ts'
 import type { StoreClient } from './store-client.ts'
 
-/**
- * When committed changes are synced: before `commit` resolves, at an interval, or when the operating system does it.
- */
-export type SyncMode = 'commit' | 'interval' | 'never'
+export type SyncMode = SyncConfig['sync']
 
-export interface LevelStoreOptions {
+/**
+ * `sync`: when committed changes are synced: before `commit` resolves, at an interval, or when the operating system does it.
+ * `syncIntervalMs`: maximum time from a commit until it is durable, for `sync: 'interval'`.
+ */
+export interface LevelStoreOptions extends SyncConfig {
   /** Directory of the database only. Created if missing. Quarantine files are next to it. */
   readonly directory: string
-  readonly sync: SyncMode
-  /** For `sync: 'interval'`: maximum time from a commit until it is durable. */
-  readonly syncIntervalMs: number
   readonly onAlarm: (alarm: StorageAlarm) => void
   /** Without `client`: session expiry of recreated sessions; none is recreated if absent. */
   readonly recoveredExpirySeconds?: number
