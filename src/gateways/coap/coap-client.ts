@@ -2,6 +2,7 @@
 // of the broker.
 
 import { hash, timingSafeEqual } from 'node:crypto'
+import { connectPacket } from '../../mqtt-client/index.ts'
 import { type GatewayClient, readOnlyEnd, readOnlySubscription } from '../../core/index.ts'
 import {
   type ConnackPacket,
@@ -265,18 +266,17 @@ export class CoapClient implements MqttConnectionCallbacks, GatewayClient {
 
   #connect(): void {
     const { clientId, username, password } = this.credentials
-    this.#mqtt.send({
-      type: 'connect',
-      version: 5,
-      clientId,
-      cleanStart: true,
-      keepAliveSeconds: Math.ceil(this.#gateway.settings.heartbeatMs / msPerSecond),
-      username,
-      password: password === undefined ? undefined : Buffer.from(password),
-      will: undefined,
-      properties: { sessionExpiryIntervalSeconds: 0, receiveMaximum },
-      isBridge: false,
-    })
+    this.#mqtt.send(
+      connectPacket({
+        version: 5,
+        clientId,
+        cleanStart: true,
+        keepAliveSeconds: Math.ceil(this.#gateway.settings.heartbeatMs / msPerSecond),
+        username,
+        password: password === undefined ? undefined : Buffer.from(password),
+        properties: { sessionExpiryIntervalSeconds: 0, receiveMaximum },
+      }),
+    )
   }
 
   handleClosed(): void {

@@ -4,7 +4,7 @@
 
 import { reasonCodes } from '../../protocol/index.ts'
 import type { AddressProofs } from '../address-proofs.ts'
-import { fillTemplate } from '../client-info.ts'
+import { overrideClientId, overrideClientInfo } from '../client-info.ts'
 import { canBeSameDevice, hasSameIdentity, isSamePeer, peerKey } from '../peer-identity.ts'
 import type { PeerAddress } from '../../transports/index.ts'
 import { CoapClient, type CoapClientDependencies, type CoapCredentials } from './coap-client.ts'
@@ -105,19 +105,12 @@ export class CoapClients {
 
   /** Returns the client ID for the broker. */
   #nameOf(clientId: string): string {
-    const { override } = this.#gateway.settings
-    return override.clientId === undefined ? clientId : fillTemplate(override.clientId, clientId)
+    return overrideClientId(this.#gateway.settings.override, clientId)
   }
 
   #credentialsOf(query: ReadonlyMap<string, string>, clientId: string): CoapCredentials {
-    const { override } = this.#gateway.settings
-    const fill = (template: string | undefined): string | undefined =>
-      template === undefined ? undefined : fillTemplate(template, clientId)
-    return {
-      clientId: this.#nameOf(clientId),
-      username: fill(override.username) ?? query.get('username'),
-      password: fill(override.password) ?? query.get('password'),
-    }
+    const sent = { clientId, username: query.get('username'), password: query.get('password') }
+    return overrideClientInfo(this.#gateway.settings.override, sent)
   }
 }
 

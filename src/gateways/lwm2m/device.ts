@@ -11,9 +11,10 @@ import {
   reasonCodes,
   type TopicTable,
 } from '../../protocol/index.ts'
+import { connectPacket } from '../../mqtt-client/index.ts'
 import type { GatewayClient } from '../../core/index.ts'
 import type { AddressProofs } from '../address-proofs.ts'
-import { fillTemplate } from '../client-info.ts'
+import { overrideClientId, overrideClientInfo } from '../client-info.ts'
 import { type CoapMessage, options, uintOf } from '../coap/endpoint/coap-message.ts'
 import { maxUnsentBytes, type MqttConnection, type MqttConnectionCallbacks, publishFieldsOf } from '../gateway.ts'
 import { storedPeer } from '../peer-identity.ts'
@@ -106,8 +107,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
 
   /** Client ID for the broker. */
   get clientId(): string {
-    const { clientId } = this.#gateway.settings.override
-    return clientId === undefined ? this.#registration.clientId : fillTemplate(clientId, this.#registration.clientId)
+    return overrideClientId(this.#gateway.settings.override, this.#registration.clientId)
   }
 
   get isEnded(): boolean {
@@ -245,27 +245,23 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
   }
 
   #connect(): void {
-    const { clientId, username, password, lifetimeSeconds } = this.#registration
-    const { override } = this.#gateway.settings
-    const fill = (template: string | undefined): string | undefined =>
-      template === undefined ? undefined : fillTemplate(template, clientId)
-    const secret = fill(override.password) ?? password
-    this.#mqtt.send({
-      type: 'connect',
-      version: 5,
-      clientId: this.clientId,
-      // The session has the commands that arrived while the device was not registered.
-      cleanStart: false,
-      keepAliveSeconds: this.#keepAliveSeconds,
-      username: fill(override.username) ?? username,
-      password: secret === undefined ? undefined : Buffer.from(secret),
-      will: undefined,
-      properties: {
-        sessionExpiryIntervalSeconds: Math.max(lifetimeSeconds, commandLifetimeMs / msPerSecond),
-        receiveMaximum: maxWaitingCommands,
-      },
-      isBridge: false,
-    })
+    const { lifetimeSeconds } = this.#registration
+    const { clientId, username, password } = overrideClientInfo(this.#gateway.settings.override, this.#registration)
+    this.#mqtt.send(
+      connectPacket({
+        version: 5,
+        clientId,
+        // The session has the commands that arrived while the device was not registered.
+        cleanStart: false,
+        keepAliveSeconds: this.#keepAliveSeconds,
+        username,
+        password: password === undefined ? undefined : Buffer.from(password),
+        properties: {
+          sessionExpiryIntervalSeconds: Math.max(lifetimeSeconds, commandLifetimeMs / msPerSecond),
+          receiveMaximum: maxWaitingCommands,
+        },
+      }),
+    )
   }
 
   handleClosed(): void {

@@ -1,7 +1,8 @@
 // The connection of an MQTT-SN client to the broker, from its CONNECT.
 
+import { connectPacket } from '../../mqtt-client/index.ts'
 import { type ConnectPacket, reasonCodes, type Will } from '../../protocol/index.ts'
-import { type ClientInfoOverride, fillTemplate } from '../client-info.ts'
+import { type ClientInfoOverride, overrideClientInfo } from '../client-info.ts'
 import { returnCodes, type SnRequest } from './codec/packets.ts'
 import type { SnOutcome } from './codec/sn-codec.ts'
 import type { PredefinedTopics } from './topic-ids.ts'
@@ -40,17 +41,17 @@ export function connectPacketOf(
     readonly continuesSession: boolean
   },
 ): ConnectPacket {
-  const fill = (template: string | undefined): string | undefined =>
-    template === undefined ? undefined : fillTemplate(template, clientId)
-  const given = options?.password === undefined ? undefined : Buffer.from(options.password, 'base64')
-  const password = fill(override.password) ?? given
-  return {
-    type: 'connect',
+  const sent = {
+    clientId,
+    username: options?.username,
+    password: options?.password === undefined ? undefined : Buffer.from(options.password, 'base64'),
+  }
+  const { password, ...names } = overrideClientInfo(override, sent)
+  return connectPacket({
     version: 5,
-    clientId: fill(override.clientId) ?? clientId,
+    ...names,
     cleanStart: (options?.startsClean ?? flags.cleanSession) && !continuesSession,
     keepAliveSeconds: Math.min(durationSeconds, maxKeepAliveSeconds),
-    username: fill(override.username) ?? options?.username,
     password: password === undefined ? undefined : Buffer.from(password),
     // The gateway publishes it itself if the client is lost. The delay is for a restart of the broker, after which a
     // sleeping client has its connection again.
@@ -59,8 +60,7 @@ export function connectPacketOf(
       sessionExpiryIntervalSeconds: options?.sessionExpirySeconds ?? (flags.cleanSession ? 0 : neverExpires),
       receiveMaximum,
     },
-    isBridge: false,
-  }
+  })
 }
 
 /** Returns why CONNECT is refused before the broker sees it. */

@@ -4,6 +4,7 @@
 //   over DTLS, by the identity   NegQoS-Client-<digest of the identity>     with the credentials of this identity
 
 import { hash } from 'node:crypto'
+import { connectPacket } from '../../mqtt-client/index.ts'
 import type { GatewayClient } from '../../core/index.ts'
 import { type Packet, reasonCodes } from '../../protocol/index.ts'
 import {
@@ -86,18 +87,9 @@ class ConnectionlessPublisher implements GatewayClient {
     this.#peer = peer
     const callbacks = { handlePacket: (packet: Packet) => this.#handlePacket(packet), handleClosed: noteClosed }
     this.#mqtt = dependencies.openMqtt(peer, callbacks, this)
-    this.#mqtt.send({
-      type: 'connect',
-      version: 5,
-      clientId,
-      cleanStart: true,
-      keepAliveSeconds: 0,
-      username: override.username,
-      password: override.password === undefined ? undefined : Buffer.from(override.password),
-      will: undefined,
-      properties: undefined,
-      isBridge: false,
-    })
+    const { username, password: text } = override
+    const password = text === undefined ? undefined : Buffer.from(text)
+    this.#mqtt.send(connectPacket({ version: 5, clientId, cleanStart: true, username, password }))
   }
 
   // For lists and rules by address: those of the latest message

@@ -10,7 +10,8 @@ import {
   type ReasonCode,
   reasonCodes,
 } from '../../protocol/index.ts'
-import { fillTemplate } from '../client-info.ts'
+import { connectPacket } from '../../mqtt-client/index.ts'
+import { overrideClientInfo } from '../client-info.ts'
 import {
   type GatewayCounters,
   type GatewayStream,
@@ -235,27 +236,25 @@ export class StompClient implements GatewayStreamCallbacks {
   #openMqtt({ headers }: StompFrame): void {
     const { override } = this.#dependencies.settings
     const ownId = headers.get('client-id') ?? `stomp-${randomBytes(idBytes).toString('hex')}`
-    const fill = (template: string | undefined): string | undefined =>
-      template === undefined ? undefined : fillTemplate(template, ownId, headers)
-    const password = fill(override.password) ?? headers.get('passcode')
+    const sent = { clientId: ownId, username: headers.get('login'), password: headers.get('passcode') }
+    const { clientId, username, password } = overrideClientInfo(override, sent, headers)
     const mqtt = this.#dependencies.openMqtt({
       handlePacket: (packet) => this.#handlePacket(packet),
       handleWritten: () => this.#resumeWhereFree(),
       handleClosed: () => this.#fail('the broker has ended the session'),
     })
     this.#mqtt = mqtt
-    mqtt.send({
-      type: 'connect',
-      version: 5,
-      clientId: fill(override.clientId) ?? ownId,
-      cleanStart: true,
-      keepAliveSeconds: Math.ceil(this.#heartBeats[1] / msPerSecond),
-      username: fill(override.username) ?? headers.get('login'),
-      password: password === undefined ? undefined : Buffer.from(password),
-      will: undefined,
-      properties: { sessionExpiryIntervalSeconds: 0, receiveMaximum },
-      isBridge: false,
-    })
+    mqtt.send(
+      connectPacket({
+        version: 5,
+        clientId,
+        cleanStart: true,
+        keepAliveSeconds: Math.ceil(this.#heartBeats[1] / msPerSecond),
+        username,
+        password: password === undefined ? undefined : Buffer.from(password),
+        properties: { sessionExpiryIntervalSeconds: 0, receiveMaximum },
+      }),
+    )
     this.#planPing(Math.ceil(this.#heartBeats[1] / msPerSecond))
     this.#dependencies.schedule()
   }
