@@ -2,7 +2,7 @@
 
 import type { Store } from '../../storage/index.ts'
 import type { PendingCommands } from '../runtime/pending-commands.ts'
-import type { GatewayManagerDependencies } from './gateway-manager.ts'
+import type { GatewayManagerDependencies } from './gateway-manager-dependencies.ts'
 
 type StoredFacts = Pick<GatewayManagerDependencies, 'storeValues' | 'whenDurable' | 'readStoredValues'>
 
