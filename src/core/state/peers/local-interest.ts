@@ -180,7 +180,7 @@ export class LocalInterest {
   }
 }
 
-/** The interest of the only shard of a node: nobody needs it, so it costs no memory. */
+/** The interest of the only shard of a node. There is no peer that needs it, so it uses no memory. */
 export class NoInterest extends LocalInterest {
   override change(): void {}
   override changePresence(): void {}
