@@ -6,7 +6,7 @@ import type { TopicFilter } from '../protocol/index.ts'
 import type { ByteStream } from '../transports/index.ts'
 
 export interface ActionBroker {
-  readonly view: Pick<BrokerView, 'client' | 'bridgeSession' | 'waitingForActions' | 'clientsWaitingForActions'>
+  readonly view: Pick<BrokerView, 'client' | 'internalSession' | 'waitingForActions' | 'clientsWaitingForActions'>
   readonly access: Pick<AccessControl, 'explain'>
   readonly commands: { run(command: Command): Promise<CommandResult> }
   /** Opens a connection of a client inside the broker. */

@@ -22,15 +22,17 @@ export {
   actionOfClientId,
   bridgeClientId,
   bridgeMarksRoot,
+  isInternalClient,
+} from './messages/internal-clients.ts'
+export {
   brokerNameTopic,
   loopMarkerName,
-  isBridgeClient,
   remoteSessionLostProperty,
   isBrokerName,
   publishedQoSOf,
   type SpoolLimits,
   spoolProperties,
-} from './messages/bridge-client-id.ts'
+} from './messages/internal-client-options.ts'
 export {
   isSourceClient,
   isSourceTopic,
@@ -45,7 +47,7 @@ export { PendingQueue } from './state/sessions/pending-queue.ts'
 export type { ClientFilters, FilterChange } from './state/client-filters.ts'
 export type { BrokerCounts } from './state/broker-counts.ts'
 export type { BrokerOptions } from './state/broker-state.ts'
-export type { BridgeSessionView } from './views/bridge-session.ts'
+export type { InternalSessionView } from './views/internal-session.ts'
 export type { BrokerView } from './views/broker-view.ts'
 export type { Bounds, ClientFilter } from './views/client-list.ts'
 export type { ClientQueueView, QueuedMessageView } from './views/client-queue.ts'

@@ -203,7 +203,7 @@ export class Bridged {
     return {
       open: () => {
         const { listener } = host.traits
-        host.traits.listener = { ...listener, isBridge: true }
+        host.traits.listener = { ...listener, isInternal: true }
         const link = host.accept(calmNetwork)
         delete host.traits.listener
         if (listener !== undefined) host.traits.listener = listener
@@ -213,7 +213,9 @@ export class Bridged {
         return stream
       },
       sessionStatus: () => {
-        const found = host.isRunning ? host.coreOf().view.bridgeSession(bridgeClientId(this.settings.name)) : undefined
+        const found = host.isRunning
+          ? host.coreOf().view.internalSession(bridgeClientId(this.settings.name))
+          : undefined
         return (
           found ?? {
             subscriptions: new Map(),

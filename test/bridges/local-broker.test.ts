@@ -71,7 +71,9 @@ describe('while the local disk fails', () => {
 
 /** The filters that store the granted subscriptions. */
 function grantedFilters({ local }: Bridged): readonly string[] {
-  const { subscriptions } = local.host.coreOf().view.bridgeSession(bridgeClientId('b')) ?? { subscriptions: new Map() }
+  const { subscriptions } = local.host.coreOf().view.internalSession(bridgeClientId('b')) ?? {
+    subscriptions: new Map(),
+  }
   return [...subscriptions.keys()].filter((filter) => filter.includes('granted'))
 }
 

@@ -85,7 +85,7 @@ test('the queue of a client that reconnects is read from its first part', () => 
 /** Returns a bridge or an action queue: a client within the broker. */
 function ownClient(world: World): Client {
   const { traits } = world.host
-  traits.listener = { isBridge: true }
+  traits.listener = { isInternal: true }
   const own = world.connect('own', { ...durable, receiveMaximum: 10 })
   delete traits.listener
   own.subscribe('a')

@@ -433,7 +433,10 @@ describe('the namespace of a client', () => {
   })
 
   test('does not exist for a bridge, which uses the names of its configuration', () => {
-    assert.equal(resolveNamespace(settings, { ...signs, listener: { isBridge: true }, username: 'plant/x' }), undefined)
+    assert.equal(
+      resolveNamespace(settings, { ...signs, listener: { isInternal: true }, username: 'plant/x' }),
+      undefined,
+    )
   })
 
   test('is found in user names of either form', () => {

@@ -242,7 +242,7 @@ class ScenarioRun {
 
   #openStream(): LinkStream {
     const { host, stage } = this.#world
-    host.traits.listener = { isBridge: true }
+    host.traits.listener = { isInternal: true }
     const link = host.accept(calmNetwork)
     delete host.traits.listener
     if (link === undefined) return stage.fail('the broker does not run')

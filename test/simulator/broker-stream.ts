@@ -104,10 +104,10 @@ function newConnection(stream: BrokerStream, { listener, arrival }: Decoding): C
 }
 
 function newDecoder({ topics, maxPacketBytes, maxTopicLevels, maxTopicBytes, listener }: Decoding): PacketDecoder {
-  const isBridge = listener?.isBridge === true
+  const isInternal = listener?.isInternal === true
   const limits = {
-    maxPropertyBytes: isBridge ? largestBytes : 32_768,
-    maxPacketBytes: isBridge ? largestBytes : maxPacketBytes,
+    maxPropertyBytes: isInternal ? largestBytes : 32_768,
+    maxPacketBytes: isInternal ? largestBytes : maxPacketBytes,
     maxTopicLevels,
     maxTopicBytes,
   }

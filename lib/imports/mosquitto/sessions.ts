@@ -16,7 +16,7 @@ import {
   splitExclusiveFilter,
   splitSharedFilter,
 } from '../../../src/protocol/index.ts'
-import { isBridgeClient } from '../../../src/core/index.ts'
+import { isInternalClient } from '../../../src/core/index.ts'
 import type {
   IncomingRecord,
   OutgoingRecord,
@@ -179,7 +179,7 @@ export class SessionDrafts {
   }
 
   #problemOf({ clientId, expirySeconds, expiresAtSeconds }: ClientChunk): string | undefined {
-    if (clientId === '' || clientId.includes('\0') || isBridgeClient(clientId))
+    if (clientId === '' || clientId.includes('\0') || isInternalClient(clientId))
       return 'sessions have client IDs that no client can have here'
     if (this.#source.isBridge(clientId)) return 'sessions are of bridges of mosquitto'
     if (expirySeconds === 0) return 'sessions ended with their connection'

@@ -9,7 +9,7 @@ import type { AclConfig } from '../../config/index.ts'
 import {
   bridgeMarksRoot,
   type Identity,
-  isBridgeClient,
+  isInternalClient,
   namespacesRoot,
   namespaceTopics,
   type Permission,
@@ -120,10 +120,10 @@ export class AccessRules implements Permissions {
     const { namespace, name: clientId } = splitNamespacedName(publisher.clientId)
     const client = { namespace, clientId, username: publisher.username, peerAddress: '' }
     if (isForeignNamespace(client, topic.name)) return false
-    const configured = this.#configured.listsForOffline(client, isBridgeClient(clientId))
+    const configured = this.#configured.listsForOffline(client, isInternalClient(clientId))
     const clientRules = this.#createClientRules(client, configured)
     const decision = this.#ruleFor(clientRules, 'publish', namespacedTopic(namespace, topic.name))
-    if (decision === undefined && isBridgeClient(clientId)) return true
+    if (decision === undefined && isInternalClient(clientId)) return true
     return decision?.allows ?? (this.#settings.usesService || this.#settings.noMatch === 'allow')
   }
 
@@ -188,7 +188,7 @@ export class AccessRules implements Permissions {
   #permission({ clientId }: Identity, decision: Decision | undefined): Permission {
     if (decision === undefined) return 'unknown'
     if (decision.allows) return 'allow'
-    return this.#settings.denyAction === 'disconnect' && !isBridgeClient(clientId) ? 'disconnect' : 'deny'
+    return this.#settings.denyAction === 'disconnect' && !isInternalClient(clientId) ? 'disconnect' : 'deny'
   }
 
   #decide(who: Identity, action: Action, topic: string): Decision | undefined {
@@ -202,7 +202,7 @@ export class AccessRules implements Permissions {
       return search.decision ?? byTokenDefault
     }
     const rule = this.#ruleFor(clientRules, action, topic)
-    return rule ?? (isBridgeClient(who.clientId) ? byBridge : this.#decideWithoutRule(who, action, topic))
+    return rule ?? (isInternalClient(who.clientId) ? byBridge : this.#decideWithoutRule(who, action, topic))
   }
 
   #ruleFor(clientRules: ClientRules, action: Action, topic: string): Decision | undefined {
@@ -242,13 +242,13 @@ export class AccessRules implements Permissions {
 
   #createClientRules(client: RuleClient, configured: readonly RuleList[]): ClientRules {
     const { clientId } = client
-    const stored = isBridgeClient(clientId) ? this.#stored.listsNaming(clientId) : this.#stored.listsFor(client)
+    const stored = isInternalClient(clientId) ? this.#stored.listsNaming(clientId) : this.#stored.listsFor(client)
     return { principal: principalOf(client), stored, configured }
   }
 
-  /** Rules for all clients do not apply to the bridges of this broker: they forward what their own rules say. */
+  /** Rules for all clients do not apply to internal clients: bridges forward what their own rules say. */
   #configuredListsFor(client: RuleClient): readonly RuleList[] {
-    return isBridgeClient(client.clientId) ? this.#configured.listsNaming(client) : this.#configured.listsFor(client)
+    return isInternalClient(client.clientId) ? this.#configured.listsNaming(client) : this.#configured.listsFor(client)
   }
 }
 
@@ -258,7 +258,7 @@ export class AccessRules implements Permissions {
  */
 function isForeignNamespace({ namespace, clientId }: Pick<Identity, 'namespace' | 'clientId'>, topic: string): boolean {
   if (namespace !== undefined) return topic.startsWith('$SYS/')
-  return topic.startsWith(namespacesRoot) && !isBridgeClient(clientId)
+  return topic.startsWith(namespacesRoot) && !isInternalClient(clientId)
 }
 
 /**
@@ -266,7 +266,7 @@ function isForeignNamespace({ namespace, clientId }: Pick<Identity, 'namespace' 
  * bridge.
  */
 function isBridgeMarker({ clientId }: Identity, action: Action, topic: string): boolean {
-  return action === 'subscribe' && topic.startsWith(bridgeMarksRoot) && isBridgeClient(clientId)
+  return action === 'subscribe' && topic.startsWith(bridgeMarksRoot) && isInternalClient(clientId)
 }
 
 /** Returns the topic as clients of the namespace know it; others see its complete name. */

@@ -145,7 +145,7 @@ export class ActionManager implements RuleSinks {
 
   reports(): readonly ActionReport[] {
     const { view } = this.#dependencies.broker
-    const sessionOf = (clientId: string): QueueSession | undefined => view.bridgeSession(clientId)
+    const sessionOf = (clientId: string): QueueSession | undefined => view.internalSession(clientId)
     const nowMs = this.#dependencies.nowMs()
     for (const [id, running] of this.#actions) this.#countDroppedLetters(id, running)
     return [...this.#actions].map(([id, running]) =>

@@ -195,11 +195,11 @@ export class ActionStarter {
 
   /** Number of entries in a queue of an action. */
   storedIn(clientId: string): number {
-    return this.#dependencies.broker.view.bridgeSession(clientId)?.spooled ?? 0
+    return this.#dependencies.broker.view.internalSession(clientId)?.spooled ?? 0
   }
 
   #droppedFrom(clientId: string): number {
-    return this.#dependencies.broker.view.bridgeSession(clientId)?.dropped ?? 0
+    return this.#dependencies.broker.view.internalSession(clientId)?.dropped ?? 0
   }
 
   #guarded(work: () => void): void {

@@ -180,7 +180,7 @@ export function sendLocal(link: PacketLink, { wanted, unwanted }: LocalChanges, 
     ids.next,
   )
   for (const [raisesTo, requests] of wanted) {
-    // A subscription identifier of a bridge has a special meaning in the core: see `model/bridge-client-id.ts`.
+    // A subscription identifier of a bridge has a special meaning in the core: see `core/messages/internal-client-options.ts`.
     const properties = raisesTo === 0 ? undefined : { subscriptionIdentifier: raisesTo }
     packets.push(...subscribePackets(requests, { maxFilters: maxLocalFilters, properties }, ids.next))
   }

@@ -3,7 +3,7 @@
 // 5.0, so that loops can be detected. Other bridges receive a message below `$` that none of their rules match.
 
 import type { TopicName } from '../../protocol/index.ts'
-import { brokerNameTopic } from '../messages/bridge-client-id.ts'
+import { brokerNameTopic } from '../messages/internal-client-options.ts'
 import type { Parts } from '../state/parts.ts'
 import type { Connection } from '../model/connection.ts'
 import { sendPublish, sendsOf } from '../outgoing/send-to-client.ts'
@@ -18,7 +18,7 @@ export function announceBrokerName(
   connection: Connection,
 ): void {
   const { brokerName: name } = state.bridges
-  if (name === undefined || !connection.hasNoLocal || connection.listener.isBridge === true) return
+  if (name === undefined || !connection.hasNoLocal || connection.listener.isInternal === true) return
   const payload = Buffer.from(name)
   const message = new Message(state.topics.named(brokerNameTopic as TopicName), {
     qos: 0,

@@ -211,7 +211,7 @@ function resolveWill(
   will: NonNullable<ConnectPacket['will']>,
   { clientId, isSuperuser, username }: Identity,
 ): Topic | Refusal {
-  const client = { clientId, username, mountpoint, isBridge: listener.isBridge === true }
+  const client = { clientId, username, mountpoint, isInternal: listener.isInternal === true }
   const topic = state.topics.named(will.topic)
   const resolved = resolvePublication(state, topic, client)
   const reason = reasonCodes.topicNameInvalid

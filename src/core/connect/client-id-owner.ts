@@ -20,7 +20,7 @@ export function refuseOtherIdentity(
   connection: Connection,
   { clientId, identity }: { readonly clientId: string; readonly identity: Identity },
 ): { readonly reason: typeof reasonCodes.clientIdentifierNotValid; readonly text: string } | undefined {
-  if (!state.settings.bindsClientIds || connection.listener.isBridge === true) return undefined
+  if (!state.settings.bindsClientIds || connection.listener.isInternal === true) return undefined
   const session = state.sessions.get(clientId)
   if (session === undefined || hasExpired(state.nowMs, session) || isSameOwner(session, identity)) return undefined
   state.outputs.events.push({ event: 'client-id-refused', connection, clientId, owner: session.identity, identity })

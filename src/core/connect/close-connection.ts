@@ -149,7 +149,7 @@ function recordRefused(
   connection: Connection,
   { clientId, reason }: { readonly clientId: string; readonly reason: ReasonCode },
 ): void {
-  if (!state.rules.triggers.wanted['client-connack'] || connection.listener.isBridge === true) return
+  if (!state.rules.triggers.wanted['client-connack'] || connection.listener.isInternal === true) return
   const now = stateOf(connection)
   const connect = 'connect' in now ? now.connect : undefined
   const username = 'connect' in now ? now.username : undefined
@@ -213,7 +213,7 @@ function recordDisconnected(
   { clientId, identity: { username }, lastConnect: { atMs: connectedAtMs } }: Session,
   { reason, cause, properties }: Ending,
 ): void {
-  if (connection.listener.isBridge === true) return
+  if (connection.listener.isInternal === true) return
   const what = { reason, cause, properties, connectedAtMs, atMs: state.nowMs }
   state.rules.triggers.add({ kind: 'client-disconnected', connection, clientId, username, ...what })
 }

@@ -11,7 +11,7 @@ import {
   type ConnackProperties,
   type ConnectPacket,
 } from '../../protocol/index.ts'
-import { loopMarkerName, hasRemoteSessionLost, spoolLimitsIn } from '../messages/bridge-client-id.ts'
+import { loopMarkerName, hasRemoteSessionLost, spoolLimitsIn } from '../messages/internal-client-options.ts'
 import type { Identity } from '../messages/identity.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { CoreSettings } from '../model/settings.ts'
@@ -31,7 +31,7 @@ import { Message, never, recordPublisherRights, copyProperties } from '../messag
 import { storedWillTopic } from '../publish/resolve-publication.ts'
 import { splitNamespacedName } from '../namespaces/namespaced-names.ts'
 import { AckLatency } from '../state/sessions/ack-latency.ts'
-import { newBridgeSession, neverExpires, Session } from '../state/sessions/session.ts'
+import { newInternalSession, neverExpires, Session } from '../state/sessions/session.ts'
 import { isSameOwner } from './client-id-owner.ts'
 import { endConnection, refuseConnect } from './close-connection.ts'
 import { waitForWill } from './takeover-wait.ts'
@@ -96,7 +96,7 @@ export function openConnection(
   resumeDelivery(state, session, connection)
 }
 
-/** Records the connection for rules, except for bridges and action queues, which are internal sessions. */
+/** Records the connection for rules, except for internal clients. */
 function recordConnected(
   state: Parts<'nowMs' | 'rules'>,
   connection: Connection,
@@ -104,7 +104,7 @@ function recordConnected(
   connect: ConnectPacket,
 ): void {
   const { wanted } = state.rules.triggers
-  if (!(wanted['client-connected'] || wanted['client-connack']) || connection.listener.isBridge === true) return
+  if (!(wanted['client-connected'] || wanted['client-connack']) || connection.listener.isInternal === true) return
   const { clientId, identity, expirySeconds } = session
   const { keepAliveSeconds } = session.lastConnect
   const reason = reasonCodes.success
@@ -135,7 +135,7 @@ function hasNoMemory(
   { listener }: Connection,
   clientId: string,
 ): boolean {
-  return memory.level === 'hard' && listener.isBridge !== true && !sessions.has(clientId)
+  return memory.level === 'hard' && listener.isInternal !== true && !sessions.has(clientId)
 }
 
 function refuseQuota(state: RefusalParts, connection: Connection, clientId: string, text: string): void {
@@ -230,9 +230,9 @@ function attach(
   connection.keepAliveMs = session.lastConnect.keepAliveSeconds * 1_000 * settings.keepAliveMultiplier
   connection.outgoingAliasMaximum = Math.min(connect.properties?.topicAliasMaximum ?? 0, settings.maxTopicAlias)
   connection.hasPlainPublishes = connection.mountpoint === '' && connection.rateLimiter === undefined
-  connection.canRefuseMessages = connect.version === 5 && connection.listener.isBridge !== true
+  connection.canRefuseMessages = connect.version === 5 && connection.listener.isInternal !== true
   connection.hasNoLocal = connect.isBridge && connect.version !== 5
-  if (connection.listener.isBridge === true) applySpoolLimits(state, session, connect)
+  if (connection.listener.isInternal === true) applySpoolLimits(state, session, connect)
   connection.isPlain =
     connection.outgoingAliasMaximum === 0 &&
     connection.mountpoint === '' &&
@@ -247,9 +247,9 @@ function applySpoolLimits(
   session: Session,
   { properties }: ConnectPacket,
 ): void {
-  session.bridge ??= newBridgeSession()
-  session.bridge.spool = spoolLimitsIn(properties?.userProperties)
-  session.bridge.ackLatency ??= new AckLatency()
+  session.internal ??= newInternalSession()
+  session.internal.spool = spoolLimitsIn(properties?.userProperties)
+  session.internal.ackLatency ??= new AckLatency()
   if (state.sessions.full.delete(session)) state.rules.hasActionCapacity = true
   const { stored } = session
   if (stored?.isFullAnnounced === true)
@@ -262,15 +262,15 @@ function sessionExpiry(settings: CoreSettings, connection: Connection, connect: 
   const { sessionExpirySeconds, maxSessionExpirySeconds } = settings
   if (connect.version !== 5) return connect.cleanStart ? 0 : sessionExpirySeconds
   const requested = connect.properties?.sessionExpiryIntervalSeconds ?? 0
-  // The session of a bridge does not expire while the remote broker is unavailable.
-  if (connection.listener.isBridge === true) return requested
+  // The session of an internal client does not expire, for example while the remote broker of a bridge is unavailable.
+  if (connection.listener.isInternal === true) return requested
   return Math.min(requested, maxSessionExpirySeconds ?? neverExpires)
 }
 
 /** [MQTT5-3.1.2-21] Returns the keep alive of the broker's settings, or that of the client. Only CONNACK of 5.0 can contain the broker's. */
 function keepAliveSeconds(settings: CoreSettings, connection: Connection, connect: ConnectPacket): number {
   const { serverKeepAliveSeconds } = settings
-  return connect.version === 5 && serverKeepAliveSeconds !== undefined && connection.listener.isBridge !== true
+  return connect.version === 5 && serverKeepAliveSeconds !== undefined && connection.listener.isInternal !== true
     ? serverKeepAliveSeconds
     : connect.keepAliveSeconds
 }

@@ -1,19 +1,19 @@
 // Limits for the subscriptions of one session, and for their cost: see `sessions/subscription-usage.ts`.
 
 import type { TopicFilter } from '../../protocol/index.ts'
-import { isBridgeClient } from '../messages/bridge-client-id.ts'
+import { isInternalClient } from '../messages/internal-clients.ts'
 import type { MemoryAccount } from '../model/memory-account.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { SubscriptionUsage } from '../state/sessions/subscription-usage.ts'
 import type { CoreSettings } from '../model/settings.ts'
 
 /**
- * Returns whether a new subscription to `filter` would exceed a limit. For bridges the configuration decides, so only
+ * Returns whether a new subscription to `filter` would exceed a limit. For internal clients the configuration decides, so only
  * other clients are limited.
  */
 export function exceedsSubscriptionLimits(settings: CoreSettings, session: Session, filter: TopicFilter): boolean {
   const { subscriptions } = session
-  if (isBridgeClient(session.clientId) || subscriptions?.has(filter) === true) return false
+  if (isInternalClient(session.clientId) || subscriptions?.has(filter) === true) return false
   const count = subscriptions?.size ?? 0
   const { maxSubscriptions, maxSubscriptionBytes, maxOverlappingSubscriptions } = settings
   if (count >= maxSubscriptions) return true
@@ -45,5 +45,5 @@ function usageOfAll(filters: Iterable<TopicFilter>): SubscriptionUsage {
 
 /** While the memory of the node is exhausted, new subscriptions are refused. */
 export function isRefusedForMemory(memory: MemoryAccount, session: Session, filter: TopicFilter): boolean {
-  return memory.level === 'hard' && !isBridgeClient(session.clientId) && session.subscriptions?.has(filter) !== true
+  return memory.level === 'hard' && !isInternalClient(session.clientId) && session.subscriptions?.has(filter) !== true
 }

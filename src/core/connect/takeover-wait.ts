@@ -93,7 +93,7 @@ function hasUnreadInput(state: TakeoverParts, clientId: string): boolean {
 
 /** Connections within the process have no socket. */
 function mustDrain({ listener }: Connection): boolean {
-  return listener.isBridge !== true
+  return listener.isInternal !== true
 }
 
 /** Asks the driver to handle the unread input of the older connection. A drain that has begun also serves a further connection. */

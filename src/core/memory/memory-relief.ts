@@ -65,7 +65,7 @@ function relieve(state: BrokerState, session: Session, disconnectForMemory: Disc
   }
   const { connection } = session
   if (connection === undefined && session.stored !== undefined) leaveOnDisk(state.memory, session, session.stored)
-  if (connection === undefined || !isHard || connection.listener.isBridge === true) return
+  if (connection === undefined || !isHard || connection.listener.isInternal === true) return
   if (exceedsShare(state, session, connection)) return disconnectForMemory(state, connection)
   const received = connection.receivedBytes - connection.receivedAtLookBytes
   connection.receivedAtLookBytes = connection.receivedBytes
@@ -105,7 +105,7 @@ function waitOnDisk(state: DrainParts, session: Session): void {
  */
 function leaveOnDisk(memory: MemoryAccount, session: Session, stored: PersistentQueue): void {
   const { inflight } = session.outgoing
-  if (inflight === undefined || inflight.bytes < minReleasedBytes || session.bridge?.spool !== undefined) return
+  if (inflight === undefined || inflight.bytes < minReleasedBytes || session.internal?.spool !== undefined) return
   inflight.forEach((delivery) => {
     const { message, sequence, packetId, stage, group } = delivery
     if (message === undefined || sequence === 0 || stage !== 'sent' || group !== undefined) return

@@ -2,7 +2,8 @@
 
 import { delayedTopicPrefix, filterPrefixes, hasFixedRoot } from '../../protocol/index.ts'
 import { namespacesRoot, topicInNamespace } from '../namespaces/namespaced-names.ts'
-import { bridgeMarksRoot, brokerNameTopic } from './bridge-client-id.ts'
+import { bridgeMarksRoot } from './internal-clients.ts'
+import { brokerNameTopic } from './internal-client-options.ts'
 import { sourcesRoot } from './source-topics.ts'
 
 /**

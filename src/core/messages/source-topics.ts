@@ -1,7 +1,7 @@
 // Messages of sources (`$bridges/mqtt:NAME` after FROM), which only rules receive. The client of the source publishes
 // them below a topic that clients can neither publish nor subscribe to.
 
-import { bridgeClientId } from './bridge-client-id.ts'
+import { bridgeClientId } from './internal-clients.ts'
 
 /** Prefix of the topics of all sources. */
 export const sourcesRoot = '$bridges/'

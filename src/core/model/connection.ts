@@ -14,8 +14,8 @@ export interface ListenerTraits extends OptionalFields<ClientFields> {
   /** Undefined if the listener has no port. */
   readonly port?: number | undefined
   readonly isLoopback: boolean
-  /** Bridges of this broker, which have no listener. Limits for unauthenticated clients do not apply to them. */
-  readonly isBridge?: boolean | undefined
+  /** Clients of the broker itself, which have no listener: see `messages/internal-clients.ts`. Limits of clients do not apply to them. */
+  readonly isInternal?: boolean | undefined
   /** Authentication of its clients in place of the chain of the broker: `ListenerAuthentication` of the module access. */
   readonly authentication?: object | undefined
   /** Protocol of its clients if they use a gateway. */

@@ -17,14 +17,14 @@ type NamespacePattern = NonNullable<NamespaceSettings['usernamePattern']>
 
 /** Facts about a connecting client that may determine its namespace. */
 export interface NamespaceEvidence {
-  readonly listener: Pick<ListenerTraits, 'namespace' | 'isBridge'>
+  readonly listener: Pick<ListenerTraits, 'namespace' | 'isInternal'>
   readonly arrival: ConnectionOrigin | undefined
   readonly username: string | undefined
 }
 
-/** Returns undefined if the client has no namespace. A bridge has none: its topics are those of its configuration. */
+/** Returns undefined if the client has no namespace. Internal clients have none: their topics are those of their configuration. */
 export function resolveNamespace(settings: NamespaceSettings, evidence: NamespaceEvidence): string | undefined {
-  if (evidence.listener.isBridge === true) return undefined
+  if (evidence.listener.isInternal === true) return undefined
   for (const source of settings.sources) {
     const found = namespaceFromSource(source, settings, evidence)
     if (found !== undefined && isNamespaceName(found)) return found
@@ -41,7 +41,7 @@ export function findForeignNamespace(
   { listener, arrival, username }: NamespaceEvidence,
   namespace: string | undefined,
 ): string | undefined {
-  if (listener.isBridge === true) return undefined
+  if (listener.isInternal === true) return undefined
   const names: (string | undefined)[] = []
   if (sources.includes('username') && usernamePattern !== undefined)
     names.push(partOfName(username, usernamePattern), partOfName(arrival?.pskIdentity, usernamePattern))

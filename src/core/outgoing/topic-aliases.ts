@@ -46,7 +46,7 @@ export function setIncomingAlias(
   const before = aliases[alias]
   if (before === topic) return true
   const nameBytes = connection.incomingAliasNameBytes + topic.bytes.length - (before?.bytes.length ?? 0)
-  if (nameBytes > maxAliasNameBytes(state) && connection.listener.isBridge !== true) return false
+  if (nameBytes > maxAliasNameBytes(state) && connection.listener.isInternal !== true) return false
   aliases[alias] = topic
   connection.incomingAliasNameBytes = nameBytes
   count(state.memory, connection, bytesOf(topic) - (before === undefined ? 0 : bytesOf(before)))

@@ -47,7 +47,7 @@ function handlePuback(state: BrokerState, connection: Connection, session: Sessi
   // will be sent again.
   if (delivery === undefined || delivery.stage === 'waiting') return
   if (delivery.qos !== 1) return handleMismatch(state, connection, 'PUBACK for a QoS 2 message')
-  session.bridge?.ackLatency?.note(state.nowMs - delivery.sentAtMs, state.nowMs)
+  session.internal?.ackLatency?.note(state.nowMs - delivery.sentAtMs, state.nowMs)
   if (state.rules.triggers.wanted['message-acked']) recordAcked(state, session, delivery, packet)
   finish(state, session, delivery)
 }
@@ -87,7 +87,7 @@ function handlePubrec(state: BrokerState, connection: Connection, session: Sessi
 
 /** [MQTT-4.3.3-1] After PUBREC, store only the packet identifier, except for a bridge. */
 function markReceived(state: QueueParts & Parts<'nowMs'>, session: Session, delivery: SessionDelivery): void {
-  const keepsMessage = session.bridge?.spool !== undefined
+  const keepsMessage = session.internal?.spool !== undefined
   if (!keepsMessage) releaseInFlightMemory(state.memory, session, delivery)
   if (delivery.sequence !== 0) {
     if (!keepsMessage) deleteDelivery(state, session, delivery)
@@ -127,7 +127,7 @@ function finish(state: DrainParts, session: Session, delivery: SessionDelivery):
   releaseDelivery(state.memory, session, delivery)
   if (delivery.sequence !== 0) {
     if (delivery.stage !== 'received') deleteDelivery(state, session, delivery)
-    else if (session.bridge?.spool !== undefined) removeCompleted(state, session, delivery)
+    else if (session.internal?.spool !== undefined) removeCompleted(state, session, delivery)
     if (delivery.qos === 2)
       deleteRecord(state.batches, { kind: 'outgoing', clientId: session.clientId, packetId: delivery.packetId })
   }

@@ -2,7 +2,7 @@
 // `awaiting-authentication`, and further packets of the client are parked in order.
 
 import { isUtf8, reasonCodes, type ConnectPacket } from '../../protocol/index.ts'
-import { isBridgeClient } from '../messages/bridge-client-id.ts'
+import { isInternalClient } from '../messages/internal-clients.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { StorageState } from '../state/storage-state.ts'
 import type { CoreSettings } from '../model/settings.ts'
@@ -44,7 +44,7 @@ export function handleConnect(state: BrokerState, connection: Connection, connec
   const { listener, origin } = connection
   const namespace =
     namespaces === undefined ? undefined : resolveNamespace(namespaces, { listener, arrival: origin, username })
-  if (namespaces?.isRequired === true && namespace === undefined && listener.isBridge !== true) {
+  if (namespaces?.isRequired === true && namespace === undefined && listener.isInternal !== true) {
     const reason = reasonCodes.notAuthorized
     return refuseConnection(state, connection, connect.clientId, { reason, text: 'the client belongs to no namespace' })
   }
@@ -111,7 +111,7 @@ function recordAuthentication(
   { clientId, username }: AwaitingAuthentication,
   decision: Exclude<AuthenticationResult, { allowed: 'not-yet' }>,
 ): void {
-  if (connection.listener.isBridge === true) return
+  if (connection.listener.isInternal === true) return
   const reason = decision.allowed ? reasonCodes.success : decision.reason
   const identity = decision.allowed ? decision.identity : undefined
   const who = { connection, clientId, username: identity?.username ?? username, identity }
@@ -185,13 +185,13 @@ function refuseClientId(settings: CoreSettings, connection: Connection, connect:
   const isTooLongFor31 = version === 3 && connect.clientId.length > maxClientIdCharacters31
   if (isTooLongFor31 && settings.limitsClientIdsOf31)
     return { reason, text: `client ids of MQTT 3.1 have at most ${maxClientIdCharacters31} characters` }
-  // The broker chose the client ID of a bridge.
-  if (connection.listener.isBridge === true) return undefined
+  // The broker chose the client ID of an internal client.
+  if (connection.listener.isInternal === true) return undefined
   // MQTT strings have no U+0000, but fields of certificates may: it separates the namespace from the name.
   if (clientId.includes('\0') || connection.origin?.username?.includes('\0') === true)
     return { reason, text: 'the client id or user name of the certificate contains U+0000' }
-  // A client with such a client ID would receive everything that waits for the bridge.
-  if (isBridgeClient(clientId))
+  // A client with such a client ID would receive everything that waits for the internal client.
+  if (isInternalClient(clientId))
     return { reason, text: 'client ids that begin like this one are for the bridges of the broker' }
   const { maxClientIdBytes } = settings
   if (clientId.length > maxClientIdBytes || Buffer.byteLength(clientId) > maxClientIdBytes) {

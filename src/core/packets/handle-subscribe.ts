@@ -17,7 +17,8 @@ import {
 } from '../../protocol/index.ts'
 import type { SubscriptionTrigger } from '../model/rule-trigger.ts'
 import type { SubscriptionRecord } from '../../records/index.ts'
-import { isBridgeClient, raisedQoSIn } from '../messages/bridge-client-id.ts'
+import { isInternalClient } from '../messages/internal-clients.ts'
+import { raisedQoSIn } from '../messages/internal-client-options.ts'
 import type { BrokerState } from '../state/broker-state.ts'
 import type { SubscriptionState } from '../state/subscription-state.ts'
 import type { CoreSettings } from '../model/settings.ts'
@@ -155,7 +156,7 @@ function rewritten(
   { clientId, identity }: Session,
   filter: TopicFilter,
 ): TopicFilter | undefined {
-  if (rules === undefined || listener.isBridge === true) return filter
+  if (rules === undefined || listener.isInternal === true) return filter
   const who = { clientId: splitNamespacedName(clientId).name, username: identity.username }
   return rewriteFilter({ rules, matchRegex }, filter, who)
 }
@@ -167,7 +168,7 @@ export function recordSubscription(
   { clientId, identity: { username }, connection }: Session,
   what: Pick<SubscriptionTrigger, 'filter' | 'qos' | 'properties'>,
 ): void {
-  if (isBridgeClient(clientId)) return
+  if (isInternalClient(clientId)) return
   state.rules.triggers.add({ kind, clientId, username, connection, ...what, atMs: state.nowMs })
 }
 
@@ -236,8 +237,8 @@ function optionsOf(
   const noLocal = request.noLocal || hasNoLocal
   const retainAsPublished = request.retainAsPublished || hasNoLocal
   const options = { qos, noLocal, retainAsPublished, retainHandling }
-  // Bridges use the identifier for the QoS: see bridge-client-id.ts.
-  if (listener.isBridge === true) return { ...options, identifier: undefined, raisesTo: raisedQoSIn(identifier) }
+  // Bridges use the identifier for the QoS: see internal-client-options.ts.
+  if (listener.isInternal === true) return { ...options, identifier: undefined, raisesTo: raisedQoSIn(identifier) }
   return { ...options, identifier, raisesTo: 0 }
 }
 

@@ -12,7 +12,7 @@ export function isWithinLimits(state: BrokerState, attempt: PublishAttempt): boo
   const { settings } = state
   const { connection, packet, topic } = attempt
   // [MQTT5-3.2.2-11] A bridge may exceed the maximum QoS, because the remote broker sets it; subscribers get a lower one.
-  if (packet.qos > settings.maximumQoS && connection.listener.isBridge !== true)
+  if (packet.qos > settings.maximumQoS && connection.listener.isInternal !== true)
     return close(state, attempt, { reason: reasonCodes.qosNotSupported, text: `QoS ${packet.qos} is not supported` })
   // [MQTT5-3.2.2-14]
   if (packet.retain && !settings.retainAvailable)
@@ -49,8 +49,8 @@ function refuseTopic(state: BrokerState, attempt: PublishAttempt): false {
 }
 
 /**
- * [MQTT5-3.3.2.3.2] [MQTT5-4.13.1-1] A QoS 0 PUBLISH can be refused only by closing the connection. Bridges are
- * exempt, because their messages come from other clients.
+ * [MQTT5-3.3.2.3.2] [MQTT5-4.13.1-1] A QoS 0 PUBLISH can be refused only by closing the connection. Internal
+ * clients are exempt, because their messages come from other clients.
  */
 function hasValidPayloadFormat(state: BrokerState, attempt: PublishAttempt): boolean {
   const { connection, packet } = attempt
@@ -64,7 +64,7 @@ function hasValidPayloadFormat(state: BrokerState, attempt: PublishAttempt): boo
     return false
   }
   countRefusal(state, connection, packet, refused)
-  if (connection.listener.isBridge !== true) return close(state, attempt, refused)
+  if (connection.listener.isInternal !== true) return close(state, attempt, refused)
   state.counts.dropped['not-allowed']++
   return false
 }

@@ -14,7 +14,7 @@ import type { PublishAttempt } from '../state/publish-attempt.ts'
 export function rewriteTopic(state: Parts<'matchRegex' | 'settings' | 'topics'>, attempt: PublishAttempt): void {
   const { connection, open, topic, delay } = attempt
   attempt.target = topic
-  if (connection.listener.isBridge === true) return
+  if (connection.listener.isInternal === true) return
   const { clientId, identity } = open.session
   const rewritten = rewritePublication(state, topic, {
     clientId: splitNamespacedName(clientId).name,

@@ -36,7 +36,7 @@ export function recordAuthorization(
   { clientId, identity }: Pick<Session, 'clientId' | 'identity'>,
   what: Pick<AuthorizationTrigger, 'action' | 'topic' | 'isAllowed'>,
 ): void {
-  if (connection.listener.isBridge === true) return
+  if (connection.listener.isInternal === true) return
   const who = { connection, clientId, identity, username: identity.username }
   state.rules.triggers.add({ kind: 'authorization', ...who, ...what, atMs: state.nowMs })
 }

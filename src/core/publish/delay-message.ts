@@ -8,7 +8,7 @@
 import { delayedTopicPrefix, parseTopicName, type TopicName } from '../../protocol/index.ts'
 import type { WillRecord } from '../../records/index.ts'
 import { copyAlone, fromStored, type Message, never, toStored } from '../messages/message.ts'
-import { isBridgeClient } from '../messages/bridge-client-id.ts'
+import { isInternalClient } from '../messages/internal-clients.ts'
 import { messageSize } from '../messages/message-size.ts'
 import { delayedIdIn, reserveDelayedName } from '../namespaces/internal-session-names.ts'
 import { countWill, releaseWill } from '../outgoing/will-bytes.ts'
@@ -48,7 +48,8 @@ export function readDelay(name: TopicName, nowMs: number): Delay | undefined {
 
 /**
  * Returns the setting whose limit is reached; undefined: none. `publisher` is the name of a session, whose messages are all on this shard;
- * '' for rules and the API. Bridges are exempt from the limit of a client, because their messages come from many clients.
+ * '' for rules and the API. Internal clients are exempt from the limit of a client: the messages of a bridge come from many
+ * clients.
  */
 export function findDelayedLimit(
   { settings, shard, wills }: Parts<'settings' | 'shard' | 'wills'>,
@@ -57,7 +58,7 @@ export function findDelayedLimit(
   const { maxDelayedMessages: max, maxDelayedMessagesPerClient: maxOfClient } = settings
   if (max !== undefined && wills.delayedMessages.size >= Math.ceil(max / shard.count))
     return 'delayed.max_delayed_messages'
-  if (maxOfClient === undefined || publisher === '' || isBridgeClient(publisher)) return undefined
+  if (maxOfClient === undefined || publisher === '' || isInternalClient(publisher)) return undefined
   const isReached = (wills.delayedByPublisher.get(publisher) ?? 0) >= maxOfClient
   return isReached ? 'delayed.max_delayed_messages_per_client' : undefined
 }

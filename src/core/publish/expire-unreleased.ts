@@ -1,7 +1,7 @@
 // Packet identifiers of QoS 2 messages whose PUBREL has not arrived. They are stored as long as the session, so that
 // the duplicate of a client that returns after any time is not delivered again [MQTT-4.3.3-2] [MQTT5-4.3.3-10].
 
-import { isBridgeClient } from '../messages/bridge-client-id.ts'
+import { isInternalClient } from '../messages/internal-clients.ts'
 import { releaseOnPeers } from '../peers/qos2-forwarding.ts'
 import { deleteRecord } from '../queues/persistent-queue.ts'
 import type { ExchangeParts, Parts } from '../state/parts.ts'
@@ -24,7 +24,7 @@ export function isForgotten({ nowMs, settings }: Parts<'nowMs' | 'settings'>, pa
 export function expireUnreleased(state: ExchangeParts, session: Session): void {
   const { awaitReleaseTimeoutMs } = state.settings
   // A remote broker remembers its packet identifiers, regardless of the time.
-  if (session.incoming.packetIds === undefined || awaitReleaseTimeoutMs === 0 || isBridgeClient(session.clientId))
+  if (session.incoming.packetIds === undefined || awaitReleaseTimeoutMs === 0 || isInternalClient(session.clientId))
     return
   if (state.nowMs < session.incoming.nextExpiryAtMs) return
   let oldestMs = state.nowMs

@@ -1,7 +1,7 @@
 // Topics that clients cannot publish to, whatever the access rules say.
 
 import { beginsLikeFilter } from '../../protocol/index.ts'
-import { isBridgeClient } from '../messages/bridge-client-id.ts'
+import { isInternalClient } from '../messages/internal-clients.ts'
 import { isEventTopic, isReservedInNamespace } from '../messages/reserved-roots.ts'
 import type { Parts } from '../state/parts.ts'
 import { namespacesRoot } from '../namespaces/namespaced-names.ts'
@@ -17,7 +17,7 @@ export function isReservedTopic(state: Parts<'namespaces' | 'sessions'>, topic: 
   if (isReservedInNamespace(topic)) return true
   if (isSourceTopic(topic)) return !isSourceClient(publisher)
   // With namespaces, the permissions have decided.
-  if (state.namespaces.settings !== undefined || !topic.startsWith(namespacesRoot) || isBridgeClient(publisher))
+  if (state.namespaces.settings !== undefined || !topic.startsWith(namespacesRoot) || isInternalClient(publisher))
     return false
   return state.sessions.get(publisher)?.identity.isSuperuser !== true
 }

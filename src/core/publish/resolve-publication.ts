@@ -22,8 +22,8 @@ export interface PublishingClient {
   readonly username: string | undefined
   /** With the prefix of its namespace. */
   readonly mountpoint: string
-  /** Topics of bridges are not rewritten. */
-  readonly isBridge: boolean
+  /** Topics of internal clients are not rewritten. */
+  readonly isInternal: boolean
 }
 
 export interface ResolvedTopic {
@@ -49,7 +49,7 @@ export function resolvePublication(
   const delay = isDelayed ? readDelay(topic.name, state.nowMs) : undefined
   if (isDelayed && delay === undefined) return 'invalid-delay'
   const clientTopic = delay === undefined ? topic : state.topics.named(delay.topic)
-  const renamed = client.isBridge ? clientTopic : rewritePublication(state, clientTopic, client)
+  const renamed = client.isInternal ? clientTopic : rewritePublication(state, clientTopic, client)
   if (renamed === undefined || (client.mountpoint !== '' && isReservedInside(renamed.name))) return 'reserved'
   const target = client.mountpoint === '' ? renamed : mountedTopic(state.topics, client.mountpoint, renamed)
   return target === undefined ? 'too-long' : { clientTopic, target, delay }

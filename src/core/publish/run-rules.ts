@@ -178,7 +178,7 @@ export function storeInActionQueue(
   if (session?.stored === undefined) return 'no-action-queue'
   if (!state.storage.isHealthy) return 'storage-failing'
   const isFull = session.stored.count >= maxStoredOf(state.settings, session)
-  const { dropsOldest = false, dropsNewest = false } = session.bridge?.spool ?? {}
+  const { dropsOldest = false, dropsNewest = false } = session.internal?.spool ?? {}
   const isAdmitted = state.rules.isAdmitted === true && !dropsNewest
   if (isFull && !dropsOldest && !isAdmitted) {
     state.counts.countDrop(session, message, 'storage-full')

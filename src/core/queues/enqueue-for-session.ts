@@ -2,7 +2,7 @@
 
 import type { QoS } from '../../protocol/index.ts'
 import { abandonedSequence } from '../../records/index.ts'
-import { identifierForRaisedQoS } from '../messages/bridge-client-id.ts'
+import { identifierForRaisedQoS } from '../messages/internal-client-options.ts'
 import type { Batches } from '../model/batches.ts'
 import type { MemoryAccount } from '../model/memory-account.ts'
 import type { CoreSettings } from '../model/settings.ts'
@@ -34,7 +34,7 @@ import {
   putRecord,
 } from './persistent-queue.ts'
 
-/** A connected bridge or action may have many more messages of at most this size in memory: max_mqueue_bytes limits them. */
+/** A connected internal client may have many more messages of at most this size in memory: max_mqueue_bytes limits them. */
 const smallFrameBytes = 1_024
 const smallFrameFactor = 64
 const maxSmallInMemory = 65_536
@@ -177,12 +177,12 @@ function enqueueWaiting(
 }
 
 /**
- * Returns the maximum number of waiting messages in memory. It is larger for bridges and actions, because they send faster than messages are
+ * Returns the maximum number of waiting messages in memory. It is larger for internal clients, because they send faster than messages are
  * read from disk.
  */
-function maxInMemory(settings: CoreSettings, { bridge }: Session, message: Message): number {
+function maxInMemory(settings: CoreSettings, { internal }: Session, message: Message): number {
   const { maxQueuedMessages } = settings
-  if (bridge?.ackLatency === undefined || message.frameEnd - message.frameStart > smallFrameBytes)
+  if (internal?.ackLatency === undefined || message.frameEnd - message.frameStart > smallFrameBytes)
     return maxQueuedMessages
   return Math.max(maxQueuedMessages, Math.min(maxSmallInMemory, maxQueuedMessages * smallFrameFactor))
 }

@@ -6,7 +6,7 @@ import type { QueuedRecord, SessionRecord, StoredChange } from '../../records/in
 import type { CoreSettings } from '../model/settings.ts'
 import type { Parts, QueueParts } from '../state/parts.ts'
 import type { Batches } from '../model/batches.ts'
-import { isBridgeClient } from '../messages/bridge-client-id.ts'
+import { isInternalClient } from '../messages/internal-clients.ts'
 import { fromStored, toStored, type Message } from '../messages/message.ts'
 import { maxAckDelayMs, type AckLatency } from '../state/sessions/ack-latency.ts'
 import { releaseDelivery } from '../outgoing/held-bytes.ts'
@@ -62,13 +62,13 @@ export function storeDelivery(
     message: message.payloadId === 0 ? toStored(message) : message.payloadId,
   }
   putRecord(state.batches, record)
-  const ackLatency = session.bridge?.ackLatency
+  const ackLatency = session.internal?.ackLatency
   if (ackLatency !== undefined && delivery.qos === 1) deferCommitForAck(state, session, ackLatency)
 }
 
 /** Returns the maximum number of stored messages. */
-export function maxStoredOf(settings: CoreSettings, { bridge }: Session): number {
-  return bridge?.spool?.maxMessages ?? settings.maxStoredMessages
+export function maxStoredOf(settings: CoreSettings, { internal }: Session): number {
+  return internal?.spool?.maxMessages ?? settings.maxStoredMessages
 }
 
 /** Part of the limit from which a queue is reported as nearly full, and part below which it is not any more. */
@@ -83,23 +83,23 @@ export function noteCount(
 ): void {
   const max = maxStoredOf(state.settings, session)
   if (stored.count < max * nearlyFullPart) return
-  // Bridges and actions have alarms of their own. After a restart, their queues are restored before they have named their limits.
-  if (session.bridge === undefined && !isBridgeClient(session.clientId)) state.sessions.nearlyFull.add(session)
+  // Internal clients have alarms of their own. After a restart, their queues are restored before they have named their limits.
+  if (session.internal === undefined && !isInternalClient(session.clientId)) state.sessions.nearlyFull.add(session)
   if (stored.count >= max) markFull(state, session)
 }
 
 /** Returns what happens to messages for a full queue. */
-export function overflowOf(settings: CoreSettings, { bridge }: Session): 'drop-oldest' | 'drop-newest' | 'reject' {
-  if (bridge === undefined) return settings.storedMessagesOverflow === 'drop-oldest' ? 'drop-oldest' : 'reject'
-  if (bridge.spool?.dropsOldest === true) return 'drop-oldest'
-  return bridge.spool?.dropsNewest === true ? 'drop-newest' : 'reject'
+export function overflowOf(settings: CoreSettings, { internal }: Session): 'drop-oldest' | 'drop-newest' | 'reject' {
+  if (internal === undefined) return settings.storedMessagesOverflow === 'drop-oldest' ? 'drop-oldest' : 'reject'
+  if (internal.spool?.dropsOldest === true) return 'drop-oldest'
+  return internal.spool?.dropsNewest === true ? 'drop-newest' : 'reject'
 }
 
 /** Applies changed settings to all queues. */
 export function recountQueues(state: Parts<'peers' | 'rules' | 'sessions' | 'settings'>): void {
   for (const session of state.sessions.values()) {
     const { stored } = session
-    if (stored === undefined || session.bridge !== undefined) continue
+    if (stored === undefined || session.internal !== undefined) continue
     state.sessions.nearlyFull.delete(session)
     if (state.sessions.full.delete(session)) state.rules.hasActionCapacity = true
     if (stored.isFullAnnounced) announceSpace(state.peers, session, stored, Infinity)
@@ -133,10 +133,14 @@ export function deleteDelivery(state: QueueParts, session: Session, delivery: Se
   releaseDelivery(state.memory, session, delivery)
   if (stored === undefined || delivery.sequence === 0) return
   const isPlain = delivery.qos === 1 && (delivery.message === undefined || delivery.message.payloadId === 0)
-  const isDeferred = session.bridge?.ackLatency !== undefined && isPlain
+  const isDeferred = session.internal?.ackLatency !== undefined && isPlain
   const batch = state.batches.open(delivery.putBatch)
   if (batch !== undefined)
-    state.batches.cancelWrite(batch, delivery.putIndex, session.bridge?.ackLatency !== undefined && delivery.qos === 1)
+    state.batches.cancelWrite(
+      batch,
+      delivery.putIndex,
+      session.internal?.ackLatency !== undefined && delivery.qos === 1,
+    )
   else {
     const key = { kind: 'queued', clientId: session.clientId, sequence: delivery.sequence } as const
     if (isDeferred) state.batches.deferWrite({ change: 'delete', key })
@@ -168,7 +172,7 @@ function deferCommitForAck(state: Parts<'batches' | 'nowMs'>, { connection }: Se
 
 /** The last message is on disk only, so its client cannot acknowledge it before the write: the commit need not be delayed. */
 export function commitWithoutDelay(batches: Batches, session: Session, { qos }: SessionDelivery): void {
-  if (session.bridge?.ackLatency !== undefined && qos === 1) batches.stopDeferring()
+  if (session.internal?.ackLatency !== undefined && qos === 1) batches.stopDeferring()
 }
 
 export function releasePayload(state: Parts<'batches' | 'payloads'>, payloadId: number): void {
@@ -177,7 +181,7 @@ export function releasePayload(state: Parts<'batches' | 'payloads'>, payloadId: 
 
 export function recordSession(batches: Batches, session: Session, stored: PersistentQueue): void {
   // An earlier record of the session may be a deferred write.
-  if (session.bridge?.ackLatency !== undefined) batches.includeDeferredWrites()
+  if (session.internal?.ackLatency !== undefined) batches.includeDeferredWrites()
   putRecord(batches, recordOf(session, stored))
 }
 

@@ -3,7 +3,7 @@
 // requested in the same way (retained-from-peers.ts).
 
 import { bareFilter, hasWildcard, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
-import { isBridgeClient } from '../messages/bridge-client-id.ts'
+import { isInternalClient } from '../messages/internal-clients.ts'
 import type { RetainedState } from '../state/retained-state.ts'
 import type { EnqueueParts, Parts } from '../state/parts.ts'
 import { topicBelow } from '../namespaces/mountpoint.ts'
@@ -205,7 +205,7 @@ function isHidden(session: Session, scan: RetainedReplay, message: RetainedMessa
 }
 
 function isOfBridge({ clientId, connection }: Session): boolean {
-  return isBridgeClient(clientId) || connection?.hasNoLocal === true
+  return isInternalClient(clientId) || connection?.hasNoLocal === true
 }
 
 /** Checks the receiver's permission and the publisher's: both may have changed since the message was stored. */

@@ -167,7 +167,7 @@ function requestQueueLoad(
   const requestId = state.requests.add({ for: 'queue', session, upTo })
   stored.reads.request = requestId
   // A queue that drops the oldest message reads it from disk, so no other message may be in memory at the same time.
-  const keepsLast = session.bridge?.ackLatency !== undefined && session.bridge?.spool?.dropsOldest !== true
+  const keepsLast = session.internal?.ackLatency !== undefined && session.internal?.spool?.dropsOldest !== true
   if (keepsLast && session.onDiskCount <= maxTailInMemory) stored.reads.tailInMemory ??= []
   state.outputs.requests.push({
     kind: 'load-queue',

@@ -96,7 +96,7 @@ export function endSession(state: BrokerState, session: Session): void {
   if (session.will !== undefined && session.will.dueAtMs !== Infinity) publishWill(state, session)
   if (session.stored !== undefined) {
     // A new session with the same client ID may start, so all writes for this one must be before it.
-    if (session.bridge?.ackLatency !== undefined) state.batches.includeDeferredWrites()
+    if (session.internal?.ackLatency !== undefined) state.batches.includeDeferredWrites()
     if (!storeForMembers(state, session, session.stored))
       state.batches.openBatch.changes.push({ change: 'delete-session', clientId: session.clientId })
     storePendingWill(state, session.clientId)

@@ -10,7 +10,7 @@
 import { parseTopicName, reasonCodes, type Topic, type TopicTable } from '../../protocol/index.ts'
 import { hasEndedToken, type Identity, plainIdentity } from '../messages/identity.ts'
 import { tokenEndsBefore } from '../publish/refuse-publish.ts'
-import { isBridgeClient } from '../messages/bridge-client-id.ts'
+import { isInternalClient } from '../messages/internal-clients.ts'
 import { isEventTopic, isReservedInNamespace, isReservedInside } from '../messages/reserved-roots.ts'
 import { isSourceTopic } from '../messages/source-topics.ts'
 import type { BrokerState } from '../state/broker-state.ts'
@@ -221,7 +221,7 @@ function resolveWill(
 ): ResolvedTopic | undefined {
   const sent = sentTopic(state.topics, topic, mountpoint)
   const { name: clientId } = splitNamespacedName(publisher)
-  const client = { clientId, username: publisherUsername, mountpoint, isBridge: isBridgeClient(publisher) }
+  const client = { clientId, username: publisherUsername, mountpoint, isInternal: isInternalClient(publisher) }
   const resolved = sent === undefined ? undefined : resolvePublication(state, sent, client)
   return typeof resolved === 'string' ? undefined : resolved
 }
@@ -242,7 +242,7 @@ function resolveDelayed(
 ): ResolvedTopic | undefined {
   const clientTopic = topicBelow(state.topics, mountpoint, topic)
   if (mountpoint !== '' && isReservedInside(clientTopic.name)) return undefined
-  if (isByOwnRight || publisher === '' || isBridgeClient(publisher))
+  if (isByOwnRight || publisher === '' || isInternalClient(publisher))
     return { clientTopic, target: topic, delay: undefined }
   const client = { clientId: splitNamespacedName(publisher).name, username: publisherUsername }
   const renamed = rewritePublication(state, clientTopic, client)

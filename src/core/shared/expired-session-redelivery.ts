@@ -10,7 +10,7 @@
 // the part before are durable. A later session with the same client ID is independent of these queues.
 
 import type { QueuedRecord, SessionRecord, StoredRecord } from '../../records/index.ts'
-import { isBridgeClient } from '../messages/bridge-client-id.ts'
+import { isInternalClient } from '../messages/internal-clients.ts'
 import type { Parts, RedeliverParts } from '../state/parts.ts'
 import type { EndedSessionQueue } from '../state/sessions/shared-redelivery-state.ts'
 import { reserveInternalName } from '../namespaces/internal-session-names.ts'
@@ -41,8 +41,8 @@ export function storeForMembers(
   session: Session,
   stored: PersistentQueue,
 ): boolean {
-  // Sessions of bridges have no shared subscriptions.
-  if (!stored.canHoldShared || session.onDiskCount === 0 || isBridgeClient(session.clientId)) return false
+  // Sessions of internal clients have no shared subscriptions.
+  if (!stored.canHoldShared || session.onDiskCount === 0 || isInternalClient(session.clientId)) return false
   if (!state.peers.hasAny && state.subscriptions.counts.shared === 0) return false
   const name = reserveInternalName(state.ids, session.clientId)
   state.batches.openBatch.changes.push({ change: 'rename-session', clientId: session.clientId, to: name })

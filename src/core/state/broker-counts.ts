@@ -1,12 +1,12 @@
 // Numbers for metrics since the start of this shard, and the events of dropped messages.
 
-import { isBridgeClient } from '../messages/bridge-client-id.ts'
+import { isInternalClient } from '../messages/internal-clients.ts'
 import type { DropReason } from '../model/drop-reason.ts'
 import { refusalCauses, type RefusalCause, type Refused, type RefusedPacket } from '../model/packet-refusal.ts'
 import type { Message } from '../messages/message.ts'
 import type { BrokerEvent } from '../model/outputs.ts'
 import type { RuleTriggers } from './rule-triggers.ts'
-import { newBridgeSession, type Session } from './sessions/session.ts'
+import { newInternalSession, type Session } from './sessions/session.ts'
 
 /** Maximum number of drops per interval that become events. There may be millions of drops; counters include all. */
 const defaultDropEvents = 64
@@ -99,10 +99,10 @@ export class BrokerCounters implements BrokerCounts {
 
 function countDropOf(session: Session, reason: DropReason): void {
   session.counts.dropped++
-  if (!isBridgeClient(session.clientId)) return
-  session.bridge ??= newBridgeSession()
-  session.bridge.drops ??= new Map()
-  session.bridge.drops.set(reason, (session.bridge.drops.get(reason) ?? 0) + 1)
+  if (!isInternalClient(session.clientId)) return
+  session.internal ??= newInternalSession()
+  session.internal.drops ??= new Map()
+  session.internal.drops.set(reason, (session.internal.drops.get(reason) ?? 0) + 1)
 }
 
 function newDropCounts(): Record<DropReason, number> {

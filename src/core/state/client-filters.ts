@@ -8,7 +8,7 @@
 // of other brokers. Otherwise two brokers would keep each other's subscriptions forever.
 
 import { bareFilter, type QoS, type TopicFilter } from '../../protocol/index.ts'
-import { isBridgeClient } from '../messages/bridge-client-id.ts'
+import { isInternalClient } from '../messages/internal-clients.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
 
 /** Maximum filters reported. Further ones are reported when one of these is removed. */
@@ -63,7 +63,7 @@ export class ClientFilters {
     filter: TopicFilter,
     change: { readonly before: SubscriptionOptions | undefined; readonly after: SubscriptionOptions | undefined },
   ): void {
-    if (place >= this.#walkedTo || isBridgeClient(clientId)) return
+    if (place >= this.#walkedTo || isInternalClient(clientId)) return
     this.#count(filter, change.before, -1)
     this.#count(filter, change.after, 1)
   }

@@ -16,7 +16,7 @@ import {
   type RuleTrigger,
   type RuleTriggerKind,
 } from '../model/rule-trigger.ts'
-import { isBridgeClient } from '../messages/bridge-client-id.ts'
+import { isInternalClient } from '../messages/internal-clients.ts'
 import type { CountedTopic } from '../model/rule-hook.ts'
 import type { Session } from './sessions/session.ts'
 
@@ -62,7 +62,7 @@ export class RuleTriggers {
     const { clientId, identity, connection } = session
     if (kind === 'message-delivered') this.#countSent(of)
     if (!this.#kinds.has(kind)) return
-    if (of.message.publisher === '' || isBridgeClient(clientId)) return
+    if (of.message.publisher === '' || isInternalClient(clientId)) return
     const { properties, reason } = of
     this.add({ kind, clientId, username: identity.username, connection, ...of, properties, reason })
   }

@@ -15,7 +15,8 @@ import {
   type WillRecord,
 } from '../../records/index.ts'
 import { plainIdentity, type Identity } from '../messages/identity.ts'
-import { isBridgeClient, raisedQoSIn } from '../messages/bridge-client-id.ts'
+import { isInternalClient } from '../messages/internal-clients.ts'
+import { raisedQoSIn } from '../messages/internal-client-options.ts'
 import type { SessionTable } from '../state/sessions/session-table.ts'
 import type { UniqueIds } from '../state/unique-ids.ts'
 import type { Parts, RetainedParts, WillParts } from '../state/parts.ts'
@@ -170,7 +171,7 @@ function restoreSubscription(
   if (session === undefined || filter === undefined) return
   const { qos, noLocal, retainAsPublished, retainHandling, identifier } = record
   const kept = { qos, noLocal, retainAsPublished, retainHandling }
-  const options = isBridgeClient(record.clientId)
+  const options = isInternalClient(record.clientId)
     ? { ...kept, identifier: undefined, raisesTo: raisedQoSIn(identifier) }
     : ({ ...kept, identifier, raisesTo: 0 } as const)
   session.subscriptions ??= new Map()
@@ -229,7 +230,7 @@ function restoreOutgoing(sessions: SessionTable, record: OutgoingRecord): void {
   if (record.stage === 'received') {
     delivery.stage = 'received'
     if (session.stored.packetIds === undefined) session.stored.diskFrom = session.stored.nextSequence
-    if (isBridgeClient(session.clientId)) {
+    if (isInternalClient(session.clientId)) {
       session.stored.receivedIds ??= new Map()
       session.stored.receivedIds.set(record.sequence, record.packetId)
     }

@@ -9,7 +9,7 @@ import { hasReadyRequest } from '../peer-handlers/handle-retained.ts'
 import { hasUnsentState } from '../peers/sync-peers.ts'
 import type { MemoryAccount } from '../model/memory-account.ts'
 import type { RetainedMessage } from '../messages/retained-message.ts'
-import { bridgeSessionOf, type BridgeSessionView } from './bridge-session.ts'
+import { internalSessionOf, type InternalSessionView } from './internal-session.ts'
 import type { CachedAuthorization } from '../model/authorization-cache.ts'
 import {
   findMatching,
@@ -201,9 +201,9 @@ export class BrokerView {
     return this.#state.sessions.get(clientId)?.subscriptions ?? new Map<TopicFilter, SubscriptionOptions>()
   }
 
-  /** Returns the state of a bridge's session; undefined if there is none. */
-  bridgeSession(clientId: string): BridgeSessionView | undefined {
-    return bridgeSessionOf(this.#state.sessions, clientId)
+  /** Returns the state of the session of an internal client; undefined if there is none. */
+  internalSession(clientId: string): InternalSessionView | undefined {
+    return internalSessionOf(this.#state.sessions, clientId)
   }
 
   /**

@@ -1,7 +1,7 @@
 // The filter of client lists, and a slice of the matching clients.
 
 import type { Parts } from '../state/parts.ts'
-import { isBridgeClient } from '../messages/bridge-client-id.ts'
+import { isInternalClient } from '../messages/internal-clients.ts'
 import { isOfNamespace } from '../namespaces/namespaced-names.ts'
 import type { Session } from '../state/sessions/session.ts'
 import { type ClientView, protocolOf, viewOf, waitingOf } from './client-view.ts'
@@ -15,7 +15,7 @@ export interface ClientFilter {
   readonly clientId?: string | undefined
   readonly username?: string | undefined
   readonly isConnected?: boolean | undefined
-  /** A session of this broker, for a bridge, an action or a source. */
+  /** The session of an internal client: a bridge, an action or a source. */
   readonly isInternal?: boolean | undefined
   readonly cleanStart?: boolean | undefined
   readonly version?: number | undefined
@@ -68,7 +68,7 @@ function isWanted(session: Session, filter: ClientFilter): boolean {
     is(username, filter.username) &&
     (filter.namespace === undefined || isOfNamespace(session.clientId, filter.namespace)) &&
     is(session.connection !== undefined, filter.isConnected) &&
-    (filter.isInternal === undefined || isBridgeClient(session.identity.clientId) === filter.isInternal) &&
+    (filter.isInternal === undefined || isInternalClient(session.identity.clientId) === filter.isInternal) &&
     is(session.lastConnect.cleanStart, filter.cleanStart) &&
     is(protocolOf(session).version, filter.version) &&
     is(protocolOf(session).name, filter.protocolName) &&

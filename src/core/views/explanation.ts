@@ -66,7 +66,7 @@ function quotasOf(settings: CoreSettings, session: Session, nowMs: number): Quot
     quotas.push({
       name: 'max_stored_messages',
       used: stored.count,
-      limit: session.bridge?.spool?.maxMessages ?? settings.maxStoredMessages,
+      limit: session.internal?.spool?.maxMessages ?? settings.maxStoredMessages,
     })
   if (connection === undefined) return quotas
   quotas.push(

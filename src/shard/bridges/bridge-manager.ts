@@ -83,7 +83,7 @@ export const bridgeListener: ShardListener = {
   maxConnections: undefined,
   isLoopback: true,
   sharesPort: false,
-  isBridge: true,
+  isInternal: true,
 }
 
 export class BridgeManager {
@@ -238,7 +238,7 @@ export class BridgeManager {
         return bridgeEnd
       },
       sessionStatus: () => {
-        const session = shard.core.view.bridgeSession(clientId)
+        const session = shard.core.view.internalSession(clientId)
         if (session === undefined) return nothing
         const isOnDisk = session.oldestAtMs === undefined && session.spooled > 0 && session.onDiskFrom !== undefined
         return isOnDisk ? { ...session, oldestAtMs: oldest.from(session.onDiskFrom) } : session
@@ -288,7 +288,7 @@ export class BridgeManager {
   }
 
   #hasSession(name: string): boolean {
-    return this.#dependencies.shard.core.view.bridgeSession(bridgeClientId(name)) !== undefined
+    return this.#dependencies.shard.core.view.internalSession(bridgeClientId(name)) !== undefined
   }
 
   #guarded(work: () => void): void {

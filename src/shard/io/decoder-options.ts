@@ -27,10 +27,10 @@ const largestPacketBytes = 268_435_460
  */
 export function decoderFor(
   options: PacketDecoderOptions,
-  { isBridge }: ListenerTraits,
+  { isInternal }: ListenerTraits,
   level: MemoryLevel,
 ): PacketDecoder {
-  if (isBridge === true)
+  if (isInternal === true)
     return new PacketDecoder({ ...options, maxPacketBytes: largestPacketBytes, maxPropertyBytes: largestPacketBytes })
   return new PacketDecoder(level === 'normal' ? options : { ...options, shortConnectBytes })
 }

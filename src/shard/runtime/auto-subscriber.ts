@@ -33,7 +33,7 @@ export class AutoSubscriber {
 
   /** The client has connected. */
   note({ clientId, connection }: Extract<BrokerEvent, { event: 'client-connected' }>): void {
-    if (this.#subscriptions.length === 0 || connection.listener.isBridge === true) return
+    if (this.#subscriptions.length === 0 || connection.listener.isInternal === true) return
     // Not in the turn in which the client connected.
     setImmediate(() => this.#subscribe(clientId))
   }

@@ -27,7 +27,7 @@ export class AccessRequests {
       this.#passResponse(this.#access.prepare(request), () => ({ kind: 'permission-ready', requestId }))
       return
     }
-    if (request.kind === 'authenticate' && request.connection.listener.isBridge === true) {
+    if (request.kind === 'authenticate' && request.connection.listener.isInternal === true) {
       // A bridge of this broker has no listener and needs no authentication.
       const who = plainIdentity(request.clientId, undefined, request.connection.peerAddress)
       const identity = { ...who, authenticatedBy: 'bridge' }

@@ -1,7 +1,7 @@
 // Messages of one session on their way to its client: in flight, or waiting for the in-flight window. Most sessions have none,
 // so the lists are undefined until they are used.
 
-import { isBridgeClient, largestBridgePacketId } from '../../messages/bridge-client-id.ts'
+import { isInternalClient, largestInternalPacketId } from '../../messages/internal-clients.ts'
 import { InflightWindow, type InFlight } from './inflight-window.ts'
 import { PendingQueue } from './pending-queue.ts'
 
@@ -30,7 +30,7 @@ export class OutgoingMessages<D extends InFlight> {
     this.openWindow = 0
     this.heldBytes = 0
     this.isRetryScheduled = false
-    this.#largestPacketId = isBridgeClient(clientId) ? largestBridgePacketId : undefined
+    this.#largestPacketId = isInternalClient(clientId) ? largestInternalPacketId : undefined
   }
 
   get inflightCount(): number {

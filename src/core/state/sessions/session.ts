@@ -8,7 +8,7 @@
 
 import type { PacketId, ProtocolVersion, TopicFilter } from '../../../protocol/index.ts'
 import type { Identity } from '../../messages/identity.ts'
-import type { SpoolLimits } from '../../messages/bridge-client-id.ts'
+import type { SpoolLimits } from '../../messages/internal-client-options.ts'
 import type { Connection } from '../../model/connection.ts'
 import type { RequestId } from '../../model/inputs.ts'
 import type { DropReason } from '../../model/drop-reason.ts'
@@ -113,8 +113,8 @@ export interface MessageCounts {
   dropped: number
 }
 
-/** State that only sessions of bridges have. */
-export interface BridgeSession {
+/** State that only sessions of internal clients have. */
+export interface InternalSession {
   /**
    * From its first connection on: its own limit instead of `maxStoredMessages`, and its policy. Its QoS 2 messages are
    * complete until PUBCOMP, because the remote broker may lose what it accepted.
@@ -154,8 +154,8 @@ export class Session {
   /** Undefined for a clean session. */
   stored: PersistentQueue | undefined
   will: SessionWill | undefined
-  /** Undefined for clients that are not bridges. */
-  bridge: BridgeSession | undefined
+  /** Undefined for clients that are not internal. */
+  internal: InternalSession | undefined
   readonly counts: MessageCounts
 
   constructor(clientId: string, createdAtMs: number, identity: Identity) {
@@ -177,7 +177,7 @@ export class Session {
     this.incoming = new IncomingMessages()
     this.stored = undefined
     this.will = undefined
-    this.bridge = undefined
+    this.internal = undefined
     this.counts = { received: 0, sent: 0, dropped: 0 }
   }
 
@@ -187,7 +187,7 @@ export class Session {
   }
 }
 
-export function newBridgeSession(): BridgeSession {
+export function newInternalSession(): InternalSession {
   return { spool: undefined, ackLatency: undefined, drops: undefined }
 }
 

@@ -1,14 +1,7 @@
-// Bridges are clients of this broker, and their sessions store their messages. Their client IDs are reserved: a client
-// of a listener that used one would receive everything that waits for the bridge.
+// What the broker and its internal clients (`internal-clients.ts`) tell each other beyond MQTT: user properties, and identifiers of
+// subscriptions that mean something else than for other clients.
 
 import type { QoS, UserProperties } from '../../protocol/index.ts'
-
-const prefix = '$bridge/'
-
-/**
- * Prefix of the subscriptions in which a bridge stores its state. They match no topic: see `bridges/subscriptions/subscriptions.ts`.
- */
-export const bridgeMarksRoot = prefix
 
 /**
  * User property that detects loops: see `bridges/rules/loop-marker.ts`. A bridge sends it in CONNECT; CONNACK contains the
@@ -32,37 +25,7 @@ export function isBrokerName(text: string): boolean {
   return brokerNamePattern.test(text)
 }
 
-/**
- * Maximum packet identifier towards a bridge, which derives several identifiers from each: see `bridges/transfer/forwarding.ts`.
- */
-export const largestBridgePacketId = 2_047
-
-export function bridgeClientId(name: string): string {
-  return `${prefix}${name}`
-}
-
-export function isBridgeClient(clientId: string): boolean {
-  return clientId.startsWith(prefix)
-}
-
-/** Prefix of the client IDs of action queues. */
-export const actionClientPrefix = `${prefix}$action/`
-
-/**
- * Returns the client ID of the action queue. Each shard has its own, so that a result is durable together with the
- * message that triggered the rule. `salt` is chosen so that the session belongs to the shard.
- */
-export function actionClientId(action: string, salt: string): string {
-  return `${actionClientPrefix}${salt}/${action}`
-}
-
-/** Returns the action of an action queue; undefined for other sessions. */
-export function actionOfClientId(clientId: string): string | undefined {
-  if (!clientId.startsWith(actionClientPrefix)) return undefined
-  return clientId.slice(clientId.indexOf('/', actionClientPrefix.length) + 1)
-}
-
-/** Limits of a bridge's queue on disk. */
+/** Limits of the queue of an internal client on disk. */
 export interface SpoolLimits {
   /** Undefined: the limit of any session. */
   readonly maxMessages: number | undefined
@@ -78,7 +41,7 @@ const dropsNewestName = 'spool-drops-newest'
 const dropsOldestName = 'spool-drops-oldest'
 const forgottenName = 'forgotten-there'
 
-/** Returns the limits as properties that a bridge sends in CONNECT. */
+/** Returns the limits as properties that an internal client sends in CONNECT. */
 export function spoolProperties({ maxMessages, dropsNewest, dropsOldest }: SpoolLimits): UserProperties {
   return [
     ...(maxMessages === undefined ? [] : ([[maxMessagesName, String(maxMessages)]] as const)),

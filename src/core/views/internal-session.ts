@@ -1,15 +1,15 @@
-// State of a bridge's session, for the bridge.
+// State of the session of an internal client, for the bridge, action or source to which it belongs.
 
 import type { PacketId, TopicFilter } from '../../protocol/index.ts'
 import type { SessionTable } from '../state/sessions/session-table.ts'
 import type { Session } from '../state/sessions/session.ts'
 import type { SubscriptionOptions } from '../topics/index.ts'
 
-export interface BridgeSessionView {
+export interface InternalSessionView {
   readonly subscriptions: ReadonlyMap<TopicFilter, SubscriptionOptions>
-  /** Packet identifiers of QoS 2 messages from the bridge for which it has not sent PUBREL. */
+  /** Packet identifiers of QoS 2 messages from the client for which it has not sent PUBREL. */
   readonly unreleased: readonly PacketId[]
-  /** Number of messages that the bridge has not acknowledged, on disk and in memory. */
+  /** Number of messages that the client has not acknowledged, on disk and in memory. */
   readonly spooled: number
   /** Publication time of the oldest of them, if it is in memory; undefined: there is none, or it is on disk only. */
   readonly oldestAtMs: number | undefined
@@ -24,7 +24,7 @@ export interface BridgeSessionView {
 const nothing: ReadonlyMap<TopicFilter, SubscriptionOptions> = new Map()
 const none: ReadonlyMap<string, number> = new Map()
 
-export function bridgeSessionOf(sessions: SessionTable, clientId: string): BridgeSessionView | undefined {
+export function internalSessionOf(sessions: SessionTable, clientId: string): InternalSessionView | undefined {
   const session = sessions.get(clientId)
   if (session === undefined) return undefined
   return {
@@ -33,7 +33,7 @@ export function bridgeSessionOf(sessions: SessionTable, clientId: string): Bridg
     spooled: session.stored?.count ?? session.outgoing.inflightCount + session.outgoing.pendingCount,
     oldestAtMs: oldestOf(session),
     dropped: session.counts.dropped,
-    drops: session.bridge?.drops ?? none,
+    drops: session.internal?.drops ?? none,
     onDiskFrom: session.onDiskCount > 0 ? session.stored?.diskFrom : undefined,
   }
 }
