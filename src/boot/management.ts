@@ -50,8 +50,8 @@ import { type HttpAddress, type HttpPlace, HttpEndpoint } from './http-endpoint.
 export interface RunningManagement {
   /** HTTP address of the API; undefined: the API is not served. */
   readonly address: HttpAddress | undefined
-  /** Address of `dashboard.bind`; undefined: the dashboard has no listener of its own. */
-  readonly dashboardAddress?: HttpAddress | undefined
+  /** Address of `dashboard.bind`, or that of the API; undefined: the dashboard is not served. */
+  readonly dashboardAddress: HttpAddress | undefined
   /** Password that was created at this start because none was set. It must be shown once. */
   readonly newPassword: NewPassword | undefined
   /** Consumer of `http_server`. */
@@ -114,7 +114,7 @@ export async function startManagement(dependencies: ManagementDependencies): Pro
       return http.address
     },
     get dashboardAddress() {
-      return dashboard.address
+      return dashboard.address ?? (config.http.dashboard === undefined ? undefined : http.address)
     },
     newPassword,
     consumer: consumerOf(dependencies, { accounts, http, dashboard, socket, settings }),

@@ -209,12 +209,13 @@ test('a data directory that cannot be created is reported in one line', async (t
   assert.match(message, /data directory .*: a part of the path is not a directory/)
 })
 
-test('the banner names version, profile, data directory, listener, and the setting for access from other machines', async () => {
+test('the banner names version, profile, data directory, listener, dashboard, and the setting for access from other machines', async () => {
   const broker = await defaultBroker()
   const output = broker.text
   assert.match(output, /^Godwit \d+\.\d+\.\d+, node godwit@\S+, profile hardened\n/)
   assert.ok(output.includes(broker.dataDirectory))
   assert.match(output, /mqtt:\/\/127\.0\.0\.1:(\d+) \(tcp, default\)\n.*mosquitto_sub -h 127\.0\.0\.1 -p \1 /)
+  assert.match(output, /management API +(http:\S+)\/api\/v4\n +dashboard +\1\/dashboard\/\n/)
   assert.match(output, /node\.default_listener_address/)
 })
 

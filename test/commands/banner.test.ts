@@ -10,7 +10,10 @@ const facts = {
   name: 'godwit@here',
   dataDirectory: '/data',
   accessTo: () => ({ allowsAnonymous: true, deniesByDefault: false }),
-  management: { address: { host: '127.0.0.1', port: 8_081 } },
+  management: {
+    address: { host: '127.0.0.1', port: 8_081 },
+    dashboardAddress: { host: '127.0.0.1', port: 8_081 },
+  },
 }
 
 const noProblem = (part: string, error: unknown): never => assert.fail(`${part}: ${String(error)}`)
@@ -53,9 +56,10 @@ test('an IPv6 address before a port is in brackets', () => {
   assert.match(banner({ ...facts, listeners: [address('::1', true)] }, noProblem), /mqtt:\/\/\[::1\]:1883/)
 })
 
-test('the banner has the URL of the API, and the line of the first password is one of its own', () => {
+test('the banner has the URLs of the API and of the dashboard, and the line of the first password is one of its own', () => {
   const text = banner({ ...facts, listeners: [address('127.0.0.1', true)] }, noProblem)
   assert.match(text, /http:\/\/127\.0\.0\.1:8081\/api\/v4/)
+  assert.match(text, / dashboard +http:\/\/127\.0\.0\.1:8081\/dashboard\/\n/)
   assert.doesNotMatch(text, /log in/)
   const first = passwordLine({ username: 'admin', password: 'made-at-random' })
   assert.match(first, /^ +log in as +admin with made-at-random .*\n$/)
