@@ -72,10 +72,16 @@ async function overSocket(
   installation: Installation,
 ): Promise<ConnectedApi> {
   const directory = data === undefined ? await directoryOfStart(installation, config) : resolve(data)
-  const socketPath = shortestPath(join(directory, 'ctl.sock'))
+  const socket = join(directory, 'ctl.sock')
+  // Resolved at each request: the broker may create the socket after the first one.
+  const at = {
+    get socketPath() {
+      return shortestPath(socket)
+    },
+  }
   const dataOption = data === undefined ? '' : ` --data ${directory}`
   return {
-    client: createClient(endpoints, { at: { socketPath }, namespace }),
+    client: createClient(endpoints, { at, namespace }),
     dataDirectory: directory,
     explain: ({ message }) => {
       // The message of Node begins with the system call and the name of the error.

@@ -8,7 +8,7 @@ import { test, type TestContext } from 'node:test'
 import { connectAsync, type MqttClient } from 'mqtt'
 import { archiveOf, folder } from '../../backup/crafted.ts'
 import { eventually } from '../../e2e/eventually.ts'
-import { temporaryFolder } from '../../e2e/godwit-process.ts'
+import { startBroker, temporaryFolder } from '../../e2e/godwit-process.ts'
 import { type BrokerWithApi, shareBrokerWithApi } from '../../management/api.ts'
 import { runOverHttp, ctl, ctlDone, ctlRefused, runCtl, runCtlHere } from './ctl.ts'
 
@@ -94,6 +94,24 @@ test('a process that can read the data directory needs no password', async (t) =
   const status = await runCtl(t, ['status', '--data', dataDirectory, '--json'])
   assert.deepEqual([status.code, status.errors], [0, ''])
   assert.equal(JSON.parse(status.output).node_status, 'Running')
+})
+
+test('`status --wait` waits for a broker that starts, also if the path of its data directory is too long for a socket', async (t) => {
+  const dataDirectory = join(await temporaryFolder(t), 'a-long-name-of-a-folder-'.repeat(5))
+  const waiting = runCtlHere(['status', '--data', dataDirectory, '--wait', '60'])
+  await startBroker(t, { dataDirectory })
+  const { code, output, errors } = await waiting
+  assert.deepEqual([code, errors], [0, ''])
+  assert.match(output, /^node_status\s+Running$/m)
+})
+
+test('`status --wait` ends with the reason if no broker starts in time', async (t) => {
+  const folder = await temporaryFolder(t)
+  const { code, errors } = await runCtlHere(['status', '--data', folder, '--wait', '0.3'])
+  assert.equal(code, 1)
+  assert.match(errors, /no broker runs in/)
+  const wrong = await runCtlHere(['status', '--data', folder, '--wait', 'long'])
+  assert.deepEqual([wrong.code, wrong.errors], [2, 'godwit: --wait long: use a number of seconds, such as 30\n'])
 })
 
 test('options that select the broker are accepted before the command and between its words', async () => {

@@ -7,6 +7,8 @@ import { type CtlCall, type CtlCommand, type Outcome, type Row, shown } from '..
 
 /** Rates are what is counted within this. */
 const measuredMs = 500
+/** Time between two attempts to reach a broker that starts. */
+const attemptMs = 200
 const bytesPerMib = 1_048_576
 const noNode = { security_profile: '', shards: 0, memory_used: 0, memory_limit: 0, memory_level: 'normal' }
 
@@ -14,12 +16,15 @@ export const statusCommands: readonly CtlCommand[] = [
   {
     name: 'status',
     description: 'show version, health and problems of the broker; takes half a second',
+    options: [{ flags: '--wait <seconds>', description: 'wait for a broker that starts, at most for this time' }],
     run: status,
   },
 ]
 
-async function status({ client }: CtlCall): Promise<Outcome> {
-  const known = await knownOf(client)
+async function status({ client, options }: CtlCall): Promise<Outcome> {
+  const waitSeconds = Number(options['wait'] ?? 0)
+  if (!(waitSeconds >= 0)) return { usage: `--wait ${options['wait']}: use a number of seconds, such as 30` }
+  const known = await knownWithin(client, waitSeconds * 1_000)
   if ('failure' in known) return known
   const bridges = await client.get_mqtt_bridges()
   if ('failure' in bridges) return bridges
@@ -43,6 +48,17 @@ async function status({ client }: CtlCall): Promise<Outcome> {
       document: { ...known.reply, bridges: states, alarms },
     }
   })
+}
+
+/** Returns the state as soon as the broker responds: it opens its API after its listeners. After `waitMs`, returns why it does not. */
+async function knownWithin(client: ApiClient, waitMs: number): Promise<Result<Row>> {
+  const startedMs = performance.now()
+  for (;;) {
+    const known = await knownOf(client)
+    const isUnreachable = 'failure' in known && known.failure.kind === 'unreachable'
+    if (!isUnreachable || performance.now() - startedMs >= waitMs) return known
+    await setTimeout(attemptMs)
+  }
 }
 
 async function knownOf(client: ApiClient): Promise<Result<Row>> {
