@@ -18,18 +18,20 @@ const startsOf = (name: string): string => (commands.get(name) ?? []).filter((li
 /** Examples whose brokers are started in the same way run one after the other. */
 const groups = Map.groupBy(names, startsOf)
 
-for (const [starts, examples] of groups) {
+for (const examples of groups.values()) {
   test(`the READMEs of ${examples.join(', ')} are right, word for word`, async (t) => {
     const reader = await startReader(t)
     if (reader === undefined) return
     const started: IsolatedProcess[] = []
-    for (const name of examples) {
+    for (const [index, name] of examples.entries()) {
       const expected = blocksOf(pageOf(name)).find(({ word }) => word === 'text')?.text
       assert.ok(expected !== undefined, `${pageOf(name)} has no expected output`)
       let output = ''
       for (const line of commands.get(name) ?? []) {
-        if (!line.endsWith('&')) output = await reader.run(line)
-        else if (started.length < starts.split('\n').length) started.push(await reader.start(line))
+        const needsNewBroker = line.endsWith('&') || line.includes('--wait')
+        if (needsNewBroker && index > 0) continue
+        if (line.endsWith('&')) started.push(await reader.start(line))
+        else output = await reader.run(line)
       }
       assert.equal(output, expected, name)
     }
@@ -39,6 +41,13 @@ for (const [starts, examples] of groups) {
     }
   })
 }
+
+test('every example waits for its brokers before it uses them', () => {
+  for (const [name, lines] of commands) {
+    const starts = lines.findLastIndex((line) => line.endsWith('&'))
+    assert.match(lines[starts + 1] ?? '', /godwit ctl status .*--wait 30\b/, pageOf(name))
+  }
+})
 
 test('every example has a line in the list of examples, and a link from a page of docs/', () => {
   assert.ok(names.length >= 10)

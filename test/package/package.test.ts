@@ -6,7 +6,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, w
 import { mkdir } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -73,6 +73,11 @@ describe('the package', () => {
       }
     })
   }
+
+  test('has the file name that README.md installs', () => {
+    const readme = readFileSync(join(checkout, 'README.md'), 'utf8')
+    assert.ok(readme.includes(`npm install --global ./${basename(tarball)} `), tarball)
+  })
 
   test('contains built sources, documents, deployment files and examples, and no tests', async () => {
     const { stdout } = await run(

@@ -41,7 +41,8 @@ async function administer(reader: PageReader, broker: IsolatedProcess): Promise<
 }
 
 async function sendFirstMessages(reader: PageReader): Promise<void> {
-  const [subscribe = '', publish = ''] = commandsOf(blockWith('mosquitto_sub'))
+  const [subscribe = ''] = commandsOf(blockWith('mosquitto_sub'))
+  const [publish = ''] = commandsOf(blockWith('mosquitto_pub'))
   const subscriber = await reader.subscribe(subscribe)
   const { text } = blockWith('import ')
   const program = await reader.subscribe(`node --input-type=module --eval "$(cat <<'END'\n${text}END\n)"`, 'birds/#')
@@ -67,12 +68,13 @@ async function secure(reader: PageReader): Promise<void> {
   const { text } = blockWith('listeners.tcp.enable')
   await reader.run(`cat > godwit.conf <<'END'\n${text}END\n`)
   const steps = commandsOf(blockWith('godwit config check godwit.conf'))
-  assert.deepEqual(steps.length, 4)
-  const [check = '', start = '', add = '', publish = ''] = steps
+  assert.deepEqual(steps.length, 5)
+  const [check = '', start = '', wait = '', add = '', publish = ''] = steps
   await reader.run(check)
   const broker = await reader.start(start)
   // What a display text can prevent: the password of the first start, readiness, and signals.
   await generatedPassword(broker)
+  await reader.run(wait)
   await reader.runAndType(add)
   const asAnna = publish.replace('PASSWORD', `'${typedPassword}'`)
   await reader.run(asAnna)
@@ -88,7 +90,7 @@ test('README.md, word for word: start, first messages, administration', async (t
   const broker = await startAsDescribed(reader)
   await sendFirstMessages(reader)
   await administer(reader, broker)
-  // "In a checkout, put `npx` before `godwit`": without a registry, and with the Node that npm has installed.
+  // "In the folder of the checkout, write `npx godwit`": without a registry, and with the Node that npm has installed.
   assert.match(await reader.run('npx godwit ctl status'), /running|version/i)
   await broker.interrupt()
   assert.match(broker.output, /stopping: /)
