@@ -3,6 +3,12 @@
 import { endpoints } from './endpoints.ts'
 import type { Handlers, HandlersFor, Authenticator } from '../management/index.ts'
 import type { Operations } from './operations.ts'
+import { ClientQueries } from './clients/client-queries.ts'
+import type { ApiContext, NodeParts } from './context/api-context.ts'
+import { namesOf } from './context/names.ts'
+import type { ShutdownRequests } from './control/control.ts'
+import { LiveStreams } from './live/live-stream.ts'
+import { CountedTopics } from './topic-metrics/counted-topics.ts'
 import { alarmHandlers } from './alarms/alarms.ts'
 import { bridgeHandlers, listBridges } from './bridges/bridges.ts'
 import { accountHandlers } from './accounts/v4.ts'
@@ -43,58 +49,68 @@ import { monitorHandlers } from './monitor/monitor.ts'
 import { namespaceHandlers } from './namespaces/namespaces.ts'
 import { userV5Handlers } from './accounts/users.ts'
 
-/** Returns what the management server needs to serve these operations. */
-export function handlersFor(operations: Operations): HandlersFor {
+/** What exists once for all servers and namespaces. */
+interface SharedParts {
+  readonly operations: Operations
+  readonly control: ShutdownRequests
+  readonly live: LiveStreams
+  readonly countedTopics: CountedTopics
+}
+
+/** Returns the handlers of all endpoints. `control`: receives requests to stop or restart. */
+export function handlersFor(node: NodeParts, control: ShutdownRequests, operations: Operations): HandlersFor {
+  const shared = { operations, control, live: new LiveStreams(node), countedTopics: new CountedTopics(node) }
   return (namespace, authenticator) => {
     const scoped = namespace === undefined ? operations : { ...operations, ...operations.within(namespace) }
-    return createHandlers(scoped, authenticator)
+    return createHandlers({ ...node, names: namesOf(namespace) }, { ...shared, operations: scoped }, authenticator)
   }
 }
 
-function createHandlers(operations: Operations, authenticator: () => Authenticator): Handlers<typeof endpoints> {
+function createHandlers(
+  context: ApiContext,
+  { operations, control, live, countedTopics }: SharedParts,
+  authenticator: () => Authenticator,
+): Handlers<typeof endpoints> {
+  const clients = new ClientQueries(context)
   return {
     ...bridgeHandlers(operations.bridges),
-    ...brokerHandlers(operations.brokers),
+    ...brokerHandlers(context),
     ...configurationHandlers(operations.configuration, (areOfAws) => listBridges(operations.bridges, areOfAws)),
-    ...controlHandlers(operations.control),
-    ...clientHandlers(operations.clients),
-    ...subscriptionHandlers(operations.clients),
+    ...controlHandlers(control),
+    ...clientHandlers(clients),
+    ...subscriptionHandlers(clients),
     ...clientRuleHandlers(operations.clientRules),
     ...credentialHandlers(operations.credentials),
-    ...documentHandlers(operations.brokers, endpoints),
-    ...listenerHandlers(operations.listeners),
-    ...publishingHandlers(operations.publishing),
-    ...retainedHandlers(operations.retained),
-    ...metricHandlers(operations.metrics, {
-      rules: operations.rules,
-      gateways: operations.gateways,
-      topics: operations.topicMetrics,
-    }),
-    ...alarmHandlers(operations.alarms),
-    ...traceHandlers(operations.traces),
+    ...documentHandlers(context, endpoints),
+    ...listenerHandlers(context),
+    ...publishingHandlers(context),
+    ...retainedHandlers(context),
+    ...metricHandlers(context, { rules: operations.rules, gateways: operations.gateways, topics: countedTopics }),
+    ...alarmHandlers(context),
+    ...traceHandlers(context),
     ...accountHandlers(operations.accounts, authenticator),
-    ...diagnosticsHandlers(operations.diagnostics),
-    ...slowSubscriptionHandlers(operations.slowSubscriptions),
+    ...diagnosticsHandlers(context),
+    ...slowSubscriptionHandlers(context),
     ...namespaceHandlers(operations.namespaces),
     ...ruleHandlers(operations.rules),
-    ...schemaHandlers(operations.schemas),
+    ...schemaHandlers(context),
     ...v4RuleHandlers(operations.rules),
     ...v4ResourceHandlers(operations.rules),
     ...actionHandlers(operations.rules),
     ...sourceHandlers(operations.rules),
     ...gatewayHandlers(operations.gateways),
     ...gatewayAuthenticationHandlers(operations.gateways),
-    ...gatewayClientHandlers(operations.gateways, operations.clients, operations.publishing),
+    ...gatewayClientHandlers(operations.gateways, clients, context),
     ...gatewayListenerHandlers(operations.gateways),
-    ...delayedHandlers(operations.delayed),
-    ...topicSettingHandlers(operations.topicSettings),
-    ...topicMetricsHandlers(operations.topicMetrics),
+    ...delayedHandlers(context),
+    ...topicSettingHandlers(context),
+    ...topicMetricsHandlers(countedTopics),
     ...apiKeyHandlers(operations.accounts),
-    ...auditHandlers(operations.audit),
+    ...auditHandlers(context),
     ...backupHandlers(operations.backup),
-    ...loginHandlers(operations.brokers, authenticator),
+    ...loginHandlers(context, authenticator),
     ...userV5Handlers(operations.accounts),
-    ...monitorHandlers(operations.metrics),
-    ...liveHandlers(operations.live),
+    ...monitorHandlers(context),
+    ...liveHandlers(live),
   }
 }

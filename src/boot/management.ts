@@ -5,7 +5,6 @@ import { lookup } from 'node:dns/promises'
 import { join } from 'node:path'
 import type { GodwitConfig } from '../config/index.ts'
 import {
-  type AuditTrail,
   closeGraceMs,
   createAuthenticator,
   createManagementServer,
@@ -19,10 +18,16 @@ import {
   socketAuthenticator,
   AuthQueue,
 } from '../management/index.ts'
-import { accountOperations, endpoints, handlersFor, type Operations } from '../api/index.ts'
+import {
+  accountOperations,
+  endpoints,
+  handlersFor,
+  type NodeParts,
+  type Operations,
+  type ShutdownRequests,
+} from '../api/index.ts'
 import type { Logger } from '../telemetry/index.ts'
 import {
-  type AccessRecords,
   type ConfigConsumer,
   type Problem,
   controlSocketName,
@@ -60,30 +65,27 @@ export interface RunningManagement {
 }
 
 export interface ManagementDependencies {
-  readonly config: GodwitConfig
-  readonly nodeName: string
-  readonly dataDirectory: string
+  readonly node: NodeParts
   /** The folder with `bin/` and the build. Absolute. */
   readonly installationRoot: string
   /** Socket for MQTT clients of the dashboard; undefined: none. */
   readonly dashboardSocket: string | undefined
+  readonly control: ShutdownRequests
   /** All operations except those of accounts. */
   readonly operations: Omit<Operations, 'accounts'>
-  readonly accessRecords: AccessRecords
-  readonly audit: AuditTrail
-  readonly log: Logger
 }
 
 /** Starts the API. A `problem` is a sentence for administrators. */
 export async function startManagement(dependencies: ManagementDependencies): Promise<RunningManagement | Problem> {
-  const { config, accessRecords: records, log } = dependencies
-  const accounts = new AdminAccounts(dependencies)
+  const { node, control } = dependencies
+  const { config, accessRecords: records, log } = node
+  const accounts = new AdminAccounts(node)
   const settings = accounts.settingsOf(config)
   if ('problem' in settings) return settings
   const served = {
     endpoints,
-    handlersFor: handlersFor({ ...dependencies.operations, accounts: accounts.operations }),
-    audit: dependencies.audit,
+    handlersFor: handlersFor(node, control, { ...dependencies.operations, accounts: accounts.operations }),
+    audit: node.audit,
     log,
   }
   const dashboardFiles = new DashboardFiles(join(dependencies.installationRoot, 'dist', 'dashboard'))
@@ -106,7 +108,7 @@ export async function startManagement(dependencies: ManagementDependencies): Pro
     headerBytes: maxSocketHeaderBytes,
     ...atSocket(settings),
   })
-  const closeSocket = await serveSocket(socket, dependencies)
+  const closeSocket = await serveSocket(socket, node)
   const needsPassword = http.address !== undefined && config.http.authType === 'basic'
   const newPassword = needsPassword ? await generateAdminPassword(accounts.own, records, accounts.work) : undefined
   return {
@@ -117,7 +119,7 @@ export async function startManagement(dependencies: ManagementDependencies): Pro
       return dashboard.address ?? (config.http.dashboard === undefined ? undefined : http.address)
     },
     newPassword,
-    consumer: consumerOf(dependencies, { accounts, http, dashboard, socket, settings }),
+    consumer: consumerOf(node, { accounts, http, dashboard, socket, settings }),
     close: async () => {
       accounts.authQueue.close()
       accounts.oidc.close()
@@ -146,10 +148,7 @@ interface ConsumerDependencies {
  * Returns the consumer of `http_server` and `dashboard`. It is called at every change, because the file with the key for tokens may
  * have changed.
  */
-function consumerOf(
-  { config: atStart, log }: ManagementDependencies,
-  dependencies: ConsumerDependencies,
-): ConfigConsumer {
+function consumerOf({ config: atStart, log }: NodeParts, dependencies: ConsumerDependencies): ConfigConsumer {
   const { accounts, http, dashboard, socket } = dependencies
   let appliedHttp = JSON.stringify(atStart.http)
   let before = { place: dashboardPlaceOf(atStart, atStart), settings: dependencies.settings }
@@ -205,12 +204,12 @@ class AdminAccounts {
   readonly #secondFactors: SecondFactors
   readonly #singleSignOn: SingleSignOn
   readonly #recent = new RecentLogins()
-  readonly #dependencies: ManagementDependencies
+  readonly #dependencies: NodeParts
   #own: ConfiguredAccount
   /** Whether the account of `http_server` is refused: with `auth_type = jwt`. */
   #refusesOwn: boolean
 
-  constructor(dependencies: ManagementDependencies) {
+  constructor(dependencies: NodeParts) {
     const { config, accessRecords: records, log } = dependencies
     this.work = new PasswordHasher()
     this.authQueue = new AuthQueue(log)
@@ -324,7 +323,7 @@ async function isLoopbackHost(host: string): Promise<boolean> {
  */
 async function serveSocket(
   server: ManagementServer,
-  dependencies: ManagementDependencies,
+  dependencies: Pick<NodeParts, 'log' | 'dataDirectory'>,
 ): Promise<() => Promise<void>> {
   const { log, dataDirectory } = dependencies
   try {

@@ -9,7 +9,8 @@ import {
   type BackupOperations,
   operationsOf,
   type NodeBackups,
-  shutdownRequests,
+  type NodeParts,
+  ShutdownRequests,
   type ShutdownRequest,
 } from '../api/index.ts'
 import { clockBaseMs, readClock, shardEntry, type ShardStart } from '../shard/index.ts'
@@ -364,13 +365,14 @@ async function startShards({ options, foundation, store, undo }: ShardsStart): P
   }
   undo.stop = stop
   if (!outcome.ready) return undoStart(undo, { problem: outcome.message })
-  const control = shutdownRequests(log, options.problemOfRestart)
-  const inForce = { config, accessRecords, control, configuration, observation }
-  const version = options.version ?? ''
-  const dependencies = { ...watched, ...inForce, version, listeners: live, maxFileConnections, ownStore: store.client }
-  const operations = operationsOf({ ...dependencies, shadowedCredentials, namespaceLimits })
+  const control = new ShutdownRequests(log, options.problemOfRestart)
+  const stored = { accessRecords, shadowedCredentials, namespaceLimits, ownStore: store.client }
+  const limits = { config, listeners: live, maxFileConnections }
+  const program = { version: options.version ?? '', startedAtMs: performance.now() }
+  const node: NodeParts = { ...watched, ...stored, ...limits, ...program, configuration, observation }
+  const operations = operationsOf(node)
   await observation.start()
-  const management = await startManagement({ ...dependencies, operations, ...placesOf(options, foundation) })
+  const management = await startManagement({ node, control, operations, ...placesOf(options, foundation) })
   if ('problem' in management) return undoStart(undo, management)
   const schedule = scheduledBackups(config, operations.backup)
   closeManagement = () => schedule.endWith(management)

@@ -54,7 +54,7 @@ export { MonitorHistory, type MonitorPoint } from './observe/monitor-history.ts'
 export { OverloadMonitor } from './observe/overload-monitor.ts'
 export { type CertificateReading, ResourceMonitor, type ShownCertificate } from './observe/resource-monitor.ts'
 export { SysTopics, type SysTopicsOptions } from './observe/sys-topics.ts'
-export { type TraceOperations, Traces } from './observe/traces.ts'
+export { type NewTrace, type TraceRecord, Traces } from './observe/traces.ts'
 
 export { type MemoryObservation, monitorMemory } from './shards/memory-monitoring.ts'
 export { type NodeStore, openNodeStore } from './shards/node-store.ts'

@@ -6,7 +6,7 @@ import { type ClientView, plainIdentity } from '../../src/core/index.ts'
 import { defaultCoreSettings } from '../core/default-settings.ts'
 import { Session } from '../../src/core/state/sessions/session.ts'
 import { viewOf } from '../../src/core/views/client-view.ts'
-import { type ClientOperations, clientHandlers } from '../../src/api/clients/clients.ts'
+import { clientHandlers } from '../../src/api/clients/clients.ts'
 import {
   createManagementServer,
   type Authenticator,
@@ -19,7 +19,9 @@ import { subscriptionHandlers } from '../../src/api/subscriptions/subscriptions.
 import { replyWithList, type ListSource } from '../../src/management/lists/reply-with-list.ts'
 import { ApiError, refuse } from '../../src/management/http/api-error.ts'
 import { JsonText } from '../../src/management/http/json-text.ts'
-import { clientOperations } from '../../src/api/clients/client-operations.ts'
+import { ClientQueries } from '../../src/api/clients/client-queries.ts'
+import { wholeBroker } from '../../src/api/context/names.ts'
+import type { QueryableShards } from '../../src/node/shards/query-shard.ts'
 import { readQueryString } from '../../src/management/http/query-string.ts'
 
 /** Rows 0 to `count` - 1, 250 in a slice; from row `unavailableFrom` on, the shard is unavailable. */
@@ -87,23 +89,27 @@ test('if a shard fails during a long list, the response is aborted: the client c
   await assert.rejects(text(response.body), /shard 3 is restarting/)
 })
 
+/** Queries of the clients on `size` shards. */
+function clientsOn(size: number, query: (shard: number, wanted: { readonly kind: string }) => unknown): ClientQueries {
+  const supervisor = { size, query: async (shard, wanted) => query(shard, wanted) } as QueryableShards
+  return new ClientQueries({ nodeName: 'here', supervisor, names: wholeBroker })
+}
+
 /** Slices of 250 clients each; after 20,000 clients the shard is unavailable. */
-const slicesUntilFailure: ClientOperations['listClients'] = async (_filter, { from }) => {
-  if (from.place > 20_000) return { unavailableShard: 1 }
+function sliceUntilFailure(_shard: number, wanted: { readonly kind: string }): unknown {
+  if (wanted.kind !== 'list-clients') return undefined
+  const { from } = wanted as unknown as { readonly from: { readonly place: number } }
+  if (from.place > 20_000) return undefined
   const rows = Array.from({ length: 250 }, (_, index) => anyClient(`c-${from.place + index}`))
-  return { rows, passed: 250, next: { shard: 0, place: from.place + 250, offset: 0 } }
+  return { rows, passed: 250, next: { place: from.place + 250, offset: 0 } }
 }
 
 test('an aborted response closes its connection, and other connections are served', async (t) => {
-  const operations = {
-    ...clientOperations({ size: 1, query: async () => undefined }, 'here'),
-    listClients: slicesUntilFailure,
-  }
   const events: string[] = []
   const note = (event: string): void => void events.push(event)
   const server = createManagementServer({
     endpoints: clientEndpoints,
-    handlersFor: () => clientHandlers(operations),
+    handlersFor: () => clientHandlers(clientsOn(1, sliceUntilFailure)),
     audit: { note: async () => {} },
     authenticator: openAuthenticator,
     log: { debug: note, info: note, warn: note, error: note },
@@ -123,16 +129,9 @@ test('an aborted response closes its connection, and other connections are serve
 
 test('while a shard is unavailable, each response that needs it has code 101 and names the shard', async () => {
   const queried: number[] = []
-  const supervisor = {
-    size: 3,
-    query: async (shard: number) => {
-      queried.push(shard)
-      return undefined
-    },
-  }
-  const operations = clientOperations(supervisor, 'here')
-  const clients = clientHandlers(operations)
-  const subscriptions = subscriptionHandlers(operations)
+  const queries = clientsOn(3, (shard) => void queried.push(shard))
+  const clients = clientHandlers(queries)
+  const subscriptions = subscriptionHandlers(queries)
   const caller = {
     name: 'admin',
     by: 'account',

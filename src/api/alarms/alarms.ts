@@ -1,42 +1,25 @@
-// Alarms: operations of the node, and handlers.
+// Alarms.
 
-import type { alarmEndpoints } from './endpoints.ts'
+import type { ReplyOf } from '../../contract/index.ts'
 import { type Handlers, type ApiError, refuse, localTime } from '../../management/index.ts'
+import type { Alarms } from '../../node/index.ts'
+import type { ApiContext } from '../context/api-context.ts'
 import { refuseNode } from '../metrics/metrics.ts'
+import type { alarmEndpoints } from './endpoints.ts'
 
-/** Alarms of the node, for the API. */
-export interface AlarmOperations {
-  readonly nodeName: string
-  /** Oldest first. */
-  active(): readonly AlarmRecord[]
-  /** Ended alarms, the latest first. */
-  history(): readonly AlarmRecord[]
-  /** Returns false if no alarm of that name is active. */
-  deactivate(name: string): boolean
-  forgetHistory(): void
-}
+type Known = typeof alarmEndpoints
+type Row = ReplyOf<Known['list_node_alarms']>['data'][number]
 
-export interface AlarmRecord {
-  readonly name: string
-  readonly message: string
-  /** Wall clock. */
-  readonly activatedAtMs: number
-  /** undefined: it is active. */
-  readonly deactivatedAtMs: number | undefined
-  readonly occurrences: number
-}
-
-export function alarmHandlers(operations: AlarmOperations): Handlers<typeof alarmEndpoints> {
-  const { nodeName } = operations
-  const all = (): Shown[] => [...operations.active(), ...operations.history()].map(shown)
-  const active = (): Shown[] => operations.active().map(shown)
-  const history = (): Shown[] => operations.history().map(shown)
-  const ofNodes = (alarms: Shown[]) => ({ code: 0 as const, data: [{ node: nodeName, alarms }] })
-  const ofNode = (node: string, alarms: () => Shown[]) =>
-    node === nodeName ? { code: 0 as const, data: alarms() } : refuseNode(node, nodeName)
-  const present = () => operations.active().map(({ name, message }) => ({ id: name, desc: message }))
+export function alarmHandlers({ nodeName, alarms }: Pick<ApiContext, 'nodeName' | 'alarms'>): Handlers<Known> {
+  const all = (): Row[] => [...alarms.active(), ...alarms.history()].map(rowOf)
+  const active = (): Row[] => alarms.active().map(rowOf)
+  const history = (): Row[] => alarms.history().map(rowOf)
+  const ofNodes = (rows: Row[]) => ({ code: 0 as const, data: [{ node: nodeName, alarms: rows }] })
+  const ofNode = (node: string, rows: () => Row[]) =>
+    node === nodeName ? { code: 0 as const, data: rows() } : refuseNode(node, nodeName)
+  const present = () => alarms.active().map(({ name, message }) => ({ id: name, desc: message }))
   const past = () =>
-    operations.history().map(({ name, message, deactivatedAtMs, activatedAtMs }) => ({
+    alarms.history().map(({ name, message, deactivatedAtMs, activatedAtMs }) => ({
       id: name,
       desc: message,
       clear_at: localTime(deactivatedAtMs ?? activatedAtMs),
@@ -51,12 +34,12 @@ export function alarmHandlers(operations: AlarmOperations): Handlers<typeof alar
     deactivate_alarm: ({ body }): ApiError | { code: 0 } => {
       const { name, node = nodeName } = body
       if (node !== nodeName) return refuseNode(node, nodeName)
-      if (operations.deactivate(name)) return { code: 0 }
+      if (alarms.deactivate(name)) return { code: 0 }
       return refuse('invalidParameter', `no alarm '${name}' is active`, 404)
     },
-    forget_deactivated_alarms: () => forget(operations),
+    forget_deactivated_alarms: () => forget(alarms),
     forget_node_deactivated_alarms: ({ params: { node } }) =>
-      node === nodeName ? forget(operations) : refuseNode(node, nodeName),
+      node === nodeName ? forget(alarms) : refuseNode(node, nodeName),
     list_present_alarms: () => ({ code: 0, data: [{ node: nodeName, alarms: present() }] }),
     list_node_present_alarms: ({ params: { node } }) =>
       node === nodeName ? { code: 0, data: present() } : refuseNode(node, nodeName),
@@ -66,22 +49,18 @@ export function alarmHandlers(operations: AlarmOperations): Handlers<typeof alar
   }
 }
 
-function forget(operations: AlarmOperations): { code: 0 } {
-  operations.forgetHistory()
+function forget(alarms: Alarms): { code: 0 } {
+  alarms.forgetHistory()
   return { code: 0 }
 }
 
-interface Shown {
-  name: string
-  message: string
-  activated: boolean
-  activated_at: string
-  deactivated_at: string | null
-  duration: number
-  occurrences: number
-}
-
-function shown({ name, message, activatedAtMs, deactivatedAtMs, occurrences }: AlarmRecord): Shown {
+function rowOf({
+  name,
+  message,
+  activatedAtMs,
+  deactivatedAtMs,
+  occurrences,
+}: ReturnType<Alarms['active']>[number]): Row {
   return {
     name,
     message,

@@ -1,15 +1,15 @@
-// The audit log: operations of the node, and the handler.
+// The audit log.
 
 import type { auditEndpoints } from './endpoints.ts'
 import type { ReplyOf } from '../../contract/index.ts'
 import { type Handlers, metaOf, refuseFor, offsetTime, type AuditEntry } from '../../management/index.ts'
-import type { AuditLog } from '../../node/index.ts'
+import type { ApiContext } from '../context/api-context.ts'
 
 type Known = typeof auditEndpoints
 
 const defaultLimit = 100
 
-export function auditHandlers(audit: AuditLog): Handlers<Known> {
+export function auditHandlers({ audit }: Pick<ApiContext, 'audit'>): Handlers<Known> {
   return {
     get_audit: async ({ query, namespace }) => {
       const { username: name, operation, outcome, via, address, since, until } = query

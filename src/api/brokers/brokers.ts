@@ -1,63 +1,46 @@
-// General state of the node: operations of the node, and handlers.
+// General state of the node.
 
-import type { brokerEndpoints } from './endpoints.ts'
 import type { ReplyOf } from '../../contract/index.ts'
-import { type Handlers, otherNode, type ApiError, localTime, uptimeText } from '../../management/index.ts'
-import type { NodeReading } from '../metrics/metrics.ts'
+import { type Handlers, otherNode, localTime, uptimeText } from '../../management/index.ts'
+import { readCounters } from '../../telemetry/index.ts'
+import type { ApiContext } from '../context/api-context.ts'
+import type { brokerEndpoints } from './endpoints.ts'
 
-/** General state of the node, for the API. */
-
-export interface BrokerOperations {
-  /** Current state. */
-  describe(): BrokerDescription
-}
-
-export interface BrokerDescription {
-  readonly nodeName: string
-  readonly version: string
-  readonly uptimeMs: number
-  /** Wall clock. */
-  readonly nowMs: number
-  readonly connections: number
-  readonly securityProfile: 'hardened' | 'legacy'
-  readonly shards: number
-  readonly memory: Pick<NodeReading, 'memoryBytes' | 'memoryLimitBytes' | 'memoryLevel'>
-}
+type Known = typeof brokerEndpoints
+type Dependencies = Pick<
+  ApiContext,
+  'nodeName' | 'version' | 'startedAtMs' | 'counters' | 'config' | 'supervisor' | 'observation'
+>
 
 const sysdescr = 'Godwit MQTT broker'
 
-export function brokerHandlers(broker: BrokerOperations): Handlers<typeof brokerEndpoints> {
-  const unknown = (node: string): ApiError | undefined => otherNode(broker.describe(), node)
+export function brokerHandlers(node: Dependencies): Handlers<Known> {
   return {
-    list_brokers: () => ({ code: 0, data: [brokerRecord(broker.describe())] }),
-    get_broker: ({ params }) => unknown(params.node) ?? { code: 0, data: brokerRecord(broker.describe()) },
-    list_nodes: () => ({ code: 0, data: [nodeRecord(broker.describe())] }),
-    get_node: ({ params }) => unknown(params.node) ?? { code: 0, data: nodeRecord(broker.describe()) },
+    list_brokers: () => ({ code: 0, data: [describeBroker(node)] }),
+    get_broker: ({ params }) => otherNode(node, params.node) ?? { code: 0, data: describeBroker(node) },
+    list_nodes: () => ({ code: 0, data: [describeNode(node)] }),
+    get_node: ({ params }) => otherNode(node, params.node) ?? { code: 0, data: describeNode(node) },
   }
 }
 
-type Described = ReturnType<BrokerOperations['describe']>
+function describeBroker({ startedAtMs, version }: Dependencies): ReplyOf<Known['get_broker']>['data'] {
+  const uptime = uptimeText(performance.now() - startedAtMs)
+  return { datetime: localTime(Date.now()), node_status: 'Running', sysdescr, uptime, version }
+}
 
-function brokerRecord({ nowMs, uptimeMs, version }: Described): ReplyOf<typeof brokerEndpoints.get_broker>['data'] {
+function describeNode(node: Dependencies): ReplyOf<Known['get_node']>['data'] {
+  const { nodeName, version, startedAtMs, counters, config, supervisor, observation } = node
+  const { gauges, memory } = observation
   return {
-    datetime: localTime(nowMs),
+    connections: readCounters(counters).connectionsOpen,
     node_status: 'Running',
-    sysdescr,
-    uptime: uptimeText(uptimeMs),
+    uptime: uptimeText(performance.now() - startedAtMs),
     version,
+    node: nodeName,
+    security_profile: config.node.securityProfile,
+    shards: supervisor.size,
+    memory_used: gauges.read().memoryBytes,
+    memory_limit: memory.watch.limitBytes,
+    memory_level: memory.watch.level,
   }
-}
-
-function nodeRecord({
-  nodeName,
-  uptimeMs,
-  version,
-  connections,
-  securityProfile,
-  shards,
-  memory: { memoryBytes, memoryLimitBytes, memoryLevel },
-}: Described): ReplyOf<typeof brokerEndpoints.get_node>['data'] {
-  const ours = { node: nodeName, security_profile: securityProfile, shards }
-  const memory = { memory_used: memoryBytes, memory_limit: memoryLimitBytes, memory_level: memoryLevel }
-  return { connections, node_status: 'Running', uptime: uptimeText(uptimeMs), version, ...ours, ...memory }
 }

@@ -1,13 +1,7 @@
 // Clients: operations of the node, and handlers.
 
 import type { clientEndpoints } from './endpoints.ts'
-import type {
-  ClientFilter,
-  ClientView,
-  CachedAuthorization,
-  SubscriptionFilter,
-  SubscriptionView,
-} from '../../core/index.ts'
+import type { ClientFilter, ClientView } from '../../core/index.ts'
 import {
   type Handlers,
   replyWithList,
@@ -19,34 +13,15 @@ import {
   type ListPosition,
   type ListSlice,
   type ShardUnavailable,
-  type RowsWanted,
   ApiError,
   refuse,
   type JsonText,
 } from '../../management/index.ts'
 import { clientFilterOf, type ClientQuery, type WantedClients } from './client-query.ts'
+import type { ClientQueries } from './client-queries.ts'
 import { clientRecord } from './client-record.ts'
 
-/** Clients and subscriptions, for the API. */
-export interface ClientOperations {
-  readonly nodeName: string
-  listClients(filter: ClientFilter, wanted: RowsWanted): Promise<ListSlice<ClientView> | ShardUnavailable>
-  listSubscriptions(
-    filter: SubscriptionFilter,
-    wanted: RowsWanted,
-  ): Promise<ListSlice<SubscriptionView> | ShardUnavailable>
-  /** Number of all clients, connected or not. */
-  countClients(): Promise<number | ShardUnavailable>
-  /** False: not connected; the same applies below. */
-  /** `endsSession`: the session ends as well, also if its client is not connected. */
-  kickoutClient(clientId: string, endsSession: boolean): Promise<boolean | ShardUnavailable>
-  setKeepAlive(clientId: string, seconds: number): Promise<boolean | ShardUnavailable>
-  /** Cached permissions to publish. */
-  cachedAuthorizations(clientId: string): Promise<readonly CachedAuthorization[] | false | ShardUnavailable>
-  clearAuthorizationCache(clientId: string): Promise<boolean | ShardUnavailable>
-}
-
-export function clientHandlers(clients: ClientOperations): Handlers<typeof clientEndpoints> {
+export function clientHandlers(clients: ClientQueries): Handlers<typeof clientEndpoints> {
   return {
     list_clients: ({ query }) => listClients(clients, query, {}),
     lookup_client: ({ params, query }) => listClients(clients, query, { clientId: params.clientid }),
@@ -80,7 +55,7 @@ export function clientHandlers(clients: ClientOperations): Handlers<typeof clien
 const maxClientsAtOnce = 64
 
 /** In slices, so that other requests are served in between. Clients that connect meanwhile have an empty cache. */
-async function clearAuthorizationCaches(clients: ClientOperations): Promise<{ code: 0 } | ApiError> {
+async function clearAuthorizationCaches(clients: ClientQueries): Promise<{ code: 0 } | ApiError> {
   for (let at: ListPosition | undefined = beginning; at !== undefined;) {
     const wanted = { from: at, skip: 0, maxRows: maxClientsAtOnce }
     const slice: ListSlice<ClientView> | ShardUnavailable = await clients.listClients({ isConnected: true }, wanted)
@@ -94,7 +69,7 @@ async function clearAuthorizationCaches(clients: ClientOperations): Promise<{ co
 }
 
 async function listClients(
-  clients: ClientOperations,
+  clients: ClientQueries,
   query: ClientQuery,
   path: ClientFilter,
 ): Promise<JsonText | ApiError> {
@@ -104,7 +79,7 @@ async function listClients(
   return paging instanceof ApiError ? paging : replyWithList(sourceOf(clients, filter), paging)
 }
 
-function sourceOf(clients: ClientOperations, filter: WantedClients): ListSource<ClientView> {
+function sourceOf(clients: ClientQueries, filter: WantedClients): ListSource<ClientView> {
   const record = (client: ClientView): object => clientRecord(client, clients.nodeName)
   if (filter === 'nobody') return { record, slice: async () => ({ rows: [], passed: 0, next: undefined }) }
   const slice: ListSource<ClientView>['slice'] = (wanted) => clients.listClients(filter, wanted)

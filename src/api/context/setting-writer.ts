@@ -3,12 +3,17 @@
 
 import { fromPlain, mask, restoreUrlSecrets, toPlain } from '../../config/index.ts'
 import type { Caller } from '../../contract/index.ts'
+import { type ApiError, refuseFor } from '../../management/index.ts'
 import type { ConfigManager } from '../../node/index.ts'
 
 /** Reason why a change failed: the request is invalid, or the write failed. */
-export interface RuleProblem {
+export interface SettingProblem {
   readonly problem: string
   readonly isAbout: 'settings' | 'disk' | 'in-use'
+}
+
+export function refuseChange({ problem, isAbout }: SettingProblem): ApiError {
+  return refuseFor(isAbout === 'disk' ? 'INTERNAL_ERROR' : 'BAD_REQUEST', problem)
 }
 
 /** Writes one named item. */
@@ -23,7 +28,7 @@ export class SettingWriter {
     path: readonly string[],
     settings: Readonly<Record<string, unknown>> | undefined,
     { name, by, address }: Caller,
-  ): Promise<RuleProblem | undefined> {
+  ): Promise<SettingProblem | undefined> {
     const act = {
       author: { name, by, address },
       name: `${settings === undefined ? 'delete' : 'set'} ${path.join('.')}`,
@@ -40,7 +45,7 @@ export class SettingWriter {
   async change(
     settings: Readonly<Record<string, unknown>>,
     { name, by, address }: Caller,
-  ): Promise<RuleProblem | undefined> {
+  ): Promise<SettingProblem | undefined> {
     const read = fromPlain(settings, 'request')
     if ('errors' in read) return { problem: read.errors.map(({ message }) => message).join('; '), isAbout: 'settings' }
     const act = { author: { name, by, address }, name: `set ${Object.keys(settings).join(', ')}`, persists: true }

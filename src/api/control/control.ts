@@ -1,7 +1,9 @@
-// Stop and restart: operations of the node, and handlers.
+// Requests to stop or restart the node. The code that started the node carries them out, because a node cannot restart
+// itself.
 
-import type { controlEndpoints } from './endpoints.ts'
 import { type Handlers, refuse } from '../../management/index.ts'
+import type { Log } from '../../telemetry/index.ts'
+import type { controlEndpoints } from './endpoints.ts'
 
 /** The caller, for the log. */
 export interface Requester {
@@ -9,14 +11,46 @@ export interface Requester {
   readonly address: string
 }
 
-/** Stops or restarts the node. Both happen after the call has returned. */
-export interface ControlOperations {
-  stop(by: Requester): void
+export type ShutdownRequest = 'stop' | 'restart'
+
+/** Time for the response to be sent. */
+const responseGraceMs = 50
+
+export class ShutdownRequests {
+  /** Resolves with the first request. */
+  readonly requested: Promise<ShutdownRequest>
+  readonly #resolve: (request: ShutdownRequest) => void
+  readonly #log: Log
+  readonly #problemOfRestart: () => string | undefined
+
+  /** `problemOfRestart`: returns why a restart would fail. */
+  constructor(log: Log, problemOfRestart: () => string | undefined = () => undefined) {
+    const { promise, resolve } = Promise.withResolvers<ShutdownRequest>()
+    this.requested = promise
+    this.#resolve = resolve
+    this.#log = log
+    this.#problemOfRestart = problemOfRestart
+  }
+
+  stop(by: Requester): void {
+    this.#request('stop', by)
+  }
+
   /** undefined: it will restart. A problem: a restart would fail, so it continues to run. */
-  restart(by: Requester): { readonly problem: string } | undefined
+  restart(by: Requester): { readonly problem: string } | undefined {
+    const problem = this.#problemOfRestart()
+    if (problem !== undefined) return { problem: `the broker is not restarted, as it could not start: ${problem}` }
+    this.#request('restart', by)
+    return undefined
+  }
+
+  #request(request: ShutdownRequest, { name, address }: Requester): void {
+    this.#log.warn('shutdown requested', { request, by: name, address })
+    setTimeout(this.#resolve, responseGraceMs, request)
+  }
 }
 
-export function controlHandlers(control: ControlOperations): Handlers<typeof controlEndpoints> {
+export function controlHandlers(control: ShutdownRequests): Handlers<typeof controlEndpoints> {
   return {
     ctrl_broker: ({ params, caller }) => {
       switch (params.action.toLowerCase()) {

@@ -1,73 +1,54 @@
-// Delayed messages: operations of the node, and handlers.
+// Delayed messages: each shard has those of its clients.
 
+import type { ReplyOf } from '../../contract/index.ts'
+import { type ApiError, clientName, type Handlers, refuseFor } from '../../management/index.ts'
+import type { QueryableShards } from '../../node/index.ts'
+import type { QueryResult } from '../../shard/index.ts'
+import type { Store } from '../../storage/index.ts'
+import type { ApiContext } from '../context/api-context.ts'
+import { refuseChange, SettingWriter } from '../context/setting-writer.ts'
 import type { delayedEndpoints } from './endpoints.ts'
-import type { ReplyOf, Caller } from '../../contract/index.ts'
-import { refuseFor, type ApiError, type Handlers, clientName } from '../../management/index.ts'
-import { refusalOf } from '../rules/rules.ts'
-import type { RuleProblem } from '../context/setting-writer.ts'
-
-export interface DelayedSettings {
-  readonly enable: boolean
-  readonly max_delayed_messages: number
-}
-
-/** A message that is not published yet. */
-export interface DelayedRow {
-  readonly id: string
-  readonly dueAtMs: number
-  readonly topic: string
-  readonly qos: 0 | 1 | 2
-  readonly publisher: string
-  readonly publisherUsername: string | undefined
-  readonly publishedAtMs: number
-  readonly payloadBytes: number
-}
-
-/** Delayed messages, for the API. Undefined instead of a result: a shard does not respond. */
-export interface DelayedOperations {
-  readonly nodeName: string
-  settings(): DelayedSettings
-  changeSettings(settings: Partial<DelayedSettings>, by: Caller): Promise<RuleProblem | undefined>
-  list(
-    skip: number,
-    maxRows: number,
-  ): Promise<{ readonly count: number; readonly rows: readonly DelayedRow[] } | undefined>
-  /** null: no message has that ID. */
-  find(id: string): Promise<(DelayedRow & { readonly payload: Uint8Array }) | null | undefined>
-  /** False: no message has that ID. A text: why it was not deleted. */
-  remove(id: string): Promise<boolean | string | undefined>
-}
 
 type Known = typeof delayedEndpoints
-type Written = ReplyOf<Known['list_delayed_messages']>['data'][number]
+type Row = ReplyOf<Known['list_delayed_messages']>['data'][number]
+type Delayed = QueryResult<'delayed-messages'>['rows'][number]
 
 const defaultLimit = 100
 const msPerSecond = 1_000
 
-/** Handlers of delayed messages. */
-export function delayedHandlers(delayed: DelayedOperations): Handlers<Known> {
-  const isHere = (node: string): boolean => node === delayed.nodeName
+export function delayedHandlers({
+  nodeName,
+  configuration,
+  supervisor,
+  ownStore,
+}: Pick<ApiContext, 'nodeName' | 'configuration' | 'supervisor' | 'ownStore'>): Handlers<Known> {
+  const writer = new SettingWriter(configuration)
+  const isHere = (node: string): boolean => node === nodeName
+  const settings = (): ReplyOf<Known['get_delayed']> => {
+    const { delaysMessages, maxDelayedMessages } = configuration.config.core
+    return { enable: delaysMessages, max_delayed_messages: maxDelayedMessages ?? 0 }
+  }
   return {
-    get_delayed: () => delayed.settings(),
-    change_delayed: async ({ body, caller }) => {
-      const problem = await delayed.changeSettings(body, caller)
-      return problem === undefined ? delayed.settings() : refusalOf(problem)
+    get_delayed: settings,
+    change_delayed: async ({ body: delayed, caller }) => {
+      const problem = await writer.change({ delayed }, caller)
+      return problem === undefined ? settings() : refuseChange(problem)
     },
     list_delayed_messages: async ({ query: { page = 1, limit = defaultLimit } }) => {
-      const found = await delayed.list((page - 1) * limit, limit)
+      const found = await listDelayed(supervisor, (page - 1) * limit, limit)
       if (found === undefined) return shardUnavailable()
       const { count, rows } = found
-      const data = rows.map((row) => written(row, delayed.nodeName))
+      const data = rows.map((row) => rowOf(row, nodeName))
       return { data, meta: { page, limit, count, hasnext: page * limit < count } }
     },
     get_delayed_message: async ({ params: { node, msgid } }) => {
-      const found = isHere(node) ? await delayed.find(msgid) : null
+      const found = isHere(node) ? await findDelayed(supervisor, ownStore, msgid) : null
       if (found === undefined) return shardUnavailable()
       if (found === null) return absent(node, msgid)
-      return { ...written(found, node), payload: Buffer.from(found.payload).toString('base64') }
+      return { ...rowOf(found, node), payload: Buffer.from(found.payload).toString('base64') }
     },
     delete_delayed_message: async ({ params: { node, msgid } }) => {
-      const removed = isHere(node) ? await delayed.remove(msgid) : false
+      const removed = isHere(node) ? await deleteDelayed(supervisor, msgid) : false
       if (removed === undefined) return shardUnavailable()
       if (typeof removed === 'string') return refuseFor('INTERNAL_ERROR', `the message stays: ${removed}`)
       return removed ? null : absent(node, msgid)
@@ -86,19 +67,74 @@ function absent(node: string, msgid: string): ApiError {
   )
 }
 
-function written(row: DelayedRow, node: string): Written {
-  const { dueAtMs, publishedAtMs } = row
+function rowOf(message: Delayed, node: string): Row {
+  const { dueAtMs, publishedAtMs } = message
   return {
-    msgid: row.id,
+    msgid: message.id,
     node,
     publish_at: new Date(publishedAtMs).toISOString(),
     expected_at: new Date(dueAtMs).toISOString(),
     delayed_interval: Math.max(0, Math.round((dueAtMs - publishedAtMs) / msPerSecond)),
     delayed_remaining: Math.max(0, Math.ceil((dueAtMs - Date.now()) / msPerSecond)),
-    topic: row.topic,
-    qos: row.qos,
-    payload_bytes: row.payloadBytes,
-    from_clientid: clientName(row.publisher).clientid,
-    from_username: row.publisherUsername ?? '',
+    topic: message.topic,
+    qos: message.qos,
+    payload_bytes: message.payloadBytes,
+    from_clientid: clientName(message.publisher).clientid,
+    from_username: message.publisherUsername ?? '',
   }
+}
+
+/** undefined: a shard does not respond. */
+async function listDelayed(
+  supervisor: QueryableShards,
+  skip: number,
+  maxRows: number,
+): Promise<{ readonly count: number; readonly rows: readonly Delayed[] } | undefined> {
+  const rows: Delayed[] = []
+  let count = 0
+  for (let shard = 0; shard < supervisor.size; shard++) {
+    const wanted = { skip: Math.max(0, skip - count), maxRows: maxRows - rows.length }
+    const found = await supervisor.query(shard, { kind: 'delayed-messages', ...wanted })
+    if (found === undefined) return undefined
+    count += found.count
+    rows.push(...found.rows)
+  }
+  return { count, rows }
+}
+
+/** null: no message has that ID; undefined: a shard does not respond. */
+async function findDelayed(
+  supervisor: QueryableShards,
+  store: Pick<Store, 'read'>,
+  id: string,
+): Promise<(Delayed & { readonly payload: Uint8Array }) | null | undefined> {
+  for (let shard = 0; shard < supervisor.size; shard++) {
+    const found = await supervisor.query(shard, { kind: 'delayed-message', id })
+    if (found === undefined) return undefined
+    if (found === null) continue
+    const payload = found.payload ?? (await readPayload(store, found.record))
+    // It was published meanwhile.
+    return payload === undefined ? null : { ...found, payload }
+  }
+  return null
+}
+
+/** false: no message has that ID; a text: why it was not deleted; undefined: a shard does not respond. */
+async function deleteDelayed(supervisor: QueryableShards, id: string): Promise<boolean | string | undefined> {
+  let matched = 0
+  for (let shard = 0; shard < supervisor.size; shard++) {
+    const result = await supervisor.query(shard, { kind: 'delete-delayed', id })
+    if (result === undefined) return undefined
+    if (!result.done) return result.why
+    matched += result.matched
+  }
+  return matched > 0
+}
+
+/** Payloads of larger messages are on disk only. */
+async function readPayload(store: Pick<Store, 'read'>, clientId: string): Promise<Uint8Array | undefined> {
+  for await (const record of store.read({ kind: 'will', clientId })) {
+    if (record.kind === 'will') return record.message.payload
+  }
+  return undefined
 }

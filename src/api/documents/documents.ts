@@ -1,9 +1,9 @@
-// The documents of the API itself: handlers.
+// The documents of the API itself.
 
 import type { documentEndpoints } from './endpoints.ts'
 import { type Endpoint, listingOf, openApiOf, writeApiPage } from '../../contract/index.ts'
 import { type Handlers, JsonText } from '../../management/index.ts'
-import type { BrokerOperations } from '../brokers/brokers.ts'
+import type { ApiContext } from '../context/api-context.ts'
 
 /** The page does not contain the version, because it needs no authentication. */
 const frontPage = `<!doctype html>
@@ -19,12 +19,12 @@ const frontPage = `<!doctype html>
 
 /** `endpoints`: all of them. */
 export function documentHandlers(
-  broker: BrokerOperations,
+  { version }: Pick<ApiContext, 'version'>,
   endpoints: Readonly<Record<string, Endpoint>>,
 ): Handlers<typeof documentEndpoints> {
   const listing = listingOf(endpoints)
   // A megabyte each, so they are created at the first request and kept: unauthenticated clients may request them often.
-  const document = memoized(() => openApiOf(endpoints, broker.describe().version))
+  const document = memoized(() => openApiOf(endpoints, version))
   const written = memoized(() => new JsonText(JSON.stringify(document())))
   const page = memoized(() => writeApiPage(document()))
   return {

@@ -12,7 +12,7 @@ import {
   type GatewayUser,
 } from './gateways.ts'
 import type { NotStored } from '../credentials/credentials.ts'
-import { refusalOf } from '../rules/rules.ts'
+import { refuseChange } from '../context/setting-writer.ts'
 
 type Settings = Readonly<Record<string, unknown>>
 type Params = { readonly name: string; readonly id?: string }
@@ -67,7 +67,7 @@ function settingHandlers(gateways: GatewayOperations) {
     if (typeof settings['mechanism'] !== 'string')
       return refuseFor('BAD_REQUEST', 'mechanism is missing: it is password_based or jwt')
     const problem = await gateways.changeAuthentication(found.of, settingsIn(settings), caller)
-    if (problem !== undefined) return refusalOf(problem)
+    if (problem !== undefined) return refuseChange(problem)
     const { gateway, listener } = found.of
     const id = listener === undefined ? undefined : `${gateway}:${listener.type}:${listener.name}`
     const now = await find(gateways, { name: gateway, ...(id === undefined ? {} : { id }) })
@@ -94,7 +94,7 @@ function settingHandlers(gateways: GatewayOperations) {
       const found = await find(gateways, params)
       if (found instanceof ApiError) return found
       const problem = await gateways.changeAuthentication(found.of, undefined, caller)
-      if (problem !== undefined) return refusalOf(problem)
+      if (problem !== undefined) return refuseChange(problem)
       const outcome = await gateways.users.deleteAll(found.of)
       return outcome === 'deleted' ? { code: 0 } : refuseNotStored(outcome)
     },

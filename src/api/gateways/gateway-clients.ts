@@ -19,8 +19,9 @@ import {
 import { boundsOf, clientFilterOf } from '../clients/client-query.ts'
 import { clientRecord } from '../clients/client-record.ts'
 import { findGateway, type GatewayOperations, type GatewayResponse } from './gateways.ts'
-import type { ClientOperations } from '../clients/clients.ts'
-import { type PublishingOperations, refuseFailure } from '../publishing/publishing.ts'
+import type { ClientQueries } from '../clients/client-queries.ts'
+import { type ActingDependencies, subscribeFor, unsubscribeFor } from '../publishing/act-for-client.ts'
+import { refuseFailure } from '../publishing/publishing.ts'
 import { readCoapRequest, textOfPayload } from './coap-request.ts'
 
 type Known = typeof gatewayClientEndpoints
@@ -33,8 +34,8 @@ const idBytes = 4
 
 export function gatewayClientHandlers(
   gateways: GatewayOperations,
-  clients: ClientOperations,
-  publishing: PublishingOperations,
+  clients: ClientQueries,
+  node: ActingDependencies,
 ): Handlers<Known> {
   const clientOf = async (name: string, clientId: string): Promise<ClientView | ApiError> => {
     const gateway = await findGateway(gateways, name)
@@ -73,7 +74,7 @@ export function gatewayClientHandlers(
         if (nl === 1 && filter.startsWith('$share/'))
           return refuseFor('BAD_REQUEST', 'a shared subscription has no nl [MQTT5-3.8.3-4]')
         const options = { noLocal: nl === 1, retainAsPublished: rap === 1, retainHandling: rh as 0 | 1 | 2 }
-        const failure = await publishing.subscribe(clientId, [filter], qos as QoS, options)
+        const failure = await subscribeFor(node, { clientId, filters: [filter], qos: qos as QoS, options })
         return failure === undefined
           ? { code: 0 as const, topic, qos, nl, rap, rh }
           : refuseFailure(failure).withReason('BAD_REQUEST')
@@ -82,7 +83,7 @@ export function gatewayClientHandlers(
       forClient(params, async ({ clientId }) => {
         const filter = parseTopicFilter(params.topic)
         if (filter === undefined) return refuseFor('BAD_REQUEST', `${shortened(params.topic)} is not a topic filter`)
-        const failure = await publishing.unsubscribe(clientId, [filter])
+        const failure = await unsubscribeFor(node, clientId, [filter])
         return failure === undefined ? { code: 0 as const } : refuseFailure(failure)
       }),
     send_coap_request: async ({ params: { clientid }, body }) => {
@@ -166,7 +167,7 @@ function responseFields(document: Readonly<Record<string, unknown>> | undefined)
 }
 
 /** With the conditions of the list of version 4, whose names start with `_`. */
-async function listGatewayClients(clients: ClientOperations, query: ClientsQuery, protocolName: string) {
+async function listGatewayClients(clients: ClientQueries, query: ClientsQuery, protocolName: string) {
   const { page = 1, limit = defaultLimit, clientid, username, ip_address, conn_state, proto_ver, clean_start } = query
   const wanted = clientFilterOf(
     {
@@ -208,7 +209,7 @@ interface Rows {
 }
 
 async function rowsOf(
-  clients: ClientOperations,
+  clients: ClientQueries,
   filter: ClientFilter,
   { skip, maxRows }: { readonly skip: number; readonly maxRows: number },
 ): Promise<Rows | ApiError> {
@@ -224,7 +225,7 @@ async function rowsOf(
   return { rows, count }
 }
 
-async function subscriptionsOf(clients: ClientOperations, clientId: string) {
+async function subscriptionsOf(clients: ClientQueries, clientId: string) {
   const found: SubscriptionView[] = []
   for (let at: ListPosition | undefined = beginning; at !== undefined;) {
     const wanted = { from: at, skip: 0, maxRows: sliceRows }

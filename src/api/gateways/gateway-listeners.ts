@@ -9,7 +9,7 @@ import {
   type GatewayListener,
   type GatewayOperations,
 } from './gateways.ts'
-import { refusalOf } from '../rules/rules.ts'
+import { refuseChange } from '../context/setting-writer.ts'
 
 type Settings = Readonly<Record<string, unknown>>
 
@@ -38,7 +38,7 @@ export function gatewayListenerHandlers(gateways: GatewayOperations): Handlers<t
       if (gateway.listeners.some((one) => idOfListener(name, one) === id))
         return refuseFor('BAD_REQUEST', `there is a listener ${id} already: change it with PUT`)
       const problem = await gateways.changeListener({ gateway: name, type, name: listener }, settingsIn(body), caller)
-      return problem === undefined ? shownAgain(name, id) : refusalOf(problem)
+      return problem === undefined ? shownAgain(name, id) : refuseChange(problem)
     },
     get_gateway_listener: ({ params: { name, id } }) => shownAgain(name, id),
     change_gateway_listener: async ({ params: { name, id }, body, caller }) => {
@@ -46,14 +46,14 @@ export function gatewayListenerHandlers(gateways: GatewayOperations): Handlers<t
       if (listener instanceof ApiError) return listener
       const place = { gateway: name, type: listener.type, name: listener.name }
       const problem = await gateways.changeListener(place, settingsIn(body), caller)
-      return problem === undefined ? shownAgain(name, id) : refusalOf(problem)
+      return problem === undefined ? shownAgain(name, id) : refuseChange(problem)
     },
     remove_gateway_listener: async ({ params: { name, id }, caller }) => {
       const listener = await find(name, id)
       if (listener instanceof ApiError) return listener
       const place = { gateway: name, type: listener.type, name: listener.name }
       const problem = await gateways.changeListener(place, undefined, caller)
-      if (problem !== undefined) return refusalOf(problem)
+      if (problem !== undefined) return refuseChange(problem)
       // One of the same name that is added later begins without users.
       const outcome = await gateways.users.deleteAll({ gateway: name, listener: place })
       return outcome === 'deleted' ? { code: 0 } : refuseFor('INTERNAL_ERROR', outcome.notStored)

@@ -12,8 +12,8 @@ import {
   type PageWanted,
   type ShardUnavailable,
 } from '../../management/index.ts'
-import { refusalOf } from '../rules/rules.ts'
-import type { RuleProblem } from '../context/setting-writer.ts'
+import { refuseChange } from '../context/setting-writer.ts'
+import type { SettingProblem } from '../context/setting-writer.ts'
 import type { NotStored } from '../credentials/credentials.ts'
 
 /** The authentication that is configured for a gateway or a listener. */
@@ -135,17 +135,17 @@ export interface GatewayOperations {
     of: GatewayOrListener,
     settings: Readonly<Record<string, unknown>> | undefined,
     by: Caller,
-  ): Promise<RuleProblem | undefined>
+  ): Promise<SettingProblem | undefined>
   gateways(): Promise<readonly Gateway[] | ShardUnavailable>
   /** Replaces the configuration. Undefined: success. */
-  change(name: string, settings: Readonly<Record<string, unknown>>, by: Caller): Promise<RuleProblem | undefined>
-  enable(name: string, isEnabled: boolean, by: Caller): Promise<RuleProblem | undefined>
+  change(name: string, settings: Readonly<Record<string, unknown>>, by: Caller): Promise<SettingProblem | undefined>
+  enable(name: string, isEnabled: boolean, by: Caller): Promise<SettingProblem | undefined>
   /** Replaces one listener. `settings` undefined: removes it. */
   changeListener(
     listener: { readonly gateway: string; readonly type: string; readonly name: string },
     settings: Readonly<Record<string, unknown>> | undefined,
     by: Caller,
-  ): Promise<RuleProblem | undefined>
+  ): Promise<SettingProblem | undefined>
   /** Undefined: there is no such client. */
   request(
     name: string,
@@ -253,7 +253,7 @@ function without(settings: Settings, keys: ReadonlySet<string>): Settings {
 }
 
 function doneOr(problem: Awaited<ReturnType<GatewayOperations['change']>>): { code: 0 } | ApiError {
-  return problem === undefined ? { code: 0 } : refusalOf(problem)
+  return problem === undefined ? { code: 0 } : refuseChange(problem)
 }
 
 /** Settings are next to the state, as clients of other brokers expect, and as in the file below `configuration`. */

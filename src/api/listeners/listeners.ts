@@ -1,45 +1,24 @@
-// Listeners: operations of the node, and handlers.
+// Listeners.
 
-import type { listenerEndpoints } from './endpoints.ts'
 import type { ReplyOf, RequestOf } from '../../contract/index.ts'
-import { type Handlers, type ApiError, refuse, refuseFor } from '../../management/index.ts'
+import { type Handlers, type ApiError, mqttUpgradePath, refuse, refuseFor } from '../../management/index.ts'
+import type { ListenerManager } from '../../node/index.ts'
+import { isSocketPath } from '../../transports/index.ts'
+import type { ApiContext } from '../context/api-context.ts'
+import type { listenerEndpoints } from './endpoints.ts'
 
-export interface ListenerDescription {
-  readonly kind: 'tcp' | 'ssl' | 'ws' | 'wss' | 'quic'
-  readonly name: string
-  readonly host: string
-  readonly port: number
-  /** Below the API, where it has no address of its own. */
-  readonly path: string | undefined
-  /** Threads that accept connections. */
-  readonly acceptors: number
-  readonly maxConnections: number
-  readonly connections: number
-  /** True if the listener accepts connections, because it was not stopped. */
-  readonly isRunning: boolean
-  /** Connections refused since it was opened. */
-  readonly refused: number
-}
+type Known = typeof listenerEndpoints
+type Row = ReplyOf<Known['list_node_listeners']>['data'][number]
+type ListenerState = ReturnType<ListenerManager['states']>[number]
+type Dependencies = Pick<ApiContext, 'nodeName' | 'listeners' | 'maxFileConnections' | 'configuration'>
 
-/** Listeners of the node, for the API. */
-export interface ListenerOperations {
-  readonly nodeName: string
-  list(): readonly ListenerDescription[]
-  /** False: there is none of that kind and name. A problem: it could not be opened again. */
-  restart(kind: string, name: string): Promise<boolean | { readonly problem: string }>
-  /** Closed until it is started or restarted. */
-  stop(kind: string, name: string): Promise<boolean | { readonly problem: string }>
-  start(kind: string, name: string): Promise<boolean | { readonly problem: string }>
-}
-
-type ListenerRecord = ReplyOf<(typeof listenerEndpoints)['list_node_listeners']>['data'][number]
-
-export function listenerHandlers(listeners: ListenerOperations): Handlers<typeof listenerEndpoints> {
-  const { nodeName } = listeners
+export function listenerHandlers(node: Dependencies): Handlers<Known> {
+  const { nodeName, listeners } = node
+  const list = (): Row[] => listeners.states().map((state) => rowOf(state, maxConnectionsOf(state, node)))
   return {
-    list_listeners: () => ({ code: 0, data: [{ node: nodeName, listeners: listeners.list().map(recordOf) }] }),
+    list_listeners: () => ({ code: 0, data: [{ node: nodeName, listeners: list() }] }),
     list_node_listeners: ({ params }) =>
-      params.node === nodeName ? { code: 0, data: listeners.list().map(recordOf) } : noSuchNode(params.node),
+      params.node === nodeName ? { code: 0, data: list() } : noSuchNode(params.node),
     restart_listener: ({ params }) => restart(listeners, params.identifier),
     restart_node_listener: ({ params }) =>
       params.node === nodeName ? restart(listeners, params.identifier) : noSuchNode(params.node),
@@ -47,11 +26,10 @@ export function listenerHandlers(listeners: ListenerOperations): Handlers<typeof
   }
 }
 
-type Controlled = RequestOf<(typeof listenerEndpoints)['control_listener']>['params']
-
+/** A stopped listener is closed until it is started or restarted. */
 async function control(
-  listeners: ListenerOperations,
-  { identifier, action }: Controlled,
+  listeners: ListenerManager,
+  { identifier, action }: RequestOf<Known['control_listener']>['params'],
 ): Promise<{ code: 0 } | ApiError> {
   const { kind, name } = partsOf(identifier)
   const outcome = await listeners[action](kind, name)
@@ -65,12 +43,15 @@ function partsOf(identifier: string): { readonly kind: string; readonly name: st
   return { kind, name }
 }
 
-async function restart(listeners: ListenerOperations, identifier: string): Promise<{ code: 0 } | ApiError> {
+async function restart(listeners: ListenerManager, identifier: string): Promise<{ code: 0 } | ApiError> {
   const { kind, name } = partsOf(identifier)
   const outcome = await listeners.restart(kind, name)
   if (outcome === true) return { code: 0 }
   if (outcome !== false) return refuse('unknownError', outcome.problem)
-  const known = listeners.list().map(identifierOf).join(', ')
+  const known = listeners
+    .states()
+    .map(({ listener }) => identifierOf(listener))
+    .join(', ')
   return refuse('invalidParameter', `there is no listener ${JSON.stringify(identifier)}; there are: ${known}`, 404)
 }
 
@@ -78,20 +59,33 @@ function noSuchNode(node: string): ApiError {
   return refuse('invalidParameter', `there is no node ${JSON.stringify(node)}`, 404)
 }
 
-function recordOf(listener: ListenerDescription): ListenerRecord {
-  const { kind, host, port, path, refused } = listener
+function maxConnectionsOf(
+  { listener }: ListenerState,
+  { maxFileConnections, configuration }: Pick<Dependencies, 'maxFileConnections' | 'configuration'>,
+): number {
+  return Math.min(
+    listener.maxConnections ?? maxFileConnections,
+    configuration.config.limits.maxConnections ?? maxFileConnections,
+    maxFileConnections,
+  )
+}
+
+function rowOf({ listener, shards, connections, refused, isRunning }: ListenerState, maxConnections: number): Row {
+  const { kind, host, port } = listener
+  const address = `${host.includes(':') ? `[${host}]` : host}:${port}`
   return {
     protocol: `mqtt:${kind}`,
-    listen_on: path ?? `${host.includes(':') ? `[${host}]` : host}:${port}`,
+    // The listener of the dashboard has no address of its own: it is below the API.
+    listen_on: isSocketPath(host) ? mqttUpgradePath : address,
     identifier: identifierOf(listener),
-    acceptors: listener.acceptors,
-    max_conns: listener.maxConnections,
-    current_conns: listener.connections,
-    running: listener.isRunning,
+    acceptors: shards,
+    max_conns: maxConnections,
+    current_conns: connections,
+    running: isRunning,
     shutdown_count: refused === 0 ? {} : { refused },
   }
 }
 
-function identifierOf({ kind, name }: ListenerDescription): string {
+function identifierOf({ kind, name }: ListenerState['listener']): string {
   return `mqtt:${kind}:${name}`
 }

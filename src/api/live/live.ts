@@ -1,28 +1,14 @@
-// Live messages: operations of the node, and the handler.
+// Live messages.
 
-import type { liveEndpoints } from './endpoints.ts'
-import { parseTopicFilter, type TopicFilter } from '../../protocol/index.ts'
 import { refuseFor, type Handlers } from '../../management/index.ts'
-import type { Readable } from 'node:stream'
-
-export interface LiveWanted {
-  readonly filter: TopicFilter
-  /** Messages per second. */
-  readonly maxRate: number
-  /** Maximum bytes of a payload. */
-  readonly maxBytes: number
-}
-
-/** Live messages, for the API. */
-export interface LiveOperations {
-  /** Returns lines of JSON until the stream is destroyed. */
-  open(wanted: LiveWanted): Readable | 'too-many'
-}
+import { parseTopicFilter } from '../../protocol/index.ts'
+import type { liveEndpoints } from './endpoints.ts'
+import type { LiveStreams } from './live-stream.ts'
 
 const defaultRate = 200
 const defaultBytes = 4_096
 
-export function liveHandlers(live: LiveOperations): Handlers<typeof liveEndpoints> {
+export function liveHandlers(live: LiveStreams): Handlers<typeof liveEndpoints> {
   return {
     watch_messages: ({ query }) => {
       const { topic, max_rate: maxRate = defaultRate, max_bytes: maxBytes = defaultBytes } = query

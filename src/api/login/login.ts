@@ -1,20 +1,23 @@
-// Login, logout and single sign-on: handlers.
+// Login, logout and single sign-on.
 
 import type { Caller, ReplyOf } from '../../contract/index.ts'
 import type { loginEndpoints } from './endpoints.ts'
 import { type Handlers, ApiError, refuseFor, type Authenticator } from '../../management/index.ts'
-import type { BrokerOperations } from '../brokers/brokers.ts'
+import type { ApiContext } from '../context/api-context.ts'
 import { writtenRole } from '../accounts/roles.ts'
 
 type Known = typeof loginEndpoints
 
-export function loginHandlers(brokers: BrokerOperations, authenticator: () => Authenticator): Handlers<Known> {
+export function loginHandlers(
+  { version }: Pick<ApiContext, 'version'>,
+  authenticator: () => Authenticator,
+): Handlers<Known> {
   const loginReply = (found: Caller, token: string): ReplyOf<Known['login']> => ({
     code: 0,
     token,
     role: writtenRole(found),
     namespace: found.namespace ?? null,
-    version: brokers.describe().version,
+    version,
     license: { edition: 'opensource' },
   })
   return {

@@ -1,13 +1,11 @@
-// Metrics: operations of the node, and handlers.
+// Metrics: for Prometheus, and the numbers of EMQX 4.
 
 import type { metricEndpoints } from './endpoints.ts'
 import type { MetricName } from '../../contract/index.ts'
 import {
   counterMetrics,
   type CounterMetricName,
-  type CounterName,
   type HistogramName,
-  type Histograms,
   type LoopDelay,
   type ThreadMemory,
 } from '../../telemetry/index.ts'
@@ -18,77 +16,16 @@ import type { BridgeReport } from '../bridges/bridge-types.ts'
 import type { GatewayOperations } from '../gateways/gateways.ts'
 import { type MetricValue, type Sample, writePrometheus } from './prometheus-text.ts'
 import type { RuleOperations } from '../rules/rules.ts'
-import type { TopicMetricsOperations } from '../topic-metrics/topic-metrics.ts'
+import type { ApiContext } from '../context/api-context.ts'
+import type { CountedTopics } from '../topic-metrics/counted-topics.ts'
+import { createNodeReader, type NodeReading } from './node-reading.ts'
 import { ruleMetricsOf, type RuleMetricName } from './rule-metrics.ts'
 import { type TopicMetricName, topicMetricsOf } from './topic-metric-samples.ts'
-import type { MemoryLevel, MemoryUse } from '../../core/index.ts'
-import type { MonitorPoint, HighestName, CertificateReading } from '../../node/index.ts'
-
-/** Metrics of the node, for the API. */
-export interface MetricOperations {
-  readonly nodeName: string
-  /** Current values. Queries no shard: everything is in shared memory, and bridges report their state every second. */
-  read(): NodeReading
-  /** Values of this last period in milliseconds, oldest first. */
-  history(ms: number): readonly MonitorPoint[]
-}
-
-export interface NodeReading {
-  readonly uptimeMs: number
-  /** Sums over all shards. */
-  readonly counters: Readonly<Record<CounterName, number>>
-  /** Memory of the whole process. */
-  readonly memoryBytes: number
-  /** node.memory_limit */
-  readonly memoryLimitBytes: number
-  /** Memory level. */
-  readonly memoryLevel: MemoryLevel
-  /** Memory for clients, in bytes by use: an estimate. */
-  readonly memoryHeld: Readonly<Record<MemoryUse, number>>
-  /** Use of all processors of the machine together. */
-  readonly cpuPercent: number
-  /** Recorded maximums. */
-  readonly highest: Readonly<Record<HighestName, number>>
-  /** Recent rates per second. */
-  readonly rates: { readonly received: number; readonly sent: number; readonly dropped: number }
-  readonly shards: readonly ShardReading[]
-  /** Delay of the main thread's event loop. */
-  readonly loopDelay: LoopDelay
-  /** Memory of the main thread. */
-  readonly memory: ThreadMemory
-  readonly bridges: readonly BridgeReport[]
-  readonly shardsRunning: number
-  readonly shardRestarts: number
-  readonly listeners: readonly ListenerReading[]
-  /** Names of active alarms. */
-  readonly alarms: readonly string[]
-  /** Recent free space of the data directory; undefined: unknown. */
-  readonly diskFreeBytes: number | undefined
-  readonly certificates: readonly CertificateReading[]
-  /** Open file descriptors and their limit; undefined: unknown. */
-  readonly openFiles: { readonly count: number | undefined; readonly limit: number | undefined }
-  /** Seconds since the start in which no file could be opened. */
-  readonly openFilesLackingSeconds: number
-}
-
-/** One listener of the node, over all shards. */
-export interface ListenerReading {
-  /** `kind:name` */
-  readonly listener: string
-  readonly connections: number
-  readonly accepted: number
-  readonly refused: number
-}
-
-export interface ShardReading {
-  readonly connections: number
-  readonly histograms: Histograms
-}
 
 const msPerSecond = 1_000
 
 export function metricHandlers(
-  operations: MetricOperations,
+  node: ApiContext,
   {
     rules,
     gateways,
@@ -96,28 +33,29 @@ export function metricHandlers(
   }: {
     readonly rules: Pick<RuleOperations, 'scrape'>
     readonly gateways: Pick<GatewayOperations, 'gateways'>
-    readonly topics: Pick<TopicMetricsOperations, 'scrape'>
+    readonly topics: Pick<CountedTopics, 'scrape'>
   },
 ): Handlers<typeof metricEndpoints> {
-  const { nodeName } = operations
+  const { nodeName } = node
+  const read = createNodeReader(node)
   const unknown = (node: string): ApiError | undefined => (node === nodeName ? undefined : refuseNode(node, nodeName))
   return {
     get_metrics: () => {
-      const { cpuPercent, memoryBytes } = operations.read()
+      const { cpuPercent, memoryBytes } = read()
       return { metrics: [], cpuinfo: `${cpuPercent.toFixed(2)}%`, memory: String(memoryBytes) }
     },
     get_prometheus: async () =>
       writePrometheus({
-        ...metricsOf(operations.read()),
+        ...metricsOf(read()),
         ...ruleMetricsOf(await rules.scrape()),
         ...topicMetricsOf(await topics.scrape()),
         ...gatewayMetrics(await gateways.gateways()),
       }),
-    get_stats: () => ({ code: 0, data: [{ node: nodeName, stats: statsOf(operations.read()) }] }),
-    get_node_stats: ({ params }) => unknown(params.node) ?? { code: 0, data: statsOf(operations.read()) },
-    get_node_metrics: ({ params }) => unknown(params.node) ?? { code: 0, data: countsOf(operations.read()) },
+    get_stats: () => ({ code: 0, data: [{ node: nodeName, stats: statsOf(read()) }] }),
+    get_node_stats: ({ params }) => unknown(params.node) ?? { code: 0, data: statsOf(read()) },
+    get_node_metrics: ({ params }) => unknown(params.node) ?? { code: 0, data: countsOf(read()) },
     get_status: () => {
-      const { shardsRunning } = operations.read()
+      const { shardsRunning } = read()
       if (shardsRunning === 0) return refuse('rpcError', 'no shard of the node is running: see its log', 503)
       return `Node ${nodeName} is started\ngodwit is running\n`
     },

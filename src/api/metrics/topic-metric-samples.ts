@@ -1,7 +1,7 @@
 // Numbers of counted topics for Prometheus. Their number is bounded by `topic_metrics`.
 
 import type { MetricName } from '../../contract/index.ts'
-import type { TopicNumbers } from '../topic-metrics/topic-metrics.ts'
+import type { TopicNumbers } from '../topic-metrics/counted-topics.ts'
 import type { MetricValue, Sample } from './prometheus-text.ts'
 
 export type TopicMetricName = Extract<MetricName, `godwit_topic_${string}`>

@@ -1,20 +1,22 @@
-// History of metrics for the dashboard (`/monitor`): handlers.
+// History of metrics for the dashboard (`/monitor`).
 
-import type { monitorEndpoints } from './endpoints.ts'
 import type { Handlers } from '../../management/index.ts'
-import type { MetricOperations } from '../metrics/metrics.ts'
+import type { ApiContext } from '../context/api-context.ts'
+import type { monitorEndpoints } from './endpoints.ts'
 
 const defaultSeconds = 3_600
 const msPerSecond = 1_000
 
-export function monitorHandlers(metrics: MetricOperations): Handlers<typeof monitorEndpoints> {
+export function monitorHandlers({
+  observation: { history, gauges },
+}: Pick<ApiContext, 'observation'>): Handlers<typeof monitorEndpoints> {
   return {
     get_monitor: ({ query }) => ({
       code: 0,
-      data: [...metrics.history((query.latest ?? defaultSeconds) * msPerSecond)],
+      data: [...history.latest((query.latest ?? defaultSeconds) * msPerSecond)],
     }),
     get_monitor_current: () => {
-      const { counters, rates } = metrics.read()
+      const { counters, rates } = gauges.read()
       return {
         code: 0,
         data: {

@@ -1,7 +1,7 @@
 import { hasRules } from '../../actions/index.ts'
 import type { GodwitConfig } from '../../config/index.ts'
 import { type CommandResult, namespaceTopics } from '../../core/index.ts'
-import type { ClientOperations } from '../clients/clients.ts'
+import type { ClientQueries } from '../clients/client-queries.ts'
 import type { ListPosition, ShardUnavailable } from '../../management/index.ts'
 import type { Namespace, NamespaceLimits, NamespaceOperations, RemovedNamespace } from './namespaces.ts'
 import type { Requester } from '../control/control.ts'
@@ -31,7 +31,7 @@ const noLimits: NamespaceLimits = { clients: undefined, retainedMessages: undefi
 
 export function namespaceOperations(
   dependencies: NamespaceDependencies,
-  clients: Pick<ClientOperations, 'listClients'>,
+  clients: Pick<ClientQueries, 'listClients'>,
 ): NamespaceOperations {
   const { accessRecords: records, log } = dependencies
   const logChange = (what: string, { name, address }: Requester): void =>
@@ -110,13 +110,13 @@ const beginning: ListPosition = { shard: 0, place: 0, offset: 0 }
 
 async function emptyNamespace(
   { supervisor }: NamespaceDependencies,
-  clients: Pick<ClientOperations, 'listClients'>,
+  clients: Pick<ClientQueries, 'listClients'>,
   namespace: string,
 ): Promise<RemovedNamespace | ShardUnavailable | { readonly notStored: string }> {
   let [sessions, retainedMessages] = [0, 0]
   for (let from: ListPosition | undefined = beginning; from !== undefined;) {
     const { shard }: ListPosition = from
-    const slice: Awaited<ReturnType<ClientOperations['listClients']>> = await clients.listClients(
+    const slice: Awaited<ReturnType<ClientQueries['listClients']>> = await clients.listClients(
       { namespace },
       { from, skip: 0, maxRows: maxRowsPerQuery },
     )

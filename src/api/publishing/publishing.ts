@@ -1,50 +1,18 @@
-// Publish, subscribe and unsubscribe in the name of clients: operations of the node, and handlers.
+// Publish, subscribe and unsubscribe in the name of clients.
 
 import { type publishingEndpoints, publishMessage, subscribeRequest, unsubscribeRequest } from './endpoints.ts'
 import { type Shape, shapeOf, type Static, type TSchema } from '../../contract/index.ts'
 import { parseTopicFilter, type QoS, type TopicFilter } from '../../protocol/index.ts'
 import { type Handlers, refusalOfMisspelled, refuseShape, ApiError, refuse } from '../../management/index.ts'
-import { readPublication, topicsOf, type Publication } from './publication.ts'
-import type { SubscribeCommandOptions } from '../../core/index.ts'
-
-export interface PublishingOperations {
-  /** Publishes to all topics or to none. Resolves when the message is durable, with a receipt if requested. */
-  publish(publication: Publication): Promise<{ readonly receipt: PublishReceipt | undefined } | OperationFailure>
-  /** undefined: success, and durable. */
-  subscribe(
-    clientId: string,
-    filters: readonly TopicFilter[],
-    qos: QoS,
-    options?: SubscribeCommandOptions,
-  ): Promise<OperationFailure | undefined>
-  unsubscribe(clientId: string, filters: readonly TopicFilter[]): Promise<OperationFailure | undefined>
-}
-
-/** Why it failed. */
-export interface OperationFailure {
-  readonly why:
-    | 'no-such-client'
-    | 'invalid-topic'
-    | 'storage-failing'
-    | 'not-allowed'
-    | 'too-large'
-    | 'receiver-full'
-    | 'shard-behind'
-    | 'not-available'
-    | 'quota-exceeded'
-    /** The shard is restarting, or does not respond. */
-    | 'no-response'
-}
-
-/** Deliveries of a publication; the endpoint describes the counts. */
-export interface PublishReceipt {
-  readonly matched: number
-  readonly sent: number
-  readonly queued: number
-  readonly dropped: number
-  readonly missed: number
-  readonly elsewhere: Pick<PublishReceipt, 'matched' | 'sent' | 'queued' | 'dropped'>
-}
+import {
+  type ActingDependencies,
+  type OperationFailure,
+  publishFor,
+  type PublishReceipt,
+  subscribeFor,
+  unsubscribeFor,
+} from './act-for-client.ts'
+import { readPublication, topicsOf } from './publication.ts'
 
 type PublishMessage = Static<typeof publishMessage>
 type SubscribeRequest = Static<typeof subscribeRequest>
@@ -57,12 +25,14 @@ const messageShape = { shape: shapeOf(publishMessage), schema: publishMessage }
 const subscribeShape = { shape: shapeOf(subscribeRequest), schema: subscribeRequest }
 const unsubscribeShape = { shape: shapeOf(unsubscribeRequest), schema: unsubscribeRequest }
 
-export function publishingHandlers(operations: PublishingOperations): Handlers<typeof publishingEndpoints> {
-  const publish = (message: PublishMessage): Promise<Published> => publishOne(operations, message)
+export function publishingHandlers(node: ActingDependencies): Handlers<typeof publishingEndpoints> {
+  const publish = (message: PublishMessage): Promise<Published> => publishOne(node, message)
   const subscribe = (request: SubscribeRequest): Promise<ApiError | undefined> =>
-    withFilters(request, (filters) => operations.subscribe(request.clientid, filters, (request.qos ?? 0) as QoS))
+    withFilters(request, (filters) =>
+      subscribeFor(node, { clientId: request.clientid, filters, qos: (request.qos ?? 0) as QoS }),
+    )
   const unsubscribe = (request: UnsubscribeRequest): Promise<ApiError | undefined> =>
-    withFilters(request, (filters) => operations.unsubscribe(request.clientid, filters))
+    withFilters(request, (filters) => unsubscribeFor(node, request.clientid, filters))
   return {
     mqtt_publish: async ({ body }) => {
       const published = await publish(body)
@@ -97,10 +67,10 @@ export function publishingHandlers(operations: PublishingOperations): Handlers<t
 
 type Published = { readonly receipt: PublishReceipt | undefined } | ApiError
 
-async function publishOne(operations: PublishingOperations, message: PublishMessage): Promise<Published> {
+async function publishOne(node: ActingDependencies, message: PublishMessage): Promise<Published> {
   const publication = readPublication(message)
   if (publication instanceof ApiError) return publication
-  const published = await operations.publish(publication)
+  const published = await publishFor(node, publication)
   return 'why' in published ? refuseFailure(published) : published
 }
 

@@ -1,51 +1,37 @@
-// Retained messages: operations of the node, and handlers.
+// Retained messages: each shard has those of its topics.
 
-import type { retainedEndpoints } from './endpoints.ts'
-import { parseTopicFilter, parseTopicName, type QoS, type TopicFilter, type TopicName } from '../../protocol/index.ts'
+import type { ReplyOf } from '../../contract/index.ts'
 import {
-  type Handlers,
-  clientName,
   ApiError,
-  refuse,
+  clientName,
   cursorOf,
-  positionOf,
-  localTime,
+  type Handlers,
   type ListPosition,
+  localTime,
+  positionOf,
+  refuse,
 } from '../../management/index.ts'
-import type { OperationFailure } from '../publishing/publishing.ts'
+import type { QueryableShards } from '../../node/index.ts'
+import { parseTopicFilter, parseTopicName, type TopicFilter, type TopicName } from '../../protocol/index.ts'
+import type { QueryResult } from '../../shard/index.ts'
+import type { Store } from '../../storage/index.ts'
+import type { Names } from '../context/names.ts'
+import type { retainedEndpoints } from './endpoints.ts'
 
-/** Retained messages, for the API. */
-export interface RetainedOperations {
-  /** At most `most` from `from` on, or from the first. undefined: a shard does not respond. */
-  list(filter: TopicFilter, maxRows: number, from?: ListPosition): Promise<RetainedList | undefined>
-  /** The message of one topic with its payload. null: there is none; undefined: a shard does not respond. */
-  find(topic: TopicName): Promise<RetainedMessage | null | undefined>
-  /** False: there is none. Resolves when the deletion is durable. */
-  forget(topic: TopicName): Promise<boolean | OperationFailure>
-}
+type Known = typeof retainedEndpoints
+type Row = ReplyOf<Known['list_retained']>['data'][number]
+type Retained = QueryResult<'retained'>[number]
 
-export interface RetainedList {
-  readonly rows: readonly RetainedRow[]
-  /** Position of the next message; undefined: there is none. */
-  readonly next: ListPosition | undefined
-}
-
-export interface RetainedMessage extends RetainedRow {
-  readonly payload: Uint8Array
-}
-
-export interface RetainedRow {
-  readonly topic: string
-  readonly qos: QoS
-  readonly payloadBytes: number
-  readonly publisher: string
-  readonly publishedAtMs: number
-  readonly expiresAtMs: number | undefined
+export interface RetainedDependencies {
+  readonly supervisor: QueryableShards
+  readonly ownStore: Pick<Store, 'read'>
+  readonly names: Names
 }
 
 const defaultLimit = 1_000
+const shardRestarting = 'a shard is restarting: retry'
 
-export function retainedHandlers(retained: RetainedOperations): Handlers<typeof retainedEndpoints> {
+export function retainedHandlers(node: RetainedDependencies): Handlers<Known> {
   return {
     list_retained: async ({ query }) => {
       const { topic = '#', _limit: limit = query.limit ?? defaultLimit } = query
@@ -56,7 +42,7 @@ export function retainedHandlers(retained: RetainedOperations): Handlers<typeof 
       const { _cursor: cursor = query.cursor } = query
       const from = cursor === undefined ? undefined : positionOf(cursor)
       if (from instanceof ApiError) return from
-      const list = await retained.list(filter, limit, from)
+      const list = await listRetained(node, filter, limit, from)
       if (list === undefined) return refuse('rpcError', shardRestarting)
       const next = cursor === undefined || list.next === undefined ? {} : { cursor: cursorOf(list.next) }
       return { code: 0, data: list.rows.map(rowOf), meta: { limit, hasnext: list.next !== undefined, ...next } }
@@ -64,32 +50,30 @@ export function retainedHandlers(retained: RetainedOperations): Handlers<typeof 
     get_retained: async ({ params }) => {
       const topic = parseTopicName(params.topic)
       if (topic === undefined) return refuseTopic(params.topic)
-      const found = await retained.find(topic)
+      const found = await findRetained(node, topic)
       if (found === undefined) return refuse('rpcError', shardRestarting)
-      if (found === null) return refuseUnknownPath(topic)
+      if (found === null) return refuseAbsent(topic)
       return { code: 0, data: { ...rowOf(found), payload_base64: Buffer.from(found.payload).toString('base64') } }
     },
     delete_retained: async ({ params }) => {
       const topic = parseTopicName(params.topic)
       if (topic === undefined) return refuseTopic(params.topic)
-      const deleted = await retained.forget(topic)
-      if (typeof deleted !== 'boolean') return refuse('rpcError', `the message stays: ${deleted.why}`)
-      return deleted ? { code: 0 } : refuseUnknownPath(topic)
+      const deleted = await deleteRetained(node, topic)
+      if (typeof deleted === 'object') return refuse('rpcError', `the message stays: ${deleted.why}`)
+      return deleted ? { code: 0 } : refuseAbsent(topic)
     },
   }
 }
-
-const shardRestarting = 'a shard is restarting: retry'
 
 function refuseTopic(topic: string): ApiError {
   return refuse('invalidTopic', `topic in the path: ${topic} is not a topic name`)
 }
 
-function refuseUnknownPath(topic: string): ApiError {
+function refuseAbsent(topic: string): ApiError {
   return refuse('invalidParameter', `no retained message at the topic ${topic}`, 404)
 }
 
-function rowOf({ topic, qos, payloadBytes, publisher, publishedAtMs, expiresAtMs }: RetainedRow) {
+function rowOf({ topic, qos, payloadBytes, publisher, publishedAtMs, expiresAtMs }: Retained): Row {
   const row = {
     topic,
     qos,
@@ -98,4 +82,76 @@ function rowOf({ topic, qos, payloadBytes, publisher, publishedAtMs, expiresAtMs
     publish_at: localTime(publishedAtMs),
   }
   return expiresAtMs === undefined ? row : { ...row, expires_at: localTime(expiresAtMs) }
+}
+
+interface RetainedList {
+  readonly rows: readonly Retained[]
+  /** Position of the next message; undefined: there is none. */
+  readonly next: ListPosition | undefined
+}
+
+const beginning: ListPosition = { shard: 0, place: 0, offset: 0 }
+
+/** Returns at most `maxRows` messages without their payloads; undefined: a shard does not respond. */
+export async function listRetained(
+  { supervisor, names }: RetainedDependencies,
+  filter: TopicFilter,
+  maxRows: number,
+  from = beginning,
+): Promise<RetainedList | undefined> {
+  const mounted = names.mountFilter(filter)
+  if (mounted === undefined) return { rows: [], next: undefined }
+  const rows: Retained[] = []
+  let skip = from.offset
+  for (let shard = from.shard; shard < supervisor.size; shard++) {
+    const left = maxRows - rows.length
+    const found = await supervisor.query(shard, { kind: 'retained', filter: mounted, maxRows: left, skip })
+    if (found === undefined) return undefined
+    rows.push(...found.slice(0, left).map((row) => ({ ...row, topic: names.ownTopic(row.topic) })))
+    if (found.length > left) return { rows, next: { shard, place: 0, offset: skip + left } }
+    skip = 0
+  }
+  return { rows, next: undefined }
+}
+
+/** Returns the message of one topic with its payload. null: there is none; undefined: a shard does not respond. */
+export async function findRetained(
+  { supervisor, ownStore, names }: RetainedDependencies,
+  topic: TopicName,
+): Promise<(Retained & { readonly payload: Uint8Array }) | null | undefined> {
+  const mounted = names.mountTopic(topic)
+  if (mounted === undefined) return null
+  for (let shard = 0; shard < supervisor.size; shard++) {
+    const found = await supervisor.query(shard, { kind: 'retained-message', topic: mounted })
+    if (found === undefined) return undefined
+    if (found === null) continue
+    const payload = found.payload ?? (await readPayload(ownStore, mounted))
+    // The message was replaced or deleted meanwhile.
+    return payload === undefined ? null : { ...found, topic: names.ownTopic(found.topic), payload }
+  }
+  return null
+}
+
+/** Payloads of larger messages are on disk only. */
+async function readPayload(store: Pick<Store, 'read'>, topic: string): Promise<Uint8Array | undefined> {
+  for await (const record of store.read({ kind: 'retained', topic })) {
+    if (record.kind === 'retained') return record.message.payload
+  }
+  return undefined
+}
+
+/** Resolves when the deletion is durable. false: there is none. */
+async function deleteRetained(
+  { supervisor, names }: RetainedDependencies,
+  topic: TopicName,
+): Promise<boolean | { readonly why: string }> {
+  const mounted = names.mountTopic(topic)
+  if (mounted === undefined) return false
+  let matched = 0
+  for (let shard = 0; shard < supervisor.size; shard++) {
+    const result = await supervisor.query(shard, { kind: 'forget-retained', topics: [mounted] })
+    if (result === undefined || !result.done) return { why: result?.why ?? 'no-response' }
+    matched += result.matched ?? 0
+  }
+  return matched > 0
 }

@@ -4,7 +4,8 @@ import type { Resource, ResourceKind } from '../../actions/index.ts'
 import type { actionEndpoints } from './action-endpoints.ts'
 import type { Caller, ReplyOf } from '../../contract/index.ts'
 import { refuseFor, type ApiError, type Handlers } from '../../management/index.ts'
-import { type ActionMetrics, type NodeQueuedResult, type RuleOperations, refusalOf } from './rules.ts'
+import { refuseChange } from '../context/setting-writer.ts'
+import type { ActionMetrics, NodeQueuedResult, RuleOperations } from './rules.ts'
 import type { NodeDeadLetter, NodeRetryProgress } from './dead-letters.ts'
 
 type Known = typeof actionEndpoints
@@ -173,7 +174,7 @@ export class Resources {
     if (users.length > 0)
       return refuseFor('BAD_REQUEST', `the ${nameOf(kind)} ${id} is used by ${users.join(', ')}: change those first`)
     const problem = await this.#rules.putResource(kind, found, undefined, by)
-    return problem === undefined ? null : refusalOf(problem)
+    return problem === undefined ? null : refuseChange(problem)
   }
 
   async #put(
@@ -183,7 +184,7 @@ export class Resources {
     by: Caller,
   ): Promise<Written | ApiError> {
     const problem = await this.#rules.putResource(kind, { type, name }, settings, by)
-    return problem === undefined ? this.show(kind, `${type}:${name}`) : refusalOf(problem)
+    return problem === undefined ? this.show(kind, `${type}:${name}`) : refuseChange(problem)
   }
 
   #written(kind: ResourceKind, { type, name, settings }: Resource, states: ReadonlyMap<string, State>): Written {

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto'
 import type { ReplyOf, Caller } from '../../contract/index.ts'
 import type { ruleEndpoints } from './endpoints.ts'
 import { refuseFor, type ApiError, type Handlers, JsonText } from '../../management/index.ts'
-import type { RuleProblem } from '../context/setting-writer.ts'
+import { refuseChange, type SettingProblem } from '../context/setting-writer.ts'
 import type { DeadLetterOperations } from './dead-letters.ts'
 
 /** A rule with its settings. */
@@ -126,7 +126,7 @@ export interface RuleOperations extends DeadLetterOperations {
   readonly nodeName: string
   rules(): readonly Rule[]
   /** Creates or replaces it; `settings` undefined: deletes it. Undefined: success. */
-  putRule(id: string, settings: RuleSettings | undefined, by: Caller): Promise<RuleProblem | undefined>
+  putRule(id: string, settings: RuleSettings | undefined, by: Caller): Promise<SettingProblem | undefined>
   ruleMetrics(id: string): Promise<RuleMetrics>
   /** Returns the metrics of all rules, by ID. */
   metricsOfRules(): Promise<ReadonlyMap<string, RuleMetrics>>
@@ -158,7 +158,7 @@ export interface RuleOperations extends DeadLetterOperations {
     at: { readonly type: string; readonly name: string },
     settings: Readonly<Record<string, unknown>> | undefined,
     by: Caller,
-  ): Promise<RuleProblem | undefined>
+  ): Promise<SettingProblem | undefined>
   /** Connects to the service without storing anything. Undefined: success. */
   probe(
     kind: ResourceKind,
@@ -192,7 +192,7 @@ export function ruleHandlers(rules: RuleOperations): Handlers<Known> {
   const found = (id: string): Rule | ApiError => rules.rules().find((rule) => rule.id === id) ?? absent(id)
   const put = async (...given: Parameters<RuleOperations['putRule']>): Promise<Written | ApiError> => {
     const problem = await rules.putRule(...given)
-    if (problem !== undefined) return refusalOf(problem)
+    if (problem !== undefined) return refuseChange(problem)
     const rule = found(given[0])
     return 'sql' in rule ? written(rule) : rule
   }
@@ -219,7 +219,7 @@ export function ruleHandlers(rules: RuleOperations): Handlers<Known> {
       const rule = found(id)
       if (!('sql' in rule)) return rule
       const problem = await rules.putRule(id, undefined, caller)
-      return problem === undefined ? null : refusalOf(problem)
+      return problem === undefined ? null : refuseChange(problem)
     },
     get_rule_metrics: async ({ params: { id } }) => {
       const rule = found(id)
@@ -251,10 +251,6 @@ export function ruleHandlers(rules: RuleOperations): Handlers<Known> {
     },
     get_rule_events: () => rules.events(),
   }
-}
-
-export function refusalOf({ problem, isAbout }: RuleProblem): ApiError {
-  return refuseFor(isAbout === 'disk' ? 'INTERNAL_ERROR' : 'BAD_REQUEST', problem)
 }
 
 function tested(outcome: SqlTestOutcome): JsonText | ApiError {

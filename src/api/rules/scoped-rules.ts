@@ -5,7 +5,7 @@
 import { mapActionNames, mapSettingNames, refusalOfFiles, type Resource } from '../../actions/index.ts'
 import type { Caller } from '../../contract/index.ts'
 import { scopedName, splitScopedName } from '../../core/index.ts'
-import type { RuleProblem } from '../context/setting-writer.ts'
+import type { SettingProblem } from '../context/setting-writer.ts'
 import type { RuleOperations, RuleSettings } from './rules.ts'
 
 /** `sqlOfNamespace`: the functions that test SQL with the values of this namespace only and without environment variables. */
@@ -111,7 +111,7 @@ class Scope {
     return { ...stored, rule: splitScopedName(stored.rule).name }
   }
 
-  problem(problem: RuleProblem | undefined): RuleProblem | undefined {
+  problem(problem: SettingProblem | undefined): SettingProblem | undefined {
     return problem === undefined ? undefined : { ...problem, problem: this.text(problem.problem) }
   }
 

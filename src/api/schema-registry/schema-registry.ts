@@ -1,64 +1,65 @@
-// Schemas of the schema registry: operations of the node, and handlers.
+// Schemas of the schema registry. A change is a change of the configuration.
 
-import type { schemaEndpoints } from './endpoints.ts'
-import type { Caller } from '../../contract/index.ts'
+import type { Caller, ReplyOf } from '../../contract/index.ts'
 import { refuseFor, type ApiError, type Handlers } from '../../management/index.ts'
-import { refusalOf } from '../rules/rules.ts'
-import type { RuleProblem } from '../context/setting-writer.ts'
+import type { ConfigManager } from '../../node/index.ts'
+import { compileRule } from '../../rules/index.ts'
+import type { ApiContext } from '../context/api-context.ts'
+import { refuseChange, SettingWriter } from '../context/setting-writer.ts'
+import type { schemaEndpoints } from './endpoints.ts'
 
-/** A schema of the schema registry. */
-export interface Schema {
-  readonly name: string
-  readonly type: 'json' | 'avro' | 'protobuf'
-  readonly source: string
-  readonly description: string
-}
-
-/** Operations of the node on schemas. */
-export interface SchemaOperations {
-  schemas(): readonly Schema[]
-  /** Adds or replaces it; `settings` undefined: deletes it. Undefined: done. */
-  putSchema(name: string, settings: Omit<Schema, 'name'> | undefined, by: Caller): Promise<RuleProblem | undefined>
-  /** IDs of rules whose SQL names the schema. */
-  rulesWithSchema(name: string): readonly string[]
-}
+type Known = typeof schemaEndpoints
+type Schema = ReplyOf<Known['get_schema']>
 
 /** Rules that a refusal names. */
 const maxNamed = 10
 
-/** Handlers of the schema registry. */
-export function schemaHandlers(operations: SchemaOperations): Handlers<typeof schemaEndpoints> {
-  const found = (name: string): Schema | ApiError =>
-    operations.schemas().find((schema) => schema.name === name) ??
+export function schemaHandlers({ configuration }: Pick<ApiContext, 'configuration'>): Handlers<Known> {
+  const writer = new SettingWriter(configuration)
+  const find = (name: string): Schema | ApiError =>
+    listSchemas(configuration).find((schema) => schema.name === name) ??
     refuseFor('NOT_FOUND', `there is no schema ${JSON.stringify(name)}`)
-  const put = async (
-    ...[name, settings, by]: Parameters<SchemaOperations['putSchema']>
-  ): Promise<Schema | ApiError> => {
-    const problem = await operations.putSchema(name, settings, by)
-    return problem === undefined ? found(name) : refusalOf(problem)
+  const write = (name: string, settings: Omit<Schema, 'name'> | undefined, by: Caller) =>
+    writer.put(['schema_registry', 'schemas', name], settings && { ...settings }, by)
+  const put = async (name: string, settings: Omit<Schema, 'name'>, by: Caller): Promise<Schema | ApiError> => {
+    const problem = await write(name, settings, by)
+    return problem === undefined ? find(name) : refuseChange(problem)
   }
   return {
-    get_schemas: () => [...operations.schemas()],
+    get_schemas: () => listSchemas(configuration),
     add_schema: async ({ body: { name, description = '', ...settings }, caller }) => {
-      if ('source' in found(name))
+      if ('source' in find(name))
         return refuseFor('ALREADY_EXISTS', `there is a schema ${name} already: change it with PUT`)
       return put(name, { ...settings, description }, caller)
     },
-    get_schema: ({ params: { name } }) => found(name),
+    get_schema: ({ params: { name } }) => find(name),
     change_schema: async ({ params: { name }, body: { description = '', ...settings }, caller }) => {
-      const known = found(name)
+      const known = find(name)
       return 'source' in known ? put(name, { ...settings, description }, caller) : known
     },
     remove_schema: async ({ params: { name }, caller }) => {
-      const known = found(name)
+      const known = find(name)
       if (!('source' in known)) return known
-      const rules = operations.rulesWithSchema(name)
+      const rules = listRulesWith(configuration, name)
       if (rules.length > 0) {
         const named = `${rules.slice(0, maxNamed).join(', ')}${rules.length > maxNamed ? ', …' : ''}`
         return refuseFor('BAD_REQUEST', `the schema ${name} is used by the rules ${named}: change those first`)
       }
-      const problem = await operations.putSchema(name, undefined, caller)
-      return problem === undefined ? null : refusalOf(problem)
+      const problem = await write(name, undefined, caller)
+      return problem === undefined ? null : refuseChange(problem)
     },
   }
+}
+
+function listSchemas({ config }: ConfigManager): Schema[] {
+  return [...config.schemaRegistry.schemas.named].flatMap(([name, { type, source, description }]) =>
+    type === undefined ? [] : [{ name, type, source, description }],
+  )
+}
+
+/** Returns the IDs of rules whose SQL names the schema. */
+function listRulesWith({ config }: ConfigManager, schema: string): string[] {
+  return [...config.ruleEngine.rules.named].flatMap(([id, { sql }]) =>
+    compileRule(sql).schemas.includes(schema) ? [id] : [],
+  )
 }

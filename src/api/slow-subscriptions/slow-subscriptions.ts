@@ -1,41 +1,34 @@
-// Slow subscriptions: operations of the node, and the handler.
+// Clients that receive slowly.
 
-import type { slowSubscriptionEndpoints } from './endpoints.ts'
 import { type Handlers, clientName } from '../../management/index.ts'
-
-/** Slow clients, for the API. */
-export interface SlowSubscriptionOperations {
-  readonly nodeName: string
-  /** Returns the slow subscriptions of all shards, the slowest first. */
-  listSlow(request: {
-    readonly atLeastMs: number
-    readonly maxRows: number
-    /** Undefined: all clients. */
-    readonly namespace?: string | undefined
-  }): Promise<readonly SlowSubscription[]>
-}
-
-export interface SlowSubscription {
-  readonly clientId: string
-  readonly topic: string
-  readonly ageMs: number
-  readonly waiting: number
-}
+import type { ApiContext } from '../context/api-context.ts'
+import type { slowSubscriptionEndpoints } from './endpoints.ts'
 
 const defaultThresholdMs = 500
 const defaultMaxRows = 100
 
-export function slowSubscriptionHandlers(
-  operations: SlowSubscriptionOperations,
-): Handlers<typeof slowSubscriptionEndpoints> {
+export function slowSubscriptionHandlers({
+  nodeName,
+  supervisor,
+  names,
+}: Pick<ApiContext, 'nodeName' | 'supervisor' | 'names'>): Handlers<typeof slowSubscriptionEndpoints> {
   return {
     list_slow_subscriptions: async ({ query }) => {
-      const { threshold = defaultThresholdMs, _limit = defaultMaxRows } = query
-      const found = await operations.listSlow({ atLeastMs: threshold, maxRows: _limit })
-      const data = found.map(({ clientId, topic, ageMs, waiting }) => ({
-        node: operations.nodeName,
+      const { threshold: atLeastMs = defaultThresholdMs, _limit: maxRows = defaultMaxRows } = query
+      const { namespace } = names
+      const responses = await Promise.all(
+        Array.from({ length: supervisor.size }, (_, shard) =>
+          supervisor.query(shard, { kind: 'slow', atLeastMs, maxRows, namespace }),
+        ),
+      )
+      const slowest = responses
+        .flatMap((found) => found ?? [])
+        .toSorted((a, b) => b.ageMs - a.ageMs)
+        .slice(0, maxRows)
+      const data = slowest.map(({ clientId, topic, ageMs, waiting }) => ({
+        node: nodeName,
         ...clientName(clientId),
-        topic,
+        topic: names.ownTopic(topic),
         timespan: Math.round(ageMs),
         mqueue_len: waiting,
       }))

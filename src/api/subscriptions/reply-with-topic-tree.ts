@@ -1,6 +1,6 @@
 // Replies with the tree of all subscribed filters. It reads all subscriptions.
 
-import type { ClientOperations } from '../clients/clients.ts'
+import type { ClientQueries } from '../clients/client-queries.ts'
 import {
   type ListPosition,
   type ShardUnavailable,
@@ -19,7 +19,7 @@ import { TopicTree } from './topic-tree.ts'
 const maxKeptBytes = 2_000_000
 const allRows = Number.MAX_SAFE_INTEGER
 
-export async function replyWithTopicTree(clients: ClientOperations): Promise<JsonText | ApiError> {
+export async function replyWithTopicTree(clients: ClientQueries): Promise<JsonText | ApiError> {
   const tree = new TopicTree()
   const refusal = await visitAll(clients, ({ filter, clientId }) => {
     tree.add(writeFilter(filter), clientName(clientId).clientid)
@@ -38,12 +38,12 @@ async function* splitIntoTurns(pieces: Iterable<string>): AsyncGenerator<string>
 
 /** `visit` returns whether there is memory for more. */
 async function visitAll(
-  clients: ClientOperations,
+  clients: ClientQueries,
   visit: (subscription: SubscriptionView) => boolean,
 ): Promise<ApiError | undefined> {
   let at: ListPosition | undefined = beginning
   while (at !== undefined) {
-    const slice: Awaited<ReturnType<ClientOperations['listSubscriptions']>> | ShardUnavailable =
+    const slice: Awaited<ReturnType<ClientQueries['listSubscriptions']>> | ShardUnavailable =
       await clients.listSubscriptions({}, { from: at, skip: 0, maxRows: allRows })
     if ('unavailableShard' in slice) return shardUnavailableError(slice)
     for (const row of slice.rows) {

@@ -21,11 +21,11 @@ import {
 } from '../../management/index.ts'
 import { commonValue } from '../clients/client-query.ts'
 import { replyWithTopicTree } from './reply-with-topic-tree.ts'
-import type { ClientOperations } from '../clients/clients.ts'
+import type { ClientQueries } from '../clients/client-queries.ts'
 
 type SubscriptionQuery = RequestOf<typeof subscriptionEndpoints.list_subscriptions>['query']
 
-export function subscriptionHandlers(clients: ClientOperations): Handlers<typeof subscriptionEndpoints> {
+export function subscriptionHandlers(clients: ClientQueries): Handlers<typeof subscriptionEndpoints> {
   return {
     list_subscriptions: ({ query }) => listSubscriptions(clients, query, undefined),
     lookup_client_subscriptions: ({ params, query }) => listSubscriptions(clients, query, params.clientid),
@@ -47,7 +47,7 @@ export function subscriptionHandlers(clients: ClientOperations): Handlers<typeof
 }
 
 async function listSubscriptions(
-  clients: ClientOperations,
+  clients: ClientQueries,
   query: SubscriptionQuery,
   ofClient: string | undefined,
 ): Promise<JsonText | ApiError> {
@@ -66,7 +66,7 @@ const nothing: ListSource<never> = {
   record: (row) => row,
 }
 
-function sourceOf(clients: ClientOperations, wanted: SubscriptionFilter): ListSource<SubscriptionView> {
+function sourceOf(clients: ClientQueries, wanted: SubscriptionFilter): ListSource<SubscriptionView> {
   return {
     slice: (rows) => clients.listSubscriptions(wanted, rows),
     record: ({ clientId, filter, qos }) => ({
@@ -79,7 +79,7 @@ function sourceOf(clients: ClientOperations, wanted: SubscriptionFilter): ListSo
 }
 
 /** A topic is listed at the subscription that represents it, so a later page continues correctly. */
-function routesOf(clients: ClientOperations): ListSource<SubscriptionView> {
+function routesOf(clients: ClientQueries): ListSource<SubscriptionView> {
   return {
     slice: (rows) => clients.listSubscriptions({ isOnePerTopic: true }, rows),
     record: ({ filter }) => ({ topic: bareFilter(filter), node: clients.nodeName }),
@@ -87,7 +87,7 @@ function routesOf(clients: ClientOperations): ListSource<SubscriptionView> {
 }
 
 async function firstOf(
-  clients: ClientOperations,
+  clients: ClientQueries,
   filter: SubscriptionFilter,
 ): Promise<SubscriptionView | ShardUnavailable | undefined> {
   let at: ListPosition | undefined = beginning

@@ -1,46 +1,34 @@
-// Rewritten topics and automatic subscriptions: operations of the node, and handlers.
+// Topics that are replaced (`rewrite`), and subscriptions that the broker makes (`auto_subscribe`).
 
-import type { topicSettingEndpoints } from './endpoints.ts'
-import type { Caller } from '../../contract/index.ts'
+import type { ReplyOf } from '../../contract/index.ts'
 import type { Handlers } from '../../management/index.ts'
-import { refusalOf } from '../rules/rules.ts'
-import type { RuleProblem } from '../context/setting-writer.ts'
+import type { ApiContext } from '../context/api-context.ts'
+import { refuseChange, SettingWriter } from '../context/setting-writer.ts'
+import type { topicSettingEndpoints } from './endpoints.ts'
 
-export interface TopicRewrite {
-  readonly action: 'publish' | 'subscribe' | 'all'
-  readonly source_topic: string
-  readonly re: string
-  readonly dest_topic: string
-}
+type Known = typeof topicSettingEndpoints
 
-export interface AutoSubscribeTopic {
-  readonly topic: string
-  readonly qos?: number
-  readonly rh?: number
-  readonly rap?: number
-  readonly nl?: number
-}
-
-/** `rewrite` and `auto_subscribe`, for the API. */
-export interface TopicSettingOperations {
-  rewrites(): readonly TopicRewrite[]
-  changeRewrites(rewrites: readonly TopicRewrite[], by: Caller): Promise<RuleProblem | undefined>
-  autoSubscriptions(): readonly Required<AutoSubscribeTopic>[]
-  changeAutoSubscriptions(topics: readonly AutoSubscribeTopic[], by: Caller): Promise<RuleProblem | undefined>
-}
-
-/** Handlers of topics that are replaced, and of subscriptions that the broker makes. */
-export function topicSettingHandlers(topics: TopicSettingOperations): Handlers<typeof topicSettingEndpoints> {
+export function topicSettingHandlers({ configuration }: Pick<ApiContext, 'configuration'>): Handlers<Known> {
+  const writer = new SettingWriter(configuration)
+  const rewrites = (): ReplyOf<Known['get_topic_rewrite']> => [...(configuration.config.core.topicRewrites ?? [])]
+  const subscriptions = (): ReplyOf<Known['get_auto_subscribe']> =>
+    configuration.config.autoSubscriptions.map(({ topic, qos, options }) => ({
+      topic,
+      qos,
+      rh: options.retainHandling,
+      rap: options.retainAsPublished ? 1 : 0,
+      nl: options.noLocal ? 1 : 0,
+    }))
   return {
-    get_topic_rewrite: () => [...topics.rewrites()],
-    change_topic_rewrite: async ({ body, caller }) => {
-      const problem = await topics.changeRewrites(body, caller)
-      return problem === undefined ? [...topics.rewrites()] : refusalOf(problem)
+    get_topic_rewrite: rewrites,
+    change_topic_rewrite: async ({ body: rewrite, caller }) => {
+      const problem = await writer.change({ rewrite }, caller)
+      return problem === undefined ? rewrites() : refuseChange(problem)
     },
-    get_auto_subscribe: () => [...topics.autoSubscriptions()],
-    change_auto_subscribe: async ({ body, caller }) => {
-      const problem = await topics.changeAutoSubscriptions(body, caller)
-      return problem === undefined ? [...topics.autoSubscriptions()] : refusalOf(problem)
+    get_auto_subscribe: subscriptions,
+    change_auto_subscribe: async ({ body: topics, caller }) => {
+      const problem = await writer.change({ auto_subscribe: { topics } }, caller)
+      return problem === undefined ? subscriptions() : refuseChange(problem)
     },
   }
 }

@@ -33,21 +33,6 @@ export interface NewTrace {
   readonly durationMs: number
 }
 
-/** Traces, for the API. */
-export interface TraceOperations {
-  /** Oldest first. */
-  list(): readonly TraceRecord[]
-  /** Resolves when every shard writes to it, or with the reason why it was not created. */
-  create(trace: NewTrace): Promise<'taken' | 'too-many' | undefined>
-  /** Stops the trace; its file remains. Returns false if there is no trace of that name. */
-  stop(name: string): Promise<boolean>
-  /** False: there is none of that name. */
-  remove(name: string): Promise<boolean>
-  removeAll(): Promise<void>
-  /** Returns the content of its file; undefined: there is none of that name. */
-  read(name: string): Promise<string | undefined>
-}
-
 const maxTraces = 30
 const maxTraceBytes = 16 * 1_024 * 1_024
 /** Maximum bytes waiting for a slow disk; further lines are dropped. */
@@ -73,7 +58,7 @@ interface StoredTrace extends Omit<TraceRecord, 'isRunning'> {
   timer: NodeJS.Timeout | undefined
 }
 
-export class Traces implements TraceOperations {
+export class Traces {
   readonly #options: TracesOptions
   readonly #directory: string
   readonly #traces = new Map<string, StoredTrace>()
@@ -165,10 +150,6 @@ export class Traces implements TraceOperations {
       if (error.code !== 'ENOENT') throw error
     })
     return true
-  }
-
-  async removeAll(): Promise<void> {
-    for (const name of this.#traces.keys()) await this.remove(name)
   }
 
   async read(name: string): Promise<string | undefined> {

@@ -5,7 +5,7 @@ import type { ResourceKind } from '../../../actions/index.ts'
 import { randomBytes } from 'node:crypto'
 import type { Caller } from '../../../contract/index.ts'
 import { type ApiError, refuse } from '../../../management/index.ts'
-import type { RuleProblem } from '../../context/setting-writer.ts'
+import type { SettingProblem } from '../../context/setting-writer.ts'
 import type { Rule, RuleOperations, RuleSettings } from '../rules.ts'
 import {
   isCreatedWithRule,
@@ -135,7 +135,7 @@ export class RuleWriter {
     const wrongSql = this.#rules.problemOfSql(settings.sql)
     if (wrongSql !== undefined) return refuse('invalidParameter', wrongSql)
     const done: Put[] = []
-    const takeBack = async (problem: RuleProblem): Promise<ApiError> => {
+    const takeBack = async (problem: SettingProblem): Promise<ApiError> => {
       for (const { kind, what } of done.toReversed()) await this.#rules.putResource(kind, what, undefined, by)
       return refusalOf(problem)
     }
@@ -196,6 +196,6 @@ function putsOf(read: readonly ParsedAction[]): readonly Put[] {
 }
 
 /** In the form of version 4. */
-export function refusalOf({ problem, isAbout }: RuleProblem): ApiError {
+export function refusalOf({ problem, isAbout }: SettingProblem): ApiError {
   return isAbout === 'disk' ? refuse('unknownError', problem) : refuse('invalidParameter', problem)
 }

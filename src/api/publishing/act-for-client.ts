@@ -1,39 +1,86 @@
-// Publishes and subscribes on the owner shard of the client.
+// Publishes and subscribes in the name of a client, on the owner shard of its session.
 
-import { type CommandResult, shardOf } from '../../core/index.ts'
-import type { OperationFailure, PublishingOperations, PublishReceipt } from './publishing.ts'
+import { type CommandResult, shardOf, type SubscribeCommandOptions } from '../../core/index.ts'
+import type { QueryableShards } from '../../node/index.ts'
+import type { QoS, TopicFilter } from '../../protocol/index.ts'
+import type { Names } from '../context/names.ts'
 import type { Publication } from './publication.ts'
-import type { ShardSupervisor } from '../../node/index.ts'
+
+export interface ActingDependencies {
+  readonly supervisor: QueryableShards
+  readonly names: Names
+}
+
+/** Why it failed. */
+export interface OperationFailure {
+  readonly why:
+    | 'no-such-client'
+    | 'invalid-topic'
+    | 'storage-failing'
+    | 'not-allowed'
+    | 'too-large'
+    | 'receiver-full'
+    | 'shard-behind'
+    | 'not-available'
+    | 'quota-exceeded'
+    /** The shard is restarting, or does not respond. */
+    | 'no-response'
+}
+
+/** Deliveries of a publication; the endpoint describes the counts. */
+export interface PublishReceipt {
+  readonly matched: number
+  readonly sent: number
+  readonly queued: number
+  readonly dropped: number
+  readonly missed: number
+  readonly elsewhere: Pick<PublishReceipt, 'matched' | 'sent' | 'queued' | 'dropped'>
+}
 
 /** Timeout of a disk or shard; the request may still be completed later. */
 const responseTimeoutMs = 15_000
 
 const noReceipt = { receipt: undefined }
 
-export function publishingOperations(supervisor: ShardSupervisor): PublishingOperations {
-  return {
-    publish: (publication) => publish(supervisor, publication),
-    subscribe: async (clientId, filters, qos, options) =>
-      failureOf(
-        await withTimeout(
-          supervisor.query(shardFor(supervisor, clientId), { kind: 'subscribe', clientId, filters, qos, options }),
-        ),
-      ),
-    unsubscribe: async (clientId, filters) =>
-      failureOf(
-        await withTimeout(supervisor.query(shardFor(supervisor, clientId), { kind: 'unsubscribe', clientId, filters })),
-      ),
-  }
+export interface SubscribeAct {
+  readonly clientId: string
+  /** As the client sends them: its session adds the prefix of a namespace. */
+  readonly filters: readonly TopicFilter[]
+  readonly qos: QoS
+  readonly options?: SubscribeCommandOptions
 }
 
-function shardFor({ size }: ShardSupervisor, clientId: string): number {
+/** undefined: success, and durable. */
+export async function subscribeFor(
+  { supervisor, names }: ActingDependencies,
+  { clientId: own, ...subscription }: SubscribeAct,
+): Promise<OperationFailure | undefined> {
+  const clientId = names.session(own)
+  const query = { kind: 'subscribe', clientId, ...subscription } as const
+  return failureOf(await withTimeout(supervisor.query(shardFor(supervisor, clientId), query)))
+}
+
+/** undefined: success, and durable. */
+export async function unsubscribeFor(
+  { supervisor, names }: ActingDependencies,
+  own: string,
+  filters: readonly TopicFilter[],
+): Promise<OperationFailure | undefined> {
+  const clientId = names.session(own)
+  const query = { kind: 'unsubscribe', clientId, filters } as const
+  return failureOf(await withTimeout(supervisor.query(shardFor(supervisor, clientId), query)))
+}
+
+function shardFor({ size }: QueryableShards, clientId: string): number {
   return shardOf(clientId, size)
 }
 
-async function publish(
-  supervisor: ShardSupervisor,
-  publication: Publication,
+/** Publishes to all topics or to none. Resolves when the message is durable, with a receipt if requested. */
+export async function publishFor(
+  { supervisor, names }: ActingDependencies,
+  requested: Publication,
 ): Promise<{ readonly receipt: PublishReceipt | undefined } | OperationFailure> {
+  const publication = scope(requested, names)
   const { topics, payload, qos, retain, clientId, wantsReceipt } = publication
   const own = shardFor(supervisor, clientId)
   const estimates = wantsReceipt ? await estimateOnShards(supervisor, publication) : undefined
@@ -74,11 +121,17 @@ async function publish(
   }
 }
 
+function scope(publication: Publication, names: Names): Publication {
+  const [first, ...rest] = publication.topics
+  const topics = [names.mountPublished(first), ...rest.map((topic) => names.mountPublished(topic))] as const
+  return { ...publication, topics, clientId: names.session(publication.clientId) }
+}
+
 type Estimate = PublishReceipt['elsewhere']
 
 /** Returns what sessions of each shard will do with it; undefined for a shard that does not respond. */
 function estimateOnShards(
-  supervisor: ShardSupervisor,
+  supervisor: QueryableShards,
   { topics, qos }: Publication,
 ): Promise<readonly (Estimate | undefined)[]> {
   return Promise.all(

@@ -4,9 +4,17 @@
 import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { LiveMessage } from '../../actions/index.ts'
-import type { LiveOperations, LiveWanted } from './live.ts'
-import type { RetainedOperations } from '../retained/retained.ts'
-import type { ShardSupervisor } from '../../node/index.ts'
+import type { TopicFilter, TopicName } from '../../protocol/index.ts'
+import { wholeBroker } from '../context/names.ts'
+import { findRetained, listRetained, type RetainedDependencies } from '../retained/retained.ts'
+
+export interface LiveWanted {
+  readonly filter: TopicFilter
+  /** Messages per second. */
+  readonly maxRate: number
+  /** Maximum bytes of a payload. */
+  readonly maxBytes: number
+}
 
 /** At the same time. */
 const maxStreams = 8
@@ -18,18 +26,25 @@ const maxUnreadBytes = 1_048_576
 /** Retained messages that come first. */
 const maxRetained = 200
 
-type Shards = Pick<ShardSupervisor, 'query' | 'size'>
+type Shards = RetainedDependencies['supervisor']
+type Dependencies = Omit<RetainedDependencies, 'names'>
 
-export function liveOperations(supervisor: Shards, retained: RetainedOperations): LiveOperations {
-  const open = new Set<LiveStream>()
-  return {
-    open: (wanted) => {
-      if (open.size >= maxStreams) return 'too-many'
-      const stream = new LiveStream(supervisor, wanted, () => open.delete(stream))
-      open.add(stream)
-      void stream.begin(retained)
-      return stream.lines
-    },
+/** The open streams of the whole process. */
+export class LiveStreams {
+  readonly #dependencies: Dependencies
+  readonly #open = new Set<LiveStream>()
+
+  constructor(dependencies: Dependencies) {
+    this.#dependencies = dependencies
+  }
+
+  /** Returns lines of JSON until the stream is destroyed. */
+  open(wanted: LiveWanted): Readable | 'too-many' {
+    if (this.#open.size >= maxStreams) return 'too-many'
+    const stream = new LiveStream(this.#dependencies.supervisor, wanted, () => this.#open.delete(stream))
+    this.#open.add(stream)
+    void stream.begin(this.#dependencies)
+    return stream.lines
   }
 }
 
@@ -58,13 +73,14 @@ class LiveStream {
   }
 
   /** Watches start before retained messages are read, so that no message is missed. */
-  async begin(retained: RetainedOperations): Promise<void> {
+  async begin(dependencies: Dependencies): Promise<void> {
+    const retained = { ...dependencies, names: wholeBroker }
     // The response starts now, even without messages.
     this.#line({ heartbeat: Date.now() })
     await this.#poll()
-    const found = await retained.list(this.#wanted.filter, maxRetained)
+    const found = await listRetained(retained, this.#wanted.filter, maxRetained)
     for (const { topic, qos, publisher, publishedAtMs } of found?.rows ?? []) {
-      const message = await retained.find(topic as Parameters<RetainedOperations['find']>[0])
+      const message = await findRetained(retained, topic as TopicName)
       if (message === null || message === undefined || this.lines.destroyed) continue
       const { payload: whole } = message
       const payload = whole.subarray(0, this.#wanted.maxBytes)

@@ -1,0 +1,91 @@
+// The names that a request uses, and those of the broker. In a namespace, clients and topics have a prefix in the broker that
+// requests and responses do not have. No name outside of the namespace can be expressed.
+//
+//   c1, lamp  ──►  plant␀c1, $ns/plant/lamp  ──►  the broker  ──►  plant␀c1, $ns/plant/lamp  ──►  c1, lamp
+
+import { isOfNamespace, namespacedName, namespaceTopics } from '../../core/index.ts'
+import { bareFilter, parseTopicFilter, parseTopicName, type TopicFilter, type TopicName } from '../../protocol/index.ts'
+
+/** Names of a namespace, or of the whole broker, where both are the same. */
+export interface Names {
+  /** undefined: the whole broker. */
+  readonly namespace: string | undefined
+  /** Returns the session of a client. */
+  session(clientId: string): string
+  /** Returns whether requests can name the session. */
+  isOwn(session: string): boolean
+  /** Returns the topic in the broker; it may be too long. */
+  mount(topic: string): string
+  /** Returns the topic in the broker; undefined: it would be too long. */
+  mountTopic(topic: TopicName): TopicName | undefined
+  /** The same for the topic of a publication: the prefix is after `$delayed/n/`. */
+  mountPublished(topic: string): string
+  /** The same for a filter: the prefix is after `$share/group/` and `$exclusive/`. undefined: it would be too long. */
+  mountFilter(filter: TopicFilter): TopicFilter | undefined
+  /** Returns the topic in requests. */
+  ownTopic(topic: string): string
+  /** Returns the filter in requests. */
+  ownFilter(filter: TopicFilter): TopicFilter
+}
+
+/** undefined: the whole broker. */
+export function namesOf(namespace: string | undefined): Names {
+  return namespace === undefined ? wholeBroker : new NamespaceNames(namespace)
+}
+
+export const wholeBroker: Names = {
+  namespace: undefined,
+  session: (clientId) => clientId,
+  isOwn: () => true,
+  mount: (topic) => topic,
+  mountTopic: (topic) => topic,
+  mountPublished: (topic) => topic,
+  mountFilter: (filter) => filter,
+  ownTopic: (topic) => topic,
+  ownFilter: (filter) => filter,
+}
+
+class NamespaceNames implements Names {
+  readonly namespace: string
+  readonly #prefix: string
+
+  constructor(namespace: string) {
+    this.namespace = namespace
+    this.#prefix = namespaceTopics(namespace)
+  }
+
+  session(clientId: string): string {
+    return namespacedName(this.namespace, clientId)
+  }
+
+  isOwn(session: string): boolean {
+    return isOfNamespace(session, this.namespace)
+  }
+
+  mount(topic: string): string {
+    return `${this.#prefix}${topic}`
+  }
+
+  mountTopic(topic: TopicName): TopicName | undefined {
+    return parseTopicName(this.mount(topic))
+  }
+
+  mountPublished(topic: string): string {
+    const [delay = ''] = /^\$delayed\/\d+\//.exec(topic) ?? []
+    return delay + this.mount(topic.slice(delay.length))
+  }
+
+  mountFilter(filter: TopicFilter): TopicFilter | undefined {
+    const bare = bareFilter(filter)
+    return parseTopicFilter(`${filter.slice(0, filter.length - bare.length)}${this.mount(bare)}`)
+  }
+
+  ownTopic(topic: string): string {
+    return topic.startsWith(this.#prefix) ? topic.slice(this.#prefix.length) : topic
+  }
+
+  ownFilter(filter: TopicFilter): TopicFilter {
+    const bare = bareFilter(filter)
+    return `${filter.slice(0, filter.length - bare.length)}${this.ownTopic(bare)}` as TopicFilter
+  }
+}
