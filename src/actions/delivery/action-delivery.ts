@@ -7,13 +7,15 @@
 // This class stores nothing: after a crash, the action queue delivers unacknowledged entries again.
 
 import { maskUrlSecrets } from '../../config/index.ts'
+import type { ActionEntry, Sink, WriteOutcome } from '../../sinks/index.ts'
 import type { ActionState } from '../plan/rule-plan.ts'
 import type { DeliveryCounters } from '../statistics/action-counters.ts'
-import { Backoff } from './backoff.ts'
-import { checkSafely, writeSafely } from './safe-calls.ts'
-import type { Sink, ActionEntry, WriteOutcome } from '../../sinks/index.ts'
-import { WaitingEntries } from './waiting-entries.ts'
 import { ActionQueueClient, type ActionQueueClientOptions, type DeliveredEntry } from './action-queue-client.ts'
+import { AttemptedEntries, type AttemptedEntry, markRefused, type QueuedEntry } from './attempted-entries.ts'
+import { Backoff } from './backoff.ts'
+import { DeliveryState, type DeliveryStateDependencies } from './delivery-state.ts'
+import { writeSafely } from './safe-calls.ts'
+import { ServiceWatch } from './service-watch.ts'
 
 export interface DeliverySettings {
   readonly batchSize: number
@@ -26,21 +28,7 @@ export interface DeliverySettings {
   readonly onePerKey: boolean
 }
 
-/** An entry that the action queue has delivered and that has no final outcome. */
-export interface QueuedEntry {
-  /** Identifies the entry until the action queue is opened again. Older entries have lower numbers. */
-  readonly sequence: number
-  readonly entry: ActionEntry
-  /** What the sink sends for the entry. */
-  readonly prepared: ActionEntry
-  /** Number of times that the service refused the entry. */
-  readonly refusals: number
-  /** Why the entry was refused last. */
-  readonly why: string
-}
-
-export interface ActionDeliveryDependencies {
-  nowMs(): number
+export interface ActionDeliveryDependencies extends DeliveryStateDependencies {
   random(): number
   after(delayMs: number, work: () => void): { cancel(): void }
   /** Entries with the same key are sent one after the other; undefined: an entry waits for no other. */
@@ -52,20 +40,8 @@ export interface ActionDeliveryDependencies {
   storeDeadLetter(entry: ActionEntry, why: string, isDiscarded: boolean): Promise<boolean>
   /** Reports the final outcome of an entry, for the statistics of its rule. */
   noteOutcome(entry: ActionEntry, isDone: boolean, why: string): void
-  /** Called when the state has changed. */
-  /** `hasFailed`: the last request or check failed. */
-  noteState(state: ActionState, why: string, hasFailed: boolean): void
   /** Called when the action queue was opened for the first time. */
   noteReady(): void
-}
-
-interface Attempted extends QueuedEntry {
-  readonly entry: DeliveredEntry
-  readonly key: string | undefined
-  refusals: number
-  why: string
-  /** The entry becomes a dead letter, unless the service has accepted it. */
-  isDiscarded: boolean
 }
 
 /** The action queue delivers this many times the entries that the service may have at one time, so that the next batch is complete. */
@@ -74,44 +50,37 @@ const lookaheadFactor = 2
 const usualReceiveMaximum = 2_000
 const maxReceiveMaximum = 65_535
 
-/** If the service has not responded for this time, its state is no longer `connected`. */
-const maxSilenceMs = 2_000
-
 export class ActionDelivery {
   readonly counters: DeliveryCounters = { success: 0, failed: 0, retried: 0 }
   readonly #dependencies: ActionDeliveryDependencies
   readonly #settings: DeliverySettings
   readonly #client: ActionQueueClient
   readonly #backoff: Backoff
+  readonly #state: DeliveryState
+  readonly #watch: ServiceWatch
+  readonly #entries = new AttemptedEntries()
   #sink: Sink | undefined
-  #state: ActionState = 'stopped'
-  #stateReason = ''
-  /** When the service was available last. */
-  #stateSinceMs = 0
-  #lastError = ''
-  readonly #waiting = new WaitingEntries<Attempted>()
-  /** Refused entries that wait for their next attempt. */
-  readonly #delayed = new Set<Attempted>()
-  /** Batches that the sink is sending. */
-  readonly #sending = new Set<readonly Attempted[]>()
-  #inflight = 0
-  /** Time of the last response, or of the last request that was sent while no response was pending. */
-  #lastResponseAtMs = 0
-  #silenceTimer: { cancel(): void } | undefined
-  #isChecking = false
-  #hasFailed = false
-  #sequence = 0
   /** Number of the connection to the action queue. Outcomes for an earlier connection are ignored: its entries are delivered again. */
   #connectionNumber = 0
   #retryTimer: { cancel(): void } | undefined
   #batchTimer: { cancel(): void } | undefined
-  #healthTimer: { cancel(): void } | undefined
   #isClosed = false
   #wasReady = false
 
   constructor(settings: DeliverySettings, dependencies: ActionDeliveryDependencies) {
     this.#settings = settings
     this.#dependencies = dependencies
+    this.#state = new DeliveryState(dependencies)
+    this.#watch = new ServiceWatch({
+      healthCheckIntervalMs: settings.healthCheckIntervalMs,
+      nowMs: () => dependencies.nowMs(),
+      after: (delayMs, work) => dependencies.after(delayMs, work),
+      isBusy: () => this.#entries.inflight > 0,
+      isIdle: () => this.#isIdle(),
+      noteReached: () => this.#noteReached(),
+      noteProblem: (why) => this.#state.setFailed(why),
+      noteSilence: (silentMs) => this.#state.setSilent(silentMs),
+    })
     this.#backoff = new Backoff(settings.retryIntervalMs, () => dependencies.random())
     const wanted = Math.max(settings.inflightWindow, settings.batchSize) * lookaheadFactor
     const receiveMaximum = Math.min(maxReceiveMaximum, Math.max(usualReceiveMaximum, settings.batchSize), wanted)
@@ -132,40 +101,36 @@ export class ActionDelivery {
   }
 
   get state(): ActionState {
-    return this.#state
+    return this.#state.state
   }
 
   get stateReason(): string {
-    return this.#stateReason
+    return this.#state.reason
   }
 
-  /** Whether the last request or check failed. */
   get hasFailed(): boolean {
-    return this.#hasFailed
+    return this.#state.hasFailed
   }
 
-  /** Why the service does not accept entries, and since when; undefined: it does. */
-  get outage(): { readonly why: string; readonly sinceMs: number } | undefined {
-    if (this.#state === 'connected') return undefined
-    const why = this.#stateReason === '' ? 'the service has not responded yet' : this.#stateReason
-    return { why, sinceMs: this.#stateSinceMs }
+  get outage(): DeliveryState['outage'] {
+    return this.#state.outage
   }
 
   get lastError(): string {
-    return this.#lastError
+    return this.#state.lastError
   }
 
   /** Number of entries that were sent and have no outcome yet. */
   get inflight(): number {
-    return this.#inflight
+    return this.#entries.inflight
   }
 
   /** Opens the action queue, and sends entries if there is a sink. */
   start(sink: Sink | undefined, why: string): void {
     this.#sink = sink
-    this.#setState(sink === undefined ? 'stopped' : 'connecting', why)
+    this.#begin(why)
     this.#client.start()
-    this.#checkHealth()
+    this.#watch.check()
   }
 
   /** Replaces the sink; `undefined`: there is no sink. Entries that the previous sink was sending are sent again. */
@@ -176,11 +141,14 @@ export class ActionDelivery {
     this.#retryTimer?.cancel()
     this.#retryTimer = undefined
     previous?.close()
-    this.#isChecking = false
-    this.#hasFailed = false
-    this.#setState(sink === undefined ? 'stopped' : 'connecting', why)
-    this.#checkHealth()
+    this.#begin(why)
+    this.#watch.check()
     this.#sendBatches()
+  }
+
+  #begin(why: string): void {
+    this.#watch.replace(this.#sink)
+    this.#state.begin(this.#sink === undefined ? 'stopped' : 'connecting', why)
   }
 
   /**
@@ -192,19 +160,20 @@ export class ActionDelivery {
     if (previous === undefined || this.#isClosed) return sink.close()
     this.#sink = sink
     previous.close()
-    this.#isChecking = false
-    for (const timer of [this.#healthTimer, this.#retryTimer]) timer?.cancel()
-    this.#setFailedState(why)
+    this.#watch.replace(sink)
+    this.#retryTimer?.cancel()
+    this.#state.setFailed(why)
     this.#retryTimer = this.#dependencies.after(delayMs, () => {
       this.#retryTimer = undefined
-      this.#checkHealth()
+      this.#watch.check()
       this.#sendBatches()
     })
   }
 
   stop(): void {
     this.#isClosed = true
-    for (const timer of [this.#retryTimer, this.#batchTimer, this.#healthTimer, this.#silenceTimer]) timer?.cancel()
+    for (const timer of [this.#retryTimer, this.#batchTimer]) timer?.cancel()
+    this.#watch.stop()
     this.#client.stop()
     this.#sink?.close()
     this.#sink = undefined
@@ -212,13 +181,7 @@ export class ActionDelivery {
 
   /** Returns the oldest entries without a final outcome. */
   oldestEntries(maxEntries: number): readonly QueuedEntry[] {
-    return this.#oldest(maxEntries)
-  }
-
-  #oldest(maxEntries: number): readonly Attempted[] {
-    const isKept = ({ isDiscarded }: Attempted): boolean => !isDiscarded
-    const all = [...[...this.#sending].flat(), ...this.#delayed, ...this.#waiting.all].filter(isKept)
-    return all.toSorted((one, other) => one.sequence - other.sequence).slice(0, maxEntries)
+    return this.#entries.oldest(maxEntries)
   }
 
   /**
@@ -226,18 +189,10 @@ export class ActionDelivery {
    * them. Returns their number.
    */
   discard(sequence: number | undefined, why: string, maxEntries: number): number {
-    const found = this.#oldest(maxEntries).filter((entry) => sequence === undefined || entry.sequence === sequence)
-    const sending = new Set([...this.#sending].flat())
-    this.#waiting.remove(new Set(found.filter((entry) => !sending.has(entry) && !this.#delayed.has(entry))))
-    for (const attempted of found) {
-      attempted.isDiscarded = true
-      attempted.refusals = Number.POSITIVE_INFINITY
-      attempted.why = why
-      this.#delayed.delete(attempted)
-      if (!sending.has(attempted)) this.#storeDeadLetter(attempted, why)
-    }
+    const { count, removed } = this.#entries.discard(sequence, why, maxEntries)
+    for (const attempted of removed) this.#storeDeadLetter(attempted, why)
     this.#sendBatches()
-    return found.length
+    return count
   }
 
   #handleOpened(): void {
@@ -249,26 +204,16 @@ export class ActionDelivery {
 
   #clear(): void {
     this.#connectionNumber++
-    this.#waiting.clear()
-    this.#delayed.clear()
-    this.#sending.clear()
-    this.#inflight = 0
+    this.#entries.clear()
   }
 
   #add(entry: DeliveredEntry): void {
     const prepared = this.#dependencies.prepare?.(entry) ?? entry
     const isRefused = 'why' in prepared
-    const attempted = {
-      entry,
-      prepared: isRefused ? entry : prepared,
-      sequence: ++this.#sequence,
-      key: this.#dependencies.keyOf(entry),
-      refusals: 0,
-      why: '',
-      isDiscarded: false,
-    }
+    const key = this.#dependencies.keyOf(entry)
+    const attempted = this.#entries.create(entry, isRefused ? entry : prepared, key)
     if (isRefused) return this.#refuseForGood(attempted, prepared.why)
-    this.#waiting.add(attempted)
+    this.#entries.waiting.add(attempted)
     this.#sendBatches()
   }
 
@@ -276,16 +221,14 @@ export class ActionDelivery {
   #sendBatches(): void {
     while (this.#canSend()) {
       const { batchSize, onePerKey } = this.#settings
-      const batch = this.#waiting.take(Math.min(batchSize, this.#freeWindow()), onePerKey)
-      if (this.#inflight === 0 && !this.#isChecking) this.#lastResponseAtMs = this.#dependencies.nowMs()
-      this.#inflight += batch.length
-      this.#watchSilence()
+      const batch = this.#entries.waiting.take(Math.min(batchSize, this.#freeWindow()), onePerKey)
+      this.#watch.noteRequest()
       this.#send(batch)
     }
   }
 
   #freeWindow(): number {
-    return Math.max(this.#settings.inflightWindow, this.#settings.batchSize) - this.#inflight
+    return Math.max(this.#settings.inflightWindow, this.#settings.batchSize) - this.#entries.inflight
   }
 
   /**
@@ -294,16 +237,16 @@ export class ActionDelivery {
    */
   get #nextBatchSize(): number {
     const { batchSize, onePerKey } = this.#settings
-    return onePerKey ? 1 : Math.min(batchSize, this.#waiting.size)
+    return onePerKey ? 1 : Math.min(batchSize, this.#entries.waiting.size)
   }
 
   #canSend(): boolean {
     if (this.#sink === undefined || this.#retryTimer !== undefined || this.#isClosed) return false
-    if (!this.#waiting.hasReady || this.#freeWindow() < this.#nextBatchSize) return false
+    if (!this.#entries.waiting.hasReady || this.#freeWindow() < this.#nextBatchSize) return false
     // After a failure, one batch at a time is sent until the service works again.
-    if (this.#backoff.failures > 0 && this.#inflight > 0) return false
+    if (this.#backoff.failures > 0 && this.#entries.inflight > 0) return false
     const { batchSize, batchTimeMs } = this.#settings
-    if (this.#waiting.size >= batchSize || batchTimeMs === 0) return true
+    if (this.#entries.waiting.size >= batchSize || batchTimeMs === 0) return true
     return this.#isBatchDue(batchTimeMs)
   }
 
@@ -322,16 +265,14 @@ export class ActionDelivery {
     return false
   }
 
-  #send(batch: readonly Attempted[]): void {
+  #send(batch: readonly AttemptedEntry[]): void {
     const sink = this.#sink
     const connectionNumber = this.#connectionNumber
     if (sink === undefined) return
-    this.#sending.add(batch)
+    this.#entries.startBatch(batch)
     writeSafely(sink, batch, (outcomes) => {
       if (connectionNumber !== this.#connectionNumber || this.#isClosed) return
-      this.#sending.delete(batch)
-      this.#inflight -= batch.length
-      this.#waiting.release(batch)
+      this.#entries.endBatch(batch)
       // The batch failed because its sink was replaced, not because of the service.
       this.#handleOutcomes(batch, outcomes, sink === this.#sink)
       this.#sendBatches()
@@ -345,8 +286,8 @@ export class ActionDelivery {
     })
   }
 
-  #handleOutcomes(batch: readonly Attempted[], outcomes: readonly WriteOutcome[], isCurrentSink: boolean): void {
-    const again: Attempted[] = []
+  #handleOutcomes(batch: readonly AttemptedEntry[], outcomes: readonly WriteOutcome[], isCurrentSink: boolean): void {
+    const again: AttemptedEntry[] = []
     let failure: string | undefined
     for (const [index, attempted] of batch.entries()) {
       const outcome = outcomes[index] ?? { outcome: 'retry', why: 'the sink returned no outcome' }
@@ -360,21 +301,21 @@ export class ActionDelivery {
     }
     if (again.length > 0) {
       this.counters.retried += again.length
-      this.#waiting.putBack(again)
+      this.#entries.waiting.putBack(again)
     }
     if (!isCurrentSink) return
     if (failure === undefined) return this.#noteReached()
     this.#noteFailure(failure)
   }
 
-  #noteDone({ entry }: Attempted): void {
+  #noteDone({ entry }: AttemptedEntry): void {
     this.counters.success++
     this.#client.acknowledge(entry)
     this.#dependencies.noteOutcome(entry, true, '')
   }
 
-  #noteRefused(attempted: Attempted, why: string): void {
-    this.#lastError = maskUrlSecrets(why)
+  #noteRefused(attempted: AttemptedEntry, why: string): void {
+    this.#state.noteError(why)
     attempted.refusals++
     attempted.why = why
     if (attempted.refusals > this.#settings.maxRetries) return this.#storeDeadLetter(attempted, why)
@@ -383,25 +324,24 @@ export class ActionDelivery {
   }
 
   /** The entry cannot be sent, so it is not tried again. */
-  #refuseForGood(attempted: Attempted, why: string): void {
-    this.#lastError = why
-    attempted.refusals = Number.POSITIVE_INFINITY
-    attempted.why = why
+  #refuseForGood(attempted: AttemptedEntry, why: string): void {
+    this.#state.noteError(why)
+    markRefused(attempted, why)
     this.#storeDeadLetter(attempted, why)
   }
 
-  #retryLater(attempted: Attempted, delayMs: number): void {
+  #retryLater(attempted: AttemptedEntry, delayMs: number): void {
     const connectionNumber = this.#connectionNumber
-    this.#delayed.add(attempted)
+    this.#entries.delay(attempted)
     this.#dependencies.after(delayMs, () => {
-      if (connectionNumber !== this.#connectionNumber || !this.#delayed.delete(attempted)) return
+      if (connectionNumber !== this.#connectionNumber || !this.#entries.endDelay(attempted)) return
       if (attempted.refusals > this.#settings.maxRetries) return this.#storeDeadLetter(attempted, attempted.why)
-      this.#waiting.putBack([attempted])
+      this.#entries.waiting.putBack([attempted])
       this.#sendBatches()
     })
   }
 
-  #storeDeadLetter(attempted: Attempted, why: string): void {
+  #storeDeadLetter(attempted: AttemptedEntry, why: string): void {
     const connectionNumber = this.#connectionNumber
     this.#dependencies.storeDeadLetter(attempted.entry, maskUrlSecrets(why), attempted.isDiscarded).then((isStored) => {
       if (connectionNumber !== this.#connectionNumber || this.#isClosed) return
@@ -412,36 +352,14 @@ export class ActionDelivery {
     }, this.#rethrow)
   }
 
-  #watchSilence(): void {
-    this.#silenceTimer ??= this.#dependencies.after(maxSilenceMs, () => this.#noteSilence())
-  }
-
-  /** Checks whether the service has been silent for too long. All batches in progress and the check share this timer. */
-  #noteSilence(): void {
-    this.#silenceTimer = undefined
-    if (this.#inflight === 0 && !this.#isChecking) return
-    const silentMs = this.#dependencies.nowMs() - this.#lastResponseAtMs
-    if (silentMs >= maxSilenceMs && this.#state !== 'stopped')
-      this.#setState('connecting', `the service has not responded for ${maxSilenceMs / 1_000} s`)
-    const nextMs = silentMs >= maxSilenceMs ? maxSilenceMs : maxSilenceMs - silentMs
-    this.#silenceTimer = this.#dependencies.after(nextMs, () => this.#noteSilence())
-  }
-
   #noteReached(): void {
-    this.#lastResponseAtMs = this.#dependencies.nowMs()
+    this.#watch.restartSilence()
     this.#backoff.reset()
-    this.#hasFailed = false
-    this.#setState('connected', '')
-  }
-
-  #setFailedState(why: string): void {
-    this.#hasFailed = true
-    this.#lastError = maskUrlSecrets(why)
-    this.#setState('disconnected', why)
+    this.#state.setConnected()
   }
 
   #noteFailure(why: string): void {
-    this.#setFailedState(why)
+    this.#state.setFailed(why)
     if (this.#retryTimer !== undefined) return
     this.#retryTimer = this.#dependencies.after(this.#backoff.nextMs(), () => {
       this.#retryTimer = undefined
@@ -449,44 +367,9 @@ export class ActionDelivery {
     })
   }
 
-  /** Checks the service at intervals while there is nothing to send. */
-  #checkHealth(): void {
-    this.#healthTimer?.cancel()
-    this.#healthTimer = undefined
-    const sink = this.#sink
-    if (sink === undefined || this.#isClosed) return
-    const planNext = (): void => {
-      if (sink !== this.#sink || this.#isClosed) return
-      this.#healthTimer = this.#dependencies.after(this.#settings.healthCheckIntervalMs, () => this.#checkHealth())
-    }
-    if (!this.#isIdle()) return planNext()
-    this.#isChecking = true
-    this.#lastResponseAtMs = this.#dependencies.nowMs()
-    this.#watchSilence()
-    checkSafely(sink, (problem) => {
-      if (sink !== this.#sink || this.#isClosed) return
-      this.#isChecking = false
-      // A batch was sent meanwhile, and its result is more recent.
-      if (this.#isIdle()) {
-        if (problem === undefined) this.#noteReached()
-        else this.#setFailedState(problem)
-      }
-      planNext()
-    })
-  }
-
   /** True if no batch is in progress or has failed. Waiting messages then belong to an incomplete batch. */
   #isIdle(): boolean {
     const isCollecting = this.#batchTimer !== undefined && this.#backoff.failures === 0
-    return this.#inflight === 0 && (this.#waiting.size === 0 || isCollecting)
-  }
-
-  #setState(state: ActionState, reason: string): void {
-    const why = maskUrlSecrets(reason)
-    if (state === this.#state && why === this.#stateReason) return
-    if (this.#state === 'connected' || this.#stateSinceMs === 0) this.#stateSinceMs = this.#dependencies.nowMs()
-    this.#state = state
-    this.#stateReason = why
-    this.#dependencies.noteState(state, why, this.#hasFailed)
+    return this.#entries.inflight === 0 && (this.#entries.waiting.size === 0 || isCollecting)
   }
 }

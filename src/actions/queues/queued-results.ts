@@ -1,6 +1,7 @@
 // Results that wait in the action queue: list them, and move them to the dead letters.
 
-import type { ActionDelivery, QueuedEntry } from '../delivery/action-delivery.ts'
+import type { ActionDelivery } from '../delivery/action-delivery.ts'
+import type { QueuedEntry } from '../delivery/attempted-entries.ts'
 import type { QueuedResultReport } from '../plan/rule-plan.ts'
 import { isOfDeadLetters, ruleOf, saltOfQueue, visibleAttributes } from '../results/action-entries.ts'
 import type { RunningAction } from './running-action.ts'
