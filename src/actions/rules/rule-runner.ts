@@ -8,10 +8,8 @@
 // A rule never affects the message: errors are counted and shown as the last error of the rule.
 
 import { randomBytes } from 'node:crypto'
-import { type PlainRuleAction, type RuleActionConfig, withFallbacks } from '../../config/index.ts'
 import {
   messageOfTrigger,
-  splitScopedName,
   type AuthorizationTrigger,
   type MatchedRule,
   type Message,
@@ -22,93 +20,39 @@ import {
 } from '../../core/index.ts'
 import type { TopicFilter } from '../../protocol/index.ts'
 import {
-  compileRule,
-  type RuleError,
-  RuleEvent,
-  valueAsJson,
-  type CompiledRule,
   type EventFields,
   type HostFunctions,
+  type RuleError,
+  RuleEvent,
   type RuleMap,
+  valueAsJson,
 } from '../../rules/index.ts'
 import type { Log } from '../../telemetry/index.ts'
-import type { RuleAssignment, RulePlan, RuleReport } from '../plan/rule-plan.ts'
-import { StoppedRuleLog } from './stopped-rule-log.ts'
 import { EventMessages } from '../columns/event-messages.ts'
 import { MessageColumns, type PublisherFacts } from '../columns/message-columns.ts'
-import {
-  ColumnsWithin,
-  filterWithin,
-  hostWithin,
-  namespaceOfTrigger,
-  publicationWithin,
-} from '../columns/rule-namespace.ts'
-import { compileRepublish } from '../results/republish.ts'
-import { failureText, outcomeOf } from '../results/action-outcome.ts'
-import type { EvaluateAgain } from '../results/retry-letter.ts'
-import { MessageResults } from '../results/result-limits.ts'
-import type { Original, RuleSinks } from '../results/action-input.ts'
-import { type ActionOutcome, RuleStatistics } from '../statistics/rule-statistics.ts'
+import { ColumnsWithin, namespaceOfTrigger } from '../columns/rule-namespace.ts'
 import { sourceColumns, type SourceColumnsContext } from '../columns/source-columns.ts'
-import { rulesByTrigger } from '../columns/rules-by-trigger.ts'
 import { eventOfTrigger, triggerColumns, type TriggerColumnsContext } from '../columns/trigger-columns.ts'
+import type { RuleAssignment, RulePlan, RuleReport } from '../plan/rule-plan.ts'
+import type { RuleSinks } from '../results/action-input.ts'
+import { outcomeOf } from '../results/action-outcome.ts'
+import { MessageResults } from '../results/result-limits.ts'
+import type { EvaluateAgain } from '../results/retry-letter.ts'
+import type { ActionOutcome, RuleStatistics } from '../statistics/rule-statistics.ts'
+import { maxSliceMs, RuleTable } from './rule-table.ts'
+import type { ActionRun, NumberedAction, RunContext, RunningRule } from './running-rule.ts'
+import { StoppedRuleLog } from './stopped-rule-log.ts'
 
 /** Maximum depth of rules that trigger each other through `republish`. */
 const maxRuleDepth = 16
 
-/** Maximum characters of an output that the action `console` writes. */
-const maxConsoleLength = 10_000
-
-/** The context in which a rule runs, in addition to the event. */
-interface RunContext {
-  readonly original: Original
-  readonly actions: RuleActions
-}
-
 /** Why a rule was stopped for a message. */
 type StopReason = Pick<RuleError, 'message' | 'kind'>
 
-interface ActionRun extends RunContext {
-  /** The event for which the rule ran. */
-  readonly event: RuleEvent
-}
-
-type RunAction = (output: RuleMap, actionRun: ActionRun) => ActionOutcome
-
-interface NumberedAction {
-  /** Index of the counters of the action. */
-  readonly counterIndex: number
-  readonly run: RunAction
-}
-
-interface CompiledAction extends NumberedAction {
-  readonly fallbacks: readonly NumberedAction[]
-}
-
-/**
- * Maximum time for which rules run for triggers without a break, in which the shard serves clients; and number of triggers between two
- * readings of the clock.
- */
-const maxTriggerTurnMs = 2
+/** Number of triggers between two readings of the clock. */
 const triggersBetweenClockReads = 16
 
-const noOriginal: Original = { qos: 0, retain: false }
-
-interface RunningRule extends MatchedRule {
-  /** Rules that this one triggers by `republish` add the queues of their actions. */
-  readonly actionQueues: string[]
-  /** IDs of the actions that send to services, without fallbacks. */
-  readonly sinkActions: readonly string[]
-  /** Undefined: the rule belongs to no namespace. */
-  readonly namespace: string | undefined
-  readonly host: HostFunctions
-  readonly compiled: CompiledRule
-  readonly actions: readonly CompiledAction[]
-  readonly stopsAtFailure: boolean
-  readonly statistics: RuleStatistics
-  /** Prevents a rule from running for its own publications. */
-  isRunning: boolean
-}
+const noOriginal: RunContext['original'] = { qos: 0, retain: false }
 
 export interface RuleRunnerDependencies {
   readonly log: Log
@@ -132,10 +76,7 @@ const costlyStepsPerMs = 16
 export class RuleRunner implements RuleHook {
   readonly #dependencies: RuleRunnerDependencies
   readonly #context: TriggerColumnsContext & SourceColumnsContext
-  #rules = new Map<string, RunningRule>()
-  #rulesByTrigger: ReadonlyMap<RuleTriggerKind, readonly RunningRule[]> = new Map()
-  /** Rules that were compiled for the next call of `configure`, by ID. */
-  readonly #prepared = new Map<string, CompiledRule>()
+  readonly #rules: RuleTable
   #eventMessages = new EventMessages([])
   #depth = 0
   /** Results of the message for which rules run. */
@@ -149,6 +90,16 @@ export class RuleRunner implements RuleHook {
 
   constructor(dependencies: RuleRunnerDependencies) {
     this.#dependencies = dependencies
+    const { log, host, sinks } = dependencies
+    this.#rules = new RuleTable({
+      log,
+      host,
+      sinks,
+      monotonicMs: () => dependencies.monotonicMs(),
+      noteUsed: (action) => {
+        if (this.#depth > 1) this.#addActionQueue(action)
+      },
+    })
     this.#stopLog = new StoppedRuleLog(dependencies.log)
     this.#context = {
       nodeName: dependencies.nodeName,
@@ -159,49 +110,21 @@ export class RuleRunner implements RuleHook {
     }
   }
 
-  /**
-   * Compiles the rules whose SQL is new, before they replace the others. `pause` is called after each slice of time: the shard serves
-   * clients meanwhile.
-   */
-  async prepare(assignments: readonly RuleAssignment[], pause: () => Promise<void>): Promise<void> {
-    let startMs = this.#dependencies.monotonicMs()
-    for (const { id, sql } of assignments) {
-      if (this.#rules.get(id)?.compiled.sql === sql) continue
-      this.#prepared.set(id, compileRule(sql, { ruleId: splitScopedName(id).name }))
-      if (this.#dependencies.monotonicMs() - startMs < maxTriggerTurnMs) continue
-      await pause()
-      startMs = this.#dependencies.monotonicMs()
-    }
+  /** Compiles the rules whose SQL is new. `pause` is called after each slice of time. */
+  prepare(assignments: readonly RuleAssignment[], pause: () => Promise<void>): Promise<void> {
+    return this.#rules.prepare(assignments, pause)
   }
 
   /** Replaces the rules. Their SQL was checked. A rule with unchanged SQL is not compiled again. */
   configure(
     assignments: readonly RuleAssignment[],
-    options: Pick<RulePlan, 'ignoresSysMessages' | 'eventMessages'>,
+    { ignoresSysMessages, eventMessages }: Pick<RulePlan, 'ignoresSysMessages' | 'eventMessages'>,
   ): void {
-    const rules = new Map<string, RunningRule>()
-    const filters: (readonly [TopicFilter, MatchedRule])[] = []
-    for (const assignment of assignments) {
-      const rule = this.#compile(assignment)
-      rules.set(rule.id, rule)
-      if (!assignment.isEnabled) continue
-      for (const filter of rule.compiled.topicFilters) {
-        const isIgnored = options.ignoresSysMessages && filter.startsWith('$SYS/')
-        const within = rule.namespace === undefined ? filter : filterWithin(rule.namespace, filter)
-        if (!isIgnored && within !== undefined) filters.push([within, rule])
-      }
-    }
-    this.#rules = rules
-    this.#prepared.clear()
-    this.#rulesByTrigger = rulesByTrigger(
-      assignments.flatMap(({ id, isEnabled }) => (isEnabled ? [id] : [])),
-      rules,
-    )
-    this.#eventMessages = new EventMessages(options.eventMessages)
-    const triggers = new Set([...this.#rulesByTrigger.keys(), ...this.#eventMessages.kinds])
-    this.#dependencies.setRules(filters, triggers)
+    const filters = this.#rules.configure(assignments, ignoresSysMessages)
+    this.#eventMessages = new EventMessages(eventMessages)
+    this.#dependencies.setRules(filters, new Set([...this.#rules.triggerKinds, ...this.#eventMessages.kinds]))
     clearInterval(this.#seconds)
-    if (rules.size > 0) this.#seconds = setInterval(() => this.#noteSecond(), 1_000).unref()
+    if (this.#rules.size > 0) this.#seconds = setInterval(() => this.#noteSecond(), 1_000).unref()
   }
 
   run(matched: readonly MatchedRule[], message: Message, actions: RuleActions): number {
@@ -220,7 +143,7 @@ export class RuleRunner implements RuleHook {
     let done = 0
     for (const trigger of triggers) {
       const columns = triggerColumns(trigger, this.#context)
-      const rules = this.#rulesByTrigger.get(trigger.kind)
+      const rules = this.#rules.findByTrigger(trigger.kind)
       if (rules !== undefined) {
         const original = messageOfTrigger(trigger) ?? noOriginal
         this.#runAll(rules, columns, { original, actions, trigger })
@@ -228,14 +151,14 @@ export class RuleRunner implements RuleHook {
       this.#eventMessages.publish(trigger, new RuleEvent(columns), actions)
       done++
       const isClockCheckDue = done % triggersBetweenClockReads === 0
-      if (isClockCheckDue && this.#dependencies.monotonicMs() - startMs >= maxTriggerTurnMs) break
+      if (isClockCheckDue && this.#dependencies.monotonicMs() - startMs >= maxSliceMs) break
     }
     return done
   }
 
   noteLost(lost: ReadonlyMap<RuleTriggerKind, number>): void {
     for (const [kind, count] of lost) {
-      for (const { statistics } of this.#rulesByTrigger.get(kind) ?? []) {
+      for (const { statistics } of this.#rules.findByTrigger(kind) ?? []) {
         statistics.counters.matched += count
         statistics.counters.exceptions += count
         statistics.noteError(`${count} events ${eventOfTrigger[kind]} occurred faster than rules ran, and were dropped`)
@@ -273,19 +196,19 @@ export class RuleRunner implements RuleHook {
 
   /** Counts a result of the rule that its service has accepted or finally refused. */
   noteDelivered(ruleId: string, isDone: boolean, why: string): void {
-    const statistics = this.#rules.get(ruleId)?.statistics
+    const statistics = this.#rules.find(ruleId)?.statistics
     if (statistics === undefined) return
     if (isDone) statistics.counters.actionsSuccess++
     else this.#noteFailedAction(ruleId, statistics, why)
   }
 
   noteFallbackFailure(ruleId: string, why: string): void {
-    this.#rules.get(ruleId)?.statistics.noteError(why)
+    this.#rules.find(ruleId)?.statistics.noteError(why)
   }
 
   /** Runs `work`, which a result of the rule has caused. The rule does not run for the messages and events of `work`. */
   runWithout(ruleId: string, work: () => void): void {
-    const rule = this.#rules.get(ruleId)
+    const rule = this.#rules.find(ruleId)
     if (rule === undefined || rule.isRunning) return work()
     rule.isRunning = true
     work()
@@ -293,91 +216,15 @@ export class RuleRunner implements RuleHook {
   }
 
   reports(): readonly RuleReport[] {
-    return [...this.#rules.values()].map(({ id, statistics }) => statistics.report(id))
+    return [...this.#rules.list()].map(({ id, statistics }) => statistics.report(id))
   }
 
   reset(ruleId: string): void {
-    this.#rules.get(ruleId)?.statistics.reset()
+    this.#rules.find(ruleId)?.statistics.reset()
   }
 
   stop(): void {
     clearInterval(this.#seconds)
-  }
-
-  #compile(assignment: RuleAssignment): RunningRule {
-    const { id, sql } = assignment
-    const known = this.#rules.get(id)
-    const { namespace, name } = splitScopedName(id)
-    const prepared = [known?.compiled, this.#prepared.get(id)].find((each) => each?.sql === sql)
-    const compiled = prepared ?? compileRule(sql, { ruleId: name })
-    const all = withFallbacks(assignment.actions)
-    const actionQueues = all.flatMap((action) => {
-      const queue = action.kind === 'action' ? this.#dependencies.sinks.actionQueueOf(action.id) : undefined
-      return queue === undefined ? [] : [queue]
-    })
-    const actions = this.#compileActions(id, assignment.actions)
-    const statistics = known?.statistics ?? new RuleStatistics()
-    statistics.setActionCount(all.length)
-    const { host } = this.#dependencies
-    return {
-      id,
-      namespace,
-      host: namespace === undefined ? host : hostWithin(host, namespace),
-      actionQueues,
-      sinkActions: assignment.actions.flatMap((action) => (action.kind === 'action' ? [action.id] : [])),
-      compiled,
-      actions,
-      stopsAtFailure: assignment.stopsAtFailure,
-      statistics,
-      isRunning: false,
-    }
-  }
-
-  /** Compiles actions and fallbacks. The counters of fallbacks follow those of all actions. */
-  #compileActions(rule: string, actions: readonly RuleActionConfig[]): readonly CompiledAction[] {
-    let nextIndex = actions.length
-    return actions.map((action, counterIndex) => ({
-      counterIndex,
-      run: this.#compileAction(rule, action),
-      fallbacks: (action.fallbacks ?? []).map((fallback) => ({
-        counterIndex: nextIndex++,
-        run: this.#compileAction(rule, fallback),
-      })),
-    }))
-  }
-
-  #compileAction(rule: string, action: PlainRuleAction): RunAction {
-    const { log, sinks } = this.#dependencies
-    switch (action.kind) {
-      case 'console':
-        return (output) => {
-          const text = valueAsJson(output)
-          log.info('rule output', { rule, output: text.slice(0, maxConsoleLength) })
-          return 'success'
-        }
-      case 'do-nothing':
-        return () => 'success'
-      case 'republish': {
-        const make = compileRepublish(action.arguments)
-        const { namespace } = splitScopedName(rule)
-        return (output, { original, actions }) => {
-          const publication = make(output, original)
-          const failure = actions.publish(
-            namespace === undefined ? publication : publicationWithin(namespace, publication),
-          )
-          return failure === undefined ? 'success' : { failure: `republish: ${failureText(failure)}` }
-        }
-      }
-      case 'action':
-        return (output, { actions, event, original }) => {
-          if (this.#depth > 1) this.#addActionQueue(action.id)
-          const failure = sinks.store(action.id, { rule, output, actions, event, original })
-          if (failure === undefined) return 'stored'
-          return failure === 'action-queue-full' ? 'discarded' : { failure: `${action.id}: ${failureText(failure)}` }
-        }
-      default:
-        throw action satisfies never
-    }
   }
 
   /**
@@ -449,7 +296,7 @@ export class RuleRunner implements RuleHook {
 
   /** Evaluates a rule for a stored message. Returns its results, or why it has none. */
   evaluate(ruleId: string, event: RuleEvent): ReturnType<EvaluateAgain> {
-    const rule = this.#rules.get(ruleId)
+    const rule = this.#rules.find(ruleId)
     if (rule === undefined) return { failure: `the rule ${ruleId} does not exist, or is disabled` }
     const result = rule.compiled.evaluate(event, rule.host)
     if (result.outcome === 'failed') {
@@ -493,7 +340,7 @@ export class RuleRunner implements RuleHook {
   }
 
   #noteSecond(): void {
-    for (const { statistics } of this.#rules.values()) statistics.noteSecond()
+    for (const { statistics } of this.#rules.list()) statistics.noteSecond()
     this.#dependencies.sinks.noteSecond()
     this.#stopLog.noteSecond()
   }
