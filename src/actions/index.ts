@@ -1,7 +1,7 @@
 // Entry point of the module actions: rules, their actions and sources, from the configuration to the services.
 
 export type { ActionBroker } from './action-broker.ts'
-export { RuleEngine, type RuleEngineDependencies } from './rule-engine.ts'
+export { RuleEngine } from './rule-engine.ts'
 export type * from './plan/rule-plan.ts'
 export { topicCountNames } from './plan/rule-plan.ts'
 export { planRules, problemOfSql } from './plan/plan-rules.ts'

@@ -4,22 +4,18 @@
 import type { RetryProgress } from './delivery/dead-letter-retry.ts'
 import { performance } from 'node:perf_hooks'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { AccessControl } from '../access/index.ts'
 import { SchemaRegistry } from '../rules/index.ts'
-import type { Log } from '../telemetry/index.ts'
 import type { LibraryName } from '../sinks/index.ts'
-import type { PacketLimits } from '../protocol/index.ts'
 import type {
   DeadLetterReport,
   QueuedResultReport,
   RuleEngineReport,
   RulePlan,
-  StoredValueChange,
   TopicMetricsReport,
 } from './plan/rule-plan.ts'
 import type { ActionBroker } from './action-broker.ts'
 import { ActionManager } from './queues/action-manager.ts'
-import type { ActionManagerDependencies } from './queues/action-manager-dependencies.ts'
+import { authorizationSource } from './columns/authorization-source.ts'
 import type { LiveBatch } from './watches/live-batch.ts'
 import { LiveWatches, type WatchQuery } from './watches/live-watches.ts'
 import { NodeValues } from './rules/node-values.ts'
@@ -31,33 +27,6 @@ import type { LateRuleHook } from './rules/late-rule-hook.ts'
 import { RuleRunner } from './rules/rule-runner.ts'
 import { TopicMetrics } from './watches/topic-metrics.ts'
 
-export interface RuleEngineDependencies extends Omit<
-  ActionManagerDependencies,
-  'broker' | 'nodeName' | 'noteDelivered' | 'noteFallbackFailure' | 'withoutRule' | 'evaluate'
-> {
-  readonly log: Log
-  /** Sends changed values to the main thread, which passes them to all shards. */
-  sendStoredValues(changes: readonly StoredValueChange[]): void
-  /** Limits of clients' packets. */
-  limits(): PacketLimits
-}
-
-type Decision = NonNullable<ReturnType<AccessControl['explain']>>
-
-/** Values of the column `authz_source`. */
-const authorizationSources: Readonly<Record<Decision['because'], string>> = {
-  superuser: 'superuser',
-  namespace: 'namespace',
-  token: 'jwt',
-  'stored-rule': 'built_in_database',
-  'global-rule': 'built_in_database',
-  'configured-rule': 'file',
-  'unusable-placeholder': 'file',
-  bridge: 'bridge',
-  service: 'http',
-  'no-match': 'default',
-}
-
 export class RuleEngine {
   /** Values of `kv_store_*`. */
   readonly storedValues: NodeValues
@@ -67,27 +36,26 @@ export class RuleEngine {
   readonly #topics: TopicMetrics
   readonly #live: LiveWatches
   readonly #settings = { schemas: new SchemaRegistry(), maxEvaluationMs: 0, jqTimeoutMs: 0 }
-  readonly #nowMs: () => number
+  readonly #broker: ActionBroker
   #sources: RulePlan['sources'] = []
   /** Changes run one after the other. */
   #last: Promise<void> = Promise.resolve()
 
-  constructor(broker: ActionBroker, hook: LateRuleHook, nodeName: string, dependencies: RuleEngineDependencies) {
+  constructor(broker: ActionBroker, hook: LateRuleHook) {
+    this.#broker = broker
     this.#actions = new ActionManager({
-      ...dependencies,
-      nodeName,
       broker,
       noteDelivered: (rule, isDone, why) => this.#runner.noteDelivered(rule, isDone, why),
       noteFallbackFailure: (rule, why) => this.#runner.noteFallbackFailure(rule, why),
       withoutRule: (rule, work) => this.#runner.runWithout(rule, work),
       evaluate: (rule, event) => this.#runner.evaluate(rule, event),
     })
-    this.storedValues = new NodeValues((changes) => dependencies.sendStoredValues(changes))
-    this.#receivers = new SourceManager({ ...dependencies, broker })
+    this.storedValues = new NodeValues((changes) => broker.sendStoredValues(changes))
+    this.#receivers = new SourceManager(broker)
     this.#runner = new RuleRunner({
-      log: dependencies.log,
-      host: ruleHost(() => dependencies.nowMs(), this.#settings, this.storedValues),
-      nodeName,
+      log: broker.log,
+      host: ruleHost(() => broker.nowMs(), this.#settings, this.storedValues),
+      nodeName: broker.nodeName,
       publisher: (clientId) => {
         const client = broker.view.client(clientId)
         if (client === undefined) return undefined
@@ -95,7 +63,7 @@ export class RuleEngine {
         return { username, peerAddress: address, peerPort: port, version }
       },
       authorizationSource: ({ identity, action, topic }) =>
-        authorizationSources[broker.access.explain(identity, action, topic)?.because ?? 'service'],
+        authorizationSource(broker.access.explain(identity, action, topic)),
       monotonicMs: () => performance.now(),
       serverOf: (source) => this.#sources.find(({ id }) => id === source)?.server,
       sinks: this.#actions,
@@ -103,7 +71,6 @@ export class RuleEngine {
     })
     this.#topics = new TopicMetrics(this.#runner, (...rules) => this.#live.setRules(...rules))
     this.#live = new LiveWatches(this.#topics, (...rules) => broker.setRules(...rules))
-    this.#nowMs = () => dependencies.nowMs()
     hook.hook = this.#live
   }
 
@@ -118,7 +85,7 @@ export class RuleEngine {
       this.#settings.jqTimeoutMs = plan.jqTimeoutMs
       await this.#runner.prepare(plan.rules, nextTurn)
       this.#runner.configure(plan.rules, plan)
-      this.#topics.take(plan.countedTopics, this.#nowMs())
+      this.#topics.take(plan.countedTopics, this.#broker.nowMs())
       this.#receivers.take(plan.sources)
       this.#actions.removeOthers(plan.actions)
     })
@@ -160,7 +127,7 @@ export class RuleEngine {
   }
 
   resetTopicMetrics(topic: string | undefined): void {
-    this.#topics.reset(topic, this.#nowMs())
+    this.#topics.reset(topic, this.#broker.nowMs())
   }
 
   resetRule(rule: string): void {

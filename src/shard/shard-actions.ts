@@ -1,34 +1,38 @@
-// Connects rules, actions and sources with their shard.
+// Creates the rules, actions and sources of a shard, and gives them what they use of it.
 
-import { type ActionBroker, type LateRuleHook, RuleEngine, type RuleEngineDependencies } from '../actions/index.ts'
+import { type ActionBroker, type LateRuleHook, RuleEngine, type StoredValueChange } from '../actions/index.ts'
+import type { PacketLimits } from '../protocol/index.ts'
 import { bridgeListener } from './bridges/bridge-manager.ts'
 import { sessionsWithPrefix } from './bridges/removed-bridges.ts'
-import type { ShardStart } from './messages/messages.ts'
+import type { ShardDependencies } from './runtime/shard-dependencies.ts'
 import type { Shard } from './shard.ts'
 
-/** Creates the rules of the shard, which are active after `take`. */
-export function createRuleEngine(
-  shard: Shard,
-  hook: LateRuleHook,
-  {
-    start,
-    ...dependencies
-  }: { readonly start: ShardStart } & Omit<RuleEngineDependencies, 'own' | 'shards' | 'dataDirectory'>,
-): RuleEngine {
-  return new RuleEngine(brokerOf(shard, dependencies.nowMs), hook, start.rules?.nodeName ?? '', {
-    ...dependencies,
-    own: start.shardNumber,
-    shards: start.shards ?? 1,
-    dataDirectory: start.dataDirectory,
-  })
+interface ShardActionsDependencies extends Pick<
+  ShardDependencies,
+  'start' | 'clock' | 'log' | 'raiseAlarm' | 'endAlarm' | 'fail'
+> {
+  readonly ruleHook: LateRuleHook
+  limits(): PacketLimits
+  sendStoredValues(changes: readonly StoredValueChange[]): void
 }
 
-function brokerOf(shard: Shard, nowMs: () => number): ActionBroker {
+/** Returns the rules of the shard, which are active after `take`. */
+export function createRuleEngine(
+  shard: Shard,
+  { start, clock, ruleHook, ...dependencies }: ShardActionsDependencies,
+): RuleEngine {
   const { core, access, commands, eventLog } = shard
-  return {
+  const nowMs = (): number => clock.nowMs()
+  const broker: ActionBroker = {
+    ...dependencies,
+    nodeName: start.rules?.nodeName ?? '',
+    dataDirectory: start.dataDirectory,
+    own: start.shardNumber,
+    shards: start.shards ?? 1,
     view: core.view,
     access,
     commands,
+    nowMs,
     openConnection: (stream) => void shard.openConnection(stream, bridgeListener),
     findSessions: (prefix) => sessionsWithPrefix(core.view, prefix),
     setRules: (rules, triggers, countedTopics) => shard.input({ kind: 'rules', rules, triggers, countedTopics }),
@@ -36,4 +40,5 @@ function brokerOf(shard: Shard, nowMs: () => number): ActionBroker {
       for (const clientId of clientIds) eventLog.timelines.noteWaiting(clientId, text, nowMs())
     },
   }
+  return new RuleEngine(broker, ruleHook)
 }

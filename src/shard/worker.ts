@@ -16,7 +16,7 @@ import {
   Histograms,
   monitorLoop,
 } from '../telemetry/index.ts'
-import { ConnectionLimit, ConnectionRate, denyAddresses } from '../transports/index.ts'
+import { denyAddresses } from '../transports/index.ts'
 import { BridgeManager } from './bridges/bridge-manager.ts'
 import { GatewayManager } from './gateways/gateway-manager.ts'
 import { storedFacts } from './gateways/stored-facts.ts'
@@ -33,6 +33,7 @@ import type {
   ShardToNode,
   TraceTarget,
 } from './messages/messages.ts'
+import { type ListenerLimits, listenerLimitsOf } from './listeners/listener-limits.ts'
 import { type ListenerDependencies, ListenerFactory } from './listeners/open-listener.ts'
 import { CrashMarker } from './store/crash-marker.ts'
 import { restoreAccess, restoreBroker } from './store/restore.ts'
@@ -210,11 +211,12 @@ function createGateways(
 }
 
 function createRules(shard: Shard, clock: Clock): RuleEngine {
-  return createRuleEngine(shard, ruleHook, {
+  return createRuleEngine(shard, {
     start,
+    clock,
+    ruleHook,
     limits: () => limitsOf(settings).limits,
     log,
-    nowMs: () => clock.nowMs(),
     sendStoredValues: (changes) => post({ kind: 'stored-values', changes }),
     raiseAlarm,
     endAlarm,
@@ -271,12 +273,6 @@ interface Running {
 function createAutoSubscriber({ core, commands }: Shard): AutoSubscriber {
   const client = (clientId: string): ReturnType<typeof core.view.client> => core.view.client(clientId)
   return new AutoSubscriber(start.autoSubscriptions, { log, client, run: (command) => commands.run(command) })
-}
-
-/** Limits that all listeners of the shard share. */
-interface ListenerLimits extends Pick<ListenerDependencies, 'budget' | 'rate'> {
-  /** Limit of all connections. `budget` limits those that need a file descriptor; they count here as well. */
-  readonly connections: ConnectionLimit
 }
 
 function handleNodeMessage(
@@ -394,25 +390,6 @@ function storedKeyOf(running: () => Shard): ListenerDependencies['storedKey'] {
 function namespaceOfKey(username: string, listener: ShardListener): string | undefined {
   const { namespaces } = start
   return namespaces && resolveNamespace(namespaces, { listener, arrival: undefined, username })
-}
-
-function listenerLimitsOf({
-  maxConnectionRate,
-  maxConnections,
-  connectionSlots,
-  maxFileConnections = Number.POSITIVE_INFINITY,
-  fileConnectionSlots,
-  freeDescriptors,
-  shardNumber: own,
-}: ShardStart): ListenerLimits {
-  const slotsIn = (cells: SharedArrayBuffer | undefined) => cells !== undefined && { places: { cells, own } }
-  const connections = new ConnectionLimit(maxConnections, { ...slotsIn(connectionSlots) })
-  const budget = new ConnectionLimit(maxFileConnections, {
-    ...slotsIn(fileConnectionSlots),
-    ...(freeDescriptors !== undefined && { freeDescriptors }),
-    parent: connections,
-  })
-  return { connections, budget, rate: new ConnectionRate(maxConnectionRate) }
 }
 
 function createListenerFactory(

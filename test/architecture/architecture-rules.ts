@@ -69,8 +69,8 @@ export const architectureRules: ArchitectureRules = {
       ['broker-core'],
     ],
     actions: [
-      ['action-broker'],
       ['plan/'],
+      ['action-broker'],
       ['statistics/'],
       ['columns/'],
       ['delivery/'],

@@ -14,6 +14,7 @@ import { type ActionCounters, addCounters, newActionCounters } from '../statisti
 import { alarmOf, reasonForNoSink } from '../results/action-entries.ts'
 import { actionReport, type QueueSession } from './action-report.ts'
 import type { ActionInput, RuleSinks, StoppedRule } from '../results/action-input.ts'
+import type { ActionBroker } from '../action-broker.ts'
 import type { ActionManagerDependencies } from './action-manager-dependencies.ts'
 import { ActionStarter } from './action-starter.ts'
 import { OrphanQueues } from './orphan-queues.ts'
@@ -26,7 +27,7 @@ const readyTimeoutMs = 10_000
 const maxNamed = 1_000
 
 export class ActionManager implements RuleSinks {
-  readonly #dependencies: ActionManagerDependencies
+  readonly #broker: ActionBroker
   readonly #actions = new Map<string, RunningAction>()
   /** Counters by action. A change of an action does not reset them. */
   readonly #counters = new Map<string, ActionCounters>()
@@ -38,13 +39,13 @@ export class ActionManager implements RuleSinks {
   #isClosed = false
 
   constructor(dependencies: ActionManagerDependencies) {
-    this.#dependencies = dependencies
+    this.#broker = dependencies.broker
     this.#starter = new ActionStarter(dependencies, {
       actions: this.#actions,
       countersOf: (id) => this.#countersOf(id),
       noteReady: (id) => this.#noteReady(id),
     })
-    this.#orphans = new OrphanQueues(dependencies)
+    this.#orphans = new OrphanQueues(dependencies.broker)
   }
 
   /** Starts these actions, and restarts those with changed settings. The settings were checked. */
@@ -77,7 +78,7 @@ export class ActionManager implements RuleSinks {
 
   /** Finds action queues of earlier configurations on this shard. */
   async adopt(): Promise<void> {
-    for (const clientId of await this.#dependencies.broker.findSessions(actionClientPrefix)) {
+    for (const clientId of await this.#broker.findSessions(actionClientPrefix)) {
       const id = actionOfClientId(clientId)
       if (id !== undefined && !this.#isClosed) this.#adoptOne(id, clientId)
     }
@@ -110,7 +111,7 @@ export class ActionManager implements RuleSinks {
       failure = storeResult(running, entry, this.#starter.storeContext())
     } catch (error) {
       counters.failed++
-      this.#dependencies.log.warn('dead letter stored', { action: id, rule: entry.rule, reason: messageOf(error) })
+      this.#broker.log.warn('dead letter stored', { action: id, rule: entry.rule, reason: messageOf(error) })
       throw error
     }
     if (failure === 'action-queue-full') {
@@ -127,26 +128,25 @@ export class ActionManager implements RuleSinks {
     const counters = this.#countersOf(action)
     counters.matched++
     counters.failed++
-    return storeStopped(running.deadClientId, stopped, this.#dependencies.nowMs())
+    return storeStopped(running.deadClientId, stopped, this.#broker.nowMs())
   }
 
   /** Called once per second. */
   noteSecond(): void {
     for (const { meter, matched } of this.#counters.values()) meter.noteSecond(matched)
-    const { broker } = this.#dependencies
-    const { view } = broker
+    const { view } = this.#broker
     const waiting = view.waitingForActions
     if (waiting === undefined) return
     const all = [...this.#actions.values()]
     const blocking = all.filter((running) => isBlocking(running, this.#starter.storedIn(running.clientId)))
     const texts = blocking.map((running) => running.full.noteWaiting(waiting, fullQueueOf(running)))
-    if (texts.length > 0) broker.noteWaiting(view.clientsWaitingForActions(maxNamed), texts.join('; '))
+    if (texts.length > 0) this.#broker.noteWaiting(view.clientsWaitingForActions(maxNamed), texts.join('; '))
   }
 
   reports(): readonly ActionReport[] {
-    const { view } = this.#dependencies.broker
+    const { view } = this.#broker
     const sessionOf = (clientId: string): QueueSession | undefined => view.internalSession(clientId)
-    const nowMs = this.#dependencies.nowMs()
+    const nowMs = this.#broker.nowMs()
     for (const [id, running] of this.#actions) this.#countDroppedLetters(id, running)
     return [...this.#actions].map(([id, running]) =>
       actionReport(id, running, { own: this.#countersOf(id), sessionOf, nowMs }),
@@ -170,7 +170,7 @@ export class ActionManager implements RuleSinks {
     running.isStopped = operation === 'stop'
     const why = running.isStopped ? 'stopped by an administrator' : reasonForNoSink(running.assignment)
     for (const delivery of running.deliveries) {
-      delivery.changeSink(running.isStopped ? undefined : openSink(running.assignment, this.#dependencies), why)
+      delivery.changeSink(running.isStopped ? undefined : openSink(running.assignment, this.#broker), why)
     }
   }
 
@@ -178,7 +178,7 @@ export class ActionManager implements RuleSinks {
   restartUsers(library: LibraryName, why: string, delayMs: number): void {
     for (const running of this.#actions.values())
       if (usesLibrary(running.assignment.type, library))
-        restartSinks(running, () => openSink(running.assignment, this.#dependencies), why, delayMs)
+        restartSinks(running, () => openSink(running.assignment, this.#broker), why, delayMs)
   }
 
   stop(): void {
@@ -212,7 +212,7 @@ export class ActionManager implements RuleSinks {
     running.deadLetterAlarm.end('is not configured any more')
     this.#actions.delete(id)
     this.#notReady.delete(id)
-    this.#dependencies.endAlarm(alarmOf(id), `the action ${id} is not configured any more`)
+    this.#broker.endAlarm(alarmOf(id), `the action ${id} is not configured any more`)
     for (const clientId of [running.clientId, running.deadClientId]) this.#orphans.note(id, clientId)
   }
 
@@ -251,8 +251,8 @@ export class ActionManager implements RuleSinks {
     full.reset()
     const [{ state, stateReason, hasFailed }] = deliveries
     if (state !== 'stopped' && hasFailed)
-      this.#dependencies.raiseAlarm(alarmOf(id), `the action ${id} cannot send: ${stateReason}`)
-    else this.#dependencies.endAlarm(alarmOf(id), `the action queue of ${id} has space again`)
+      this.#broker.raiseAlarm(alarmOf(id), `the action ${id} cannot send: ${stateReason}`)
+    else this.#broker.endAlarm(alarmOf(id), `the action queue of ${id} has space again`)
   }
 
   #noteReady(id: string): void {

@@ -1,7 +1,7 @@
 // Report of an action on one shard, for the API: its counters, its queues, and the state of its service. Log events and alarms about that state.
 
 import type { ActionDelivery } from '../delivery/action-delivery.ts'
-import type { AlarmName, Log } from '../../telemetry/index.ts'
+import type { ActionBroker } from '../action-broker.ts'
 import type { ActionReport } from '../plan/rule-plan.ts'
 import type { ActionCounters } from '../statistics/action-counters.ts'
 import { alarmOf } from '../results/action-entries.ts'
@@ -58,20 +58,16 @@ export function actionReport(
   }
 }
 
-export interface StateEventDependencies {
-  readonly log: Log
-  raiseAlarm(name: AlarmName, message: string): void
-  endAlarm(name: AlarmName, message: string): void
-}
+type EventBroker = Pick<ActionBroker, 'log' | 'raiseAlarm' | 'endAlarm'>
 
 /** Log events and alarms about the states of actions. Attempts that fail one after the other with the same reason are reported once. */
 export class ActionStateEvents {
-  readonly #dependencies: StateEventDependencies
+  readonly #broker: EventBroker
   /** The reported reason of each action that is not connected. */
   readonly #reported = new Map<string, string>()
 
-  constructor(dependencies: StateEventDependencies) {
-    this.#dependencies = dependencies
+  constructor(broker: EventBroker) {
+    this.#broker = broker
   }
 
   /** `delivery`: state, reason, and whether the last attempt failed. */
@@ -80,15 +76,15 @@ export class ActionStateEvents {
     { state, stateReason: why, hasFailed }: Pick<ActionDelivery, 'state' | 'stateReason' | 'hasFailed'>,
     full: FullQueueAlarm | undefined,
   ): void {
-    const { log } = this.#dependencies
+    const { log } = this.#broker
     if (state === 'connected') {
       this.#reported.delete(id)
       log.info('action connected', { action: id })
       full?.reset()
-      return this.#dependencies.endAlarm(alarmOf(id), `the action ${id} sends again`)
+      return this.#broker.endAlarm(alarmOf(id), `the action ${id} sends again`)
     }
     if (state === 'stopped') {
-      if (this.#reported.delete(id)) this.#dependencies.endAlarm(alarmOf(id), `the action ${id} is stopped: ${why}`)
+      if (this.#reported.delete(id)) this.#broker.endAlarm(alarmOf(id), `the action ${id} is stopped: ${why}`)
       return
     }
     // The action starts again, so each outcome is news.
@@ -100,6 +96,6 @@ export class ActionStateEvents {
     // While attempts fail, further waiting is no news.
     else if (why !== '' && !hasFailed) log.warn('action gets no response', { action: id, reason: why })
     if (state === 'disconnected' && hasFailed)
-      this.#dependencies.raiseAlarm(alarmOf(id), `the action ${id} cannot send: ${why}${full?.suffix ?? ''}`)
+      this.#broker.raiseAlarm(alarmOf(id), `the action ${id} cannot send: ${why}${full?.suffix ?? ''}`)
   }
 }

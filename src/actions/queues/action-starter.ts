@@ -20,6 +20,7 @@ import { ActionFallbacks } from './action-fallbacks.ts'
 import { ActionOrder } from '../results/action-order.ts'
 import { ActionStateEvents } from './action-report.ts'
 import { FullQueueAlarm } from './full-queue-alarm.ts'
+import type { ActionBroker } from '../action-broker.ts'
 import type { ActionManagerDependencies } from './action-manager-dependencies.ts'
 import { DeadLetterAlarm } from './dead-letter-alarm.ts'
 import { storeInQueue } from './dead-letters-of-action.ts'
@@ -38,6 +39,7 @@ interface StartedActions {
 }
 
 export class ActionStarter {
+  readonly #broker: ActionBroker
   readonly #dependencies: ActionManagerDependencies
   readonly #manager: StartedActions
   readonly #stateEvents: ActionStateEvents
@@ -46,21 +48,22 @@ export class ActionStarter {
   isFallback = false
 
   constructor(dependencies: ActionManagerDependencies, manager: StartedActions) {
+    this.#broker = dependencies.broker
     this.#dependencies = dependencies
     this.#manager = manager
-    this.#stateEvents = new ActionStateEvents(dependencies)
+    this.#stateEvents = new ActionStateEvents(dependencies.broker)
   }
 
   storeContext(): StoreContext {
-    return { nowMs: this.#dependencies.nowMs(), columns: this.#columns, isFallback: this.isFallback }
+    return { nowMs: this.#broker.nowMs(), columns: this.#columns, isFallback: this.isFallback }
   }
 
   /** Returns the action, which is delivering. */
   start(assignment: ActionAssignment): RunningAction {
     const { id, type, action } = assignment
     const render = sinkTypes[type].renderer(action, compileSinkTemplate, (data) => this.#columns.of(data))
-    const clientId = ownClientId(this.#dependencies, id, 'q')
-    const deadClientId = ownClientId(this.#dependencies, id, 'd')
+    const clientId = ownClientId(this.#broker, id, 'q')
+    const deadClientId = ownClientId(this.#broker, id, 'd')
     const deadLetters = new DeadLetters({
       ...this.#queueOptions(deadClientId, assignment, true),
       maxLetters: action.resource_opts.max_buffer_messages,
@@ -81,17 +84,18 @@ export class ActionStarter {
       order,
       attributes: new EntryAttributes(order),
       fallbacks: this.#fallbacksOf(assignment),
-      full: new FullQueueAlarm(id, this.#dependencies),
-      deadLetterAlarm: new DeadLetterAlarm(id, {
-        ...this.#dependencies,
-        dropped: () => deadLetters.dropped + this.#droppedFrom(deadClientId),
-      }),
+      full: new FullQueueAlarm(id, this.#broker),
+      deadLetterAlarm: new DeadLetterAlarm(
+        id,
+        this.#broker,
+        () => deadLetters.dropped + this.#droppedFrom(deadClientId),
+      ),
       deliveries: [],
       deadLetters,
       retry,
       isStopped: false,
     }
-    running.deliveries.push(this.#deliver(running, clientId, openSink(assignment, this.#dependencies)))
+    running.deliveries.push(this.#deliver(running, clientId, openSink(assignment, this.#broker)))
     deadLetters.start()
     return running
   }
@@ -100,7 +104,7 @@ export class ActionStarter {
   adopt(running: RunningAction, clientId: string): void {
     const sink = isOfDeadLetters(clientId)
       ? moverTo((entry) => this.#storeInQueue(running.deadClientId, entry))
-      : openSink(running.assignment, this.#dependencies)
+      : openSink(running.assignment, this.#broker)
     running.deliveries.push(this.#deliver(running, clientId, sink))
   }
 
@@ -110,7 +114,7 @@ export class ActionStarter {
     const delivery = new ActionDelivery(deliverySettings(assignment), {
       keyOf: (entry) => running.order.keyOf(entry),
       prepare: (entry) => prepareEntry(entry, running),
-      nowMs: () => this.#dependencies.nowMs(),
+      nowMs: () => this.#broker.nowMs(),
       random: Math.random,
       after: this.#after,
       queue: this.#queueOptions(clientId, assignment, false),
@@ -138,7 +142,7 @@ export class ActionStarter {
       userProperties: spoolProperties({ maxMessages, dropsNewest, dropsOldest: isForDeadLetters }),
       open: () => {
         const [clientEnd, brokerEnd] = createStreamPair((work) => process.nextTick(() => this.#guarded(work)))
-        this.#dependencies.broker.openConnection(brokerEnd)
+        this.#broker.openConnection(brokerEnd)
         return clientEnd
       },
       later: (work: () => void) => void setImmediate(() => this.#guarded(work)),
@@ -147,8 +151,8 @@ export class ActionStarter {
 
   #fallbacksOf({ id, action }: ActionAssignment): ActionFallbacks {
     return new ActionFallbacks(id, action.fallback_actions, {
-      nowMs: () => this.#dependencies.nowMs(),
-      commands: this.#dependencies.broker.commands,
+      nowMs: () => this.#broker.nowMs(),
+      commands: this.#broker.commands,
       target: (target) => this.#manager.actions.get(target),
       noteStored: (target) => void this.#manager.countersOf(target).matched++,
       asFallback: (rule, work) => this.#asFallback(rule, work),
@@ -176,37 +180,37 @@ export class ActionStarter {
     entry: ActionEntry,
     why: string,
   ): Promise<boolean> {
-    const isStored = await this.#storeInQueue(deadClientId, deadLetterOf(entry, why, this.#dependencies.nowMs()))
+    const isStored = await this.#storeInQueue(deadClientId, deadLetterOf(entry, why, this.#broker.nowMs()))
     const fields = { action: assignment.id, rule: ruleOf(entry) ?? '', reason: why }
-    if (isStored) this.#dependencies.log.warn('dead letter stored', fields)
+    if (isStored) this.#broker.log.warn('dead letter stored', fields)
     return isStored
   }
 
   async #storeInQueue(clientId: string, entry: ActionEntry): Promise<boolean> {
-    const { commands } = this.#dependencies.broker
+    const { commands } = this.#broker
     return (await commands.run({ name: 'store-in-action-queue', clientId, publication: publicationOf(entry) })).done
   }
 
   #retryLetter(running: RunningAction, entry: ActionEntry): Promise<string | undefined> {
-    const { broker, evaluate } = this.#dependencies
-    const store = storeInQueue(broker.commands, running.clientId)
+    const { evaluate } = this.#dependencies
+    const store = storeInQueue(this.#broker.commands, running.clientId)
     return retryLetter(entry, { target: running, store, context: this.storeContext(), evaluate })
   }
 
   /** Number of entries in a queue of an action. */
   storedIn(clientId: string): number {
-    return this.#dependencies.broker.view.internalSession(clientId)?.spooled ?? 0
+    return this.#broker.view.internalSession(clientId)?.spooled ?? 0
   }
 
   #droppedFrom(clientId: string): number {
-    return this.#dependencies.broker.view.internalSession(clientId)?.dropped ?? 0
+    return this.#broker.view.internalSession(clientId)?.dropped ?? 0
   }
 
   #guarded(work: () => void): void {
     try {
       work()
     } catch (error) {
-      this.#dependencies.fail(error)
+      this.#broker.fail(error)
     }
   }
 }

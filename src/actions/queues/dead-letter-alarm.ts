@@ -1,34 +1,31 @@
 // Counts dead letters of an action that are dropped because it has `max_buffer_messages` of them, and raises an alarm.
 
-import type { AlarmName, Log } from '../../telemetry/index.ts'
+import type { ActionBroker } from '../action-broker.ts'
 
-export interface DeadLetterAlarmDependencies {
-  readonly log: Pick<Log, 'warn'>
-  raiseAlarm(name: AlarmName, message: string): void
-  endAlarm(name: AlarmName, message: string): void
-  /** Number of dead letters that were dropped since the session of dead letters or the action was opened. */
-  dropped(): number
-}
+type AlarmBroker = Pick<ActionBroker, 'log' | 'raiseAlarm' | 'endAlarm'>
 
 /** Part of the maximum below which the alarm ends. */
 const relievedPart = 0.9
 
 export class DeadLetterAlarm {
   readonly #action: string
-  readonly #dependencies: DeadLetterAlarmDependencies
+  readonly #broker: AlarmBroker
+  readonly #countDropped: () => number
   #known: number
   #isRaised = false
 
-  constructor(action: string, dependencies: DeadLetterAlarmDependencies) {
+  /** `countDropped`: number of dead letters that were dropped since the session of dead letters or the action was opened. */
+  constructor(action: string, broker: AlarmBroker, countDropped: () => number) {
     this.#action = action
-    this.#dependencies = dependencies
-    this.#known = dependencies.dropped()
+    this.#broker = broker
+    this.#countDropped = countDropped
+    this.#known = countDropped()
   }
 
   /** Returns the number of letters that were dropped since the last call. */
   check(stored: number, maxLetters: number): number {
-    const { log } = this.#dependencies
-    const all = this.#dependencies.dropped()
+    const { log } = this.#broker
+    const all = this.#countDropped()
     // A session that was deleted begins to count again.
     const dropped = all < this.#known ? all : all - this.#known
     this.#known = all
@@ -41,7 +38,7 @@ export class DeadLetterAlarm {
 
   #raise(maxLetters: number): void {
     this.#isRaised = true
-    this.#dependencies.raiseAlarm(
+    this.#broker.raiseAlarm(
       `dead-letters:${this.#action}`,
       `the action ${this.#action} has ${maxLetters} dead letters in a shard, the maximum, and drops the oldest: send them again or delete them (godwit ctl actions dead-letters ${this.#action}), or increase resource_opts.max_buffer_messages`,
     )
@@ -50,6 +47,6 @@ export class DeadLetterAlarm {
   end(why: string): void {
     if (!this.#isRaised) return
     this.#isRaised = false
-    this.#dependencies.endAlarm(`dead-letters:${this.#action}`, `the action ${this.#action} ${why}`)
+    this.#broker.endAlarm(`dead-letters:${this.#action}`, `the action ${this.#action} ${why}`)
   }
 }

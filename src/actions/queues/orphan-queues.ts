@@ -1,44 +1,36 @@
 // Sessions of actions that are not configured any more. Stored results and dead letters stay, and raise an alarm.
 
 import { actionClientPrefix, actionOfClientId } from '../../core/index.ts'
-import type { AlarmName } from '../../telemetry/index.ts'
 import type { ActionBroker } from '../action-broker.ts'
 import { alarmOf } from '../results/action-entries.ts'
 
-interface OrphanQueuesDependencies {
-  readonly broker: Pick<ActionBroker, 'view' | 'commands' | 'findSessions'>
-  raiseAlarm(name: AlarmName, message: string): void
-  endAlarm(name: AlarmName, message: string): void
-  fail(error: unknown): void
-}
+type OrphanQueuesBroker = Pick<ActionBroker, 'view' | 'commands' | 'findSessions' | 'raiseAlarm' | 'endAlarm' | 'fail'>
 
 export class OrphanQueues {
-  readonly #dependencies: OrphanQueuesDependencies
+  readonly #broker: OrphanQueuesBroker
 
-  constructor(dependencies: OrphanQueuesDependencies) {
-    this.#dependencies = dependencies
+  constructor(broker: OrphanQueuesBroker) {
+    this.#broker = broker
   }
 
   /** Handles a session of an action that is not configured any more: ends it if it is empty. */
   note(id: string, clientId: string): void {
-    const stored = this.#dependencies.broker.view.internalSession(clientId)?.spooled ?? 0
+    const stored = this.#broker.view.internalSession(clientId)?.spooled ?? 0
     if (stored === 0) return this.endSession(clientId)
     const text = `the action ${id} is not configured, and ${stored} messages are stored for it: configure it again, or delete it with force=true`
-    this.#dependencies.raiseAlarm(alarmOf(id), text)
+    this.#broker.raiseAlarm(alarmOf(id), text)
   }
 
   /** Deletes the sessions of the action with their contents. */
   async discard(id: string): Promise<void> {
-    for (const clientId of await this.#dependencies.broker.findSessions(actionClientPrefix)) {
+    for (const clientId of await this.#broker.findSessions(actionClientPrefix)) {
       if (actionOfClientId(clientId) === id) this.endSession(clientId)
     }
-    this.#dependencies.endAlarm(alarmOf(id), `the stored messages of the action ${id} were deleted`)
+    this.#broker.endAlarm(alarmOf(id), `the stored messages of the action ${id} were deleted`)
   }
 
   endSession(clientId: string): void {
-    const { commands } = this.#dependencies.broker
-    commands
-      .run({ name: 'kick', clientId, endsSession: true })
-      .catch((error: unknown) => this.#dependencies.fail(error))
+    const { commands } = this.#broker
+    commands.run({ name: 'kick', clientId, endsSession: true }).catch((error: unknown) => this.#broker.fail(error))
   }
 }

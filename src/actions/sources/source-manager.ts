@@ -5,7 +5,6 @@ import { isDeepStrictEqual } from 'node:util'
 import { bridgeClientId, shardOf, sourceBridgeName } from '../../core/index.ts'
 import type { SourceAssignment, SourceReport, SourceService } from '../plan/rule-plan.ts'
 import type { ActionBroker } from '../action-broker.ts'
-import type { ActionManagerDependencies } from '../queues/action-manager-dependencies.ts'
 import type { AlarmName } from '../../telemetry/index.ts'
 import { type LibraryName, type SourceConnection, sourceTypes, usesLibrary } from '../../sinks/index.ts'
 import { ServiceSource } from './service-source.ts'
@@ -16,13 +15,10 @@ import type { PacketLimits } from '../../protocol/index.ts'
 const maxSilenceMs = 2_000
 const openTimeoutMs = 60_000
 
-export interface SourceManagerDependencies extends Pick<
-  ActionManagerDependencies,
-  'own' | 'shards' | 'log' | 'raiseAlarm' | 'endAlarm' | 'fail'
-> {
-  readonly broker: Pick<ActionBroker, 'openConnection'>
-  limits(): PacketLimits
-}
+type SourceBroker = Pick<
+  ActionBroker,
+  'own' | 'shards' | 'log' | 'limits' | 'openConnection' | 'raiseAlarm' | 'endAlarm' | 'fail'
+>
 
 interface RunningSource {
   readonly assignment: SourceAssignment
@@ -31,12 +27,12 @@ interface RunningSource {
 }
 
 export class SourceManager {
-  readonly #dependencies: SourceManagerDependencies
+  readonly #broker: SourceBroker
   readonly #sources = new Map<string, RunningSource>()
   #isClosed = false
 
-  constructor(dependencies: SourceManagerDependencies) {
-    this.#dependencies = dependencies
+  constructor(broker: SourceBroker) {
+    this.#broker = broker
   }
 
   /** Replaces the sources. Their settings were checked. */
@@ -47,7 +43,7 @@ export class SourceManager {
       if (isDeepStrictEqual(own.get(id), running.assignment)) continue
       running.source.stop('the configuration has changed')
       this.#sources.delete(id)
-      this.#dependencies.endAlarm(alarmOf(id), `the configuration of the source ${id} has changed`)
+      this.#broker.endAlarm(alarmOf(id), `the configuration of the source ${id} has changed`)
     }
     for (const [id, assignment] of own) {
       if (this.#sources.has(id) || assignment.service === undefined) continue
@@ -84,19 +80,19 @@ export class SourceManager {
   }
 
   #isLocal(id: string): boolean {
-    const { shards, own } = this.#dependencies
+    const { shards, own } = this.#broker
     return shardOf(bridgeClientId(sourceBridgeName(id)), shards) === own
   }
 
   #start(assignment: SourceAssignment, { type, source, connector }: SourceService): RunningSource {
     const { id } = assignment
-    const { broker, log, fail } = this.#dependencies
-    const limits = (): PacketLimits => this.#dependencies.limits()
+    const broker = this.#broker
+    const limits = (): PacketLimits => this.#broker.limits()
     const guarded = (work: () => void): void => {
       try {
         work()
       } catch (error) {
-        fail(error)
+        broker.fail(error)
       }
     }
     const after = (delayMs: number, work: () => void): { cancel(): void } => {
@@ -119,18 +115,18 @@ export class SourceManager {
       after,
       random: Math.random,
       noteState: (state, why) => this.#noteState(id, state, why),
-      fail,
+      fail: (error) => broker.fail(error),
     })
     if (source.enable && connector.enable) running.start()
     else {
       running.stop(source.enable ? 'the connector is disabled' : 'the source is disabled')
-      log.debug('source disabled', { source: id })
+      broker.log.debug('source disabled', { source: id })
     }
     return { assignment, source: running, isStopped: false }
   }
 
   #noteState(id: string, state: SourceReport['state'], why: string): void {
-    const { log, raiseAlarm, endAlarm } = this.#dependencies
+    const { log, raiseAlarm, endAlarm } = this.#broker
     if (state === 'connecting' && why !== '') log.debug('source gets no response', { source: id, reason: why })
     else if (state === 'connected') {
       log.info('source connected', { source: id })
