@@ -55,6 +55,7 @@ export const architectureRules: ArchitectureRules = {
       ['peers/'],
       ['queues/'],
       ['retained/'],
+      ['delivery/'],
       ['publish/'],
       ['bridge/'],
       ['shared/'],

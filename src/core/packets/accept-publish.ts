@@ -7,7 +7,7 @@ import type { Refused } from '../model/packet-refusal.ts'
 import type { MessageDroppedTrigger } from '../model/rule-trigger.ts'
 import { acknowledgeDuplicate, acknowledgePublish, recordIncoming } from '../publish/acknowledge-publish.ts'
 import { delayMessage } from '../publish/delay-message.ts'
-import { matchesFullPeerSession, matchesFullSession, needsStorage } from '../publish/deliver-locally.ts'
+import { matchesFullPeerSession, matchesFullSession, needsStorage } from '../delivery/check-receivers.ts'
 import { hasEndedToken } from '../messages/identity.ts'
 import { expireUnreleased } from '../publish/expire-unreleased.ts'
 import {

@@ -8,7 +8,7 @@ import {
   matchesFullPeerSession,
   matchesFullSession,
   matchesOverfullSession,
-} from '../publish/deliver-locally.ts'
+} from '../delivery/check-receivers.ts'
 import type { PermitParts } from '../state/parts.ts'
 import type { Session } from '../state/sessions/session.ts'
 

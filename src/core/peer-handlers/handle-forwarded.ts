@@ -4,14 +4,9 @@
 import { type ReasonCode, reasonCodes, splitSharedFilter, type TopicFilter } from '../../protocol/index.ts'
 import type { Batches } from '../model/batches.ts'
 import type { DeliverParts, DrainParts, EnqueueParts, ForwardParts, Parts, RedeliverParts } from '../state/parts.ts'
-import { chooseOtherShard, forwardSharedOnce, forwardShared } from '../publish/forward-shared.ts'
-import {
-  deliverToGroup,
-  isGroupOverfull,
-  matchesOverfullSession,
-  deliverFromPeer,
-  deliverToRemaining,
-} from '../publish/deliver-locally.ts'
+import { chooseOtherShard, forwardSharedOnce, forwardShared } from '../delivery/forward-shared.ts'
+import { isGroupOverfull, matchesOverfullSession } from '../delivery/check-receivers.ts'
+import { deliverToGroup, deliverFromPeer, deliverToRemaining } from '../delivery/deliver-locally.ts'
 import { removeReceivedId, scheduleExpiry } from './expire-received-ids.ts'
 import { retainForTopic } from '../publish/route-message.ts'
 import { putRecord } from '../queues/persistent-queue.ts'

@@ -13,16 +13,15 @@ import { CommitBarrier } from '../model/commit-barrier.ts'
 import type { PeerPublish } from '../model/peer-messages.ts'
 import { reserveDelayedName } from '../namespaces/internal-session-names.ts'
 import type { Parts, ReleaseParts } from '../state/parts.ts'
+import type { KeptHandoffs } from '../delivery/forward-to-peers.ts'
 import { onceKeyOf, storeUntilCommitted } from './stored-wills.ts'
 
-export interface KeptResult {
+export interface KeptResult extends KeptHandoffs {
   /** Name of its record. */
   readonly name: string
   readonly onceKey: PeerPublish['exactlyOnce']
   /** Barrier of the message for which the rule runs; undefined if that message does not wait for its results. */
   readonly outer: CommitBarrier | undefined
-  /** Complete when a shard has the message for a member of a group. */
-  readonly handoffs: CommitBarrier[]
 }
 
 /** A delayed message that is published. Its record exists, and no acknowledgement waits for it. */

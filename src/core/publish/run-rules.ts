@@ -15,7 +15,7 @@ import type { BrokerState } from '../state/broker-state.ts'
 import type { EnqueueParts, Parts, PermitParts, WillParts } from '../state/parts.ts'
 import { beginResult, type KeptResult } from './keep-result.ts'
 import { delayMessage, findDelayedLimit, readDelay } from './delay-message.ts'
-import { matchesFullPeerSession, matchesFullSession, needsStorage } from './deliver-locally.ts'
+import { matchesFullPeerSession, matchesFullSession, needsStorage } from '../delivery/check-receivers.ts'
 
 type Route = (
   state: BrokerState,

@@ -9,9 +9,9 @@ import type { Message } from '../messages/message.ts'
 import type { Session, SessionDelivery } from '../state/sessions/session.ts'
 import { SharedGroup } from '../topics/index.ts'
 import type { CommitBarrier } from '../model/commit-barrier.ts'
-import { storeHandoff } from '../publish/store-handoff.ts'
-import { chooseOtherShard, forwardShared } from '../publish/forward-shared.ts'
-import { deliverToGroup } from '../publish/deliver-locally.ts'
+import { storeHandoff } from '../delivery/store-handoff.ts'
+import { chooseOtherShard, forwardShared } from '../delivery/forward-shared.ts'
+import { deliverToGroup } from '../delivery/deliver-locally.ts'
 
 /** Returns an empty group if this shard has no member left: other shards may have some. */
 export function groupOf(router: BrokerRouter, sharedFilter: string): SharedGroup<Session> | undefined {

@@ -9,8 +9,8 @@
 import { splitSharedFilter } from '../../protocol/index.ts'
 import type { DeliverParts, Parts, RedeliverParts } from '../state/parts.ts'
 import type { SharedHandoff } from '../state/sessions/shared-redelivery-state.ts'
-import { deliverToGroup } from '../publish/deliver-locally.ts'
-import { sendHandoff } from '../publish/store-handoff.ts'
+import { deliverToGroup } from '../delivery/deliver-locally.ts'
+import { sendHandoff } from '../delivery/store-handoff.ts'
 import { deleteRecord } from '../queues/persistent-queue.ts'
 
 /** Called when restore is complete. Continues the restored handoffs. */

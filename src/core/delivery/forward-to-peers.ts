@@ -21,6 +21,7 @@ import { SharedAssignments } from '../state/sessions/shared-assignments.ts'
 import type { PeerTable } from '../state/peers/peer-table.ts'
 import type { Peer } from '../state/peers/peer.ts'
 import type { Interest, PeerPublish } from '../model/peer-messages.ts'
+import type { CommitBarrier } from '../model/commit-barrier.ts'
 import { ForwardedPacketIds } from '../state/sessions/forwarded-packet-ids.ts'
 import type { Session } from '../state/sessions/session.ts'
 import type { DeliveryPlan, SharedGroup, CrossShardGroup } from '../topics/index.ts'
@@ -29,9 +30,14 @@ import { effectiveQoS } from '../queues/enqueue-for-session.ts'
 import { isRemainingGroup, isRemainingRetained } from '../peers/remaining-receivers.ts'
 import { peerNameOf, recordForwarded } from '../peers/qos2-forwarding.ts'
 import { deliverToGroup } from './deliver-locally.ts'
-import type { KeptResult } from './keep-result.ts'
 import { storeHandoff } from './store-handoff.ts'
 import { storeAndSend, sendPlainNumbered, sendInTurn, sendNumbered } from '../peers/send-to-peer.ts'
+
+/** A result of a rule that has records until the other shards have it. */
+export interface KeptHandoffs {
+  /** Complete when a shard has the message for a member of a group. */
+  readonly handoffs: CommitBarrier[]
+}
 
 export interface ForwardOrigin {
   /** Undefined if the publisher is not a client, or if its session ended. */
@@ -48,7 +54,7 @@ export interface ForwardOrigin {
   /** Key by which peers recognize a duplicate. Set if this shard may publish the message again after a restart, as a new one. */
   readonly onceKey?: PeerPublish['exactlyOnce']
   /** Set for a result of a rule that has a record: it is sent after the commit of the open batch (`keep-result.ts`). */
-  readonly kept?: KeptResult | undefined
+  readonly kept?: KeptHandoffs | undefined
   /** Set if the message was delivered in part before the number of shards changed. */
   readonly remaining?: RemainingReceivers | undefined
 }
@@ -210,7 +216,7 @@ function sharedDeliveryFor(shared: PeerDelivery[], peer: Peer, filter: TopicFilt
 function handOffToGroups(
   state: RedeliverParts,
   message: Message,
-  { plan, kept }: { plan: DeliveryPlan<Session, Peer>; kept: KeptResult },
+  { plan, kept }: { plan: DeliveryPlan<Session, Peer>; kept: KeptHandoffs },
 ): number {
   let matched = 0
   for (const { filter, local, onPeers } of plan.crossShardGroups) {

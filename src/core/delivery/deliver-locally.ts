@@ -2,15 +2,15 @@
 
 import type { RemainingReceivers } from '../../records/index.ts'
 import type { CoreSettings } from '../model/settings.ts'
-import type { DeliverParts, EnqueueParts, Parts, PermitParts } from '../state/parts.ts'
+import type { DeliverParts, EnqueueParts, Parts } from '../state/parts.ts'
 import type { Message } from '../messages/message.ts'
 import { canReceive } from '../state/sessions/can-receive.ts'
 import type { Session } from '../state/sessions/session.ts'
 import type { DeliveryPlan, MatchedSubscriber, SharedGroup } from '../topics/index.ts'
 import { isRemainingGroup, isRemainingSubscriber } from '../peers/remaining-receivers.ts'
 import { effectiveQoS, enqueueForSession, hasQueueSpace, raisedDelivery } from '../queues/enqueue-for-session.ts'
+import { isStoredFor } from './check-receivers.ts'
 import { recordLive } from '../peers/retained-from-peers.ts'
-import { isBeyondLimit } from '../queues/drop-oldest.ts'
 import { maxStoredOf, storePayload, releasePayload } from '../queues/persistent-queue.ts'
 
 /** Delivers the message to every matching session, and to one member of each shared group. Returns the number of receivers. */
@@ -73,82 +73,8 @@ export function deliverFromPeer(state: EnqueueParts & Parts<'router'>, message: 
   if (message.retain) recordLive(state.peers, message)
 }
 
-/**
- * Returns whether a persistent session on any shard, or an action queue, would store the message, so that its acknowledgement waits
- * for a commit.
- */
-export function needsStorage(state: Parts<'router' | 'settings'>, message: Message): boolean {
-  const plan = state.router.planFor(message.topic)
-  if (plan.localMatches.some((match) => isStoredFor(state.settings, match, message)) || plan.groups.length > 0)
-    return true
-  if (message.qos > 0 && plan.rules?.some(({ actionQueues }) => actionQueues.length > 0) === true) return true
-  return (
-    message.qos > 0 && (plan.peerMatches.some(({ storedQoS }) => storedQoS > 0) || plan.crossShardGroups.length > 0)
-  )
-}
-
-/** Returns whether the queue of a matching persistent session, or of all members of a shared group, is full. */
-export function matchesFullSession(state: PermitParts, message: Message): boolean {
-  if (state.sessions.full.size === 0) return false
-  const plan = state.router.planFor(message.topic)
-  const isFull = ({ subscriber }: { subscriber: Session }): boolean => state.sessions.full.has(subscriber)
-  const isAllowed = ({ subscriber }: { subscriber: Session }): boolean => canReceive(state, subscriber, message.topic)
-  return (
-    plan.localMatches.some((match) => isFull(match) && isStoredFor(state.settings, match, message)) ||
-    plan.groups.some((group) => message.qos > 0 && isFullFor(group, isAllowed, isFull))
-  )
-}
-
-/**
- * Does the same for a message that is not refused at the limit, because another shard has accepted it, or because its publisher must not wait:
- * such messages are stored beyond the limit, within a further one. Not for shared groups.
- */
-export function matchesOverfullSession(state: PermitParts, message: Message): boolean {
-  if (state.sessions.full.size === 0 || message.qos === 0) return false
-  const { localMatches } = state.router.planFor(message.topic)
-  return localMatches.some(
-    (match) => isStoredFor(state.settings, match, message) && isBeyondLimit(state, match.subscriber),
-  )
-}
-
-/** Does the same for one shared group. */
-export function isGroupOverfull(state: PermitParts, group: SharedGroup<Session>, message: Message): boolean {
-  if (state.sessions.full.size === 0 || message.qos === 0) return false
-  const isAllowed = ({ subscriber }: { subscriber: Session }): boolean => canReceive(state, subscriber, message.topic)
-  return isFullFor(group, isAllowed, ({ subscriber }) => isBeyondLimit(state, subscriber))
-}
-
 function isQueueFull(settings: CoreSettings, session: Session): boolean {
   return session.stored !== undefined && session.stored.count >= maxStoredOf(settings, session)
-}
-
-/**
- * Returns whether the queue of a matching persistent session of a peer is full, as far as peers reported it, or the queues of all members
- * of a shared subscription that has members on peers.
- */
-export function matchesFullPeerSession(state: Parts<'peers' | 'router' | 'settings'>, message: Message): boolean {
-  if (state.peers.fullFilters === 0 || message.qos === 0) return false
-  const { peerMatches, crossShardGroups } = state.router.planFor(message.topic)
-  return (
-    peerMatches.some(({ isFull, storedQoS }) => isFull && effectiveQoS(state.settings, message.qos, storedQoS) > 0) ||
-    crossShardGroups.some(
-      ({ filter, local, onPeers }) =>
-        (local === undefined || state.peers.interest.of(filter)?.isFull === true) &&
-        [...onPeers.members()].every(({ options }) => options.isFull),
-    )
-  )
-}
-
-type IsTrue = (member: { subscriber: Session }) => boolean
-
-/** Returns whether members of the group may receive the message, and the queues of all these members are full. */
-function isFullFor(group: SharedGroup<Session>, isAllowed: IsTrue, isFull: IsTrue): boolean {
-  const allowed = [...group.members()].filter(isAllowed)
-  return allowed.length > 0 && allowed.every(isFull)
-}
-
-function isStoredFor(settings: CoreSettings, match: MatchedSubscriber<Session>, message: Message): boolean {
-  return match.subscriber.stored !== undefined && effectiveQoS(settings, message.qos, match.qos) > 0
 }
 
 /**
