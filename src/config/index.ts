@@ -58,7 +58,8 @@ export type {
   StorageConfig,
   SyncConfig,
 } from './godwit-config.ts'
-export type { OptionalFields } from './schema/setting-fields.ts'
+export { type OptionalFields, readSettingFields, type SettingFields } from './schema/setting-fields.ts'
+export { gatewayEntries } from './settings/gateways.ts'
 export type {
   CertificateField,
   CertificateFilesConfig,

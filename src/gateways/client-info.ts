@@ -1,10 +1,16 @@
 // Names of a client that the configuration derives from its packets.
 
-/** Templates; undefined: the protocol's value. */
-export interface ClientInfoOverride {
-  readonly clientId: string | undefined
-  readonly username: string | undefined
-  readonly password: string | undefined
+import { gatewayEntries, type GatewaysConfig, readSettingFields, type SettingFields } from '../config/index.ts'
+
+const { entries } = gatewayEntries.mqttsn.entries.clientinfo_override
+
+/** Templates; undefined: the protocol's value. The gateways have the same settings. */
+export type ClientInfoOverride = SettingFields<typeof entries>
+
+export function toClientInfoOverride(
+  values: GatewaysConfig['mqttsn' | 'stomp']['clientinfo_override'],
+): ClientInfoOverride {
+  return readSettingFields(entries, values)
 }
 
 export interface ClientInfo<Password> {

@@ -117,6 +117,7 @@ const commonSettings = {
   authentication: authenticationOf('the gateway', 'the chain of the broker (auth)'),
   enable: setting(boolean, true, { description: 'Whether the gateway runs. It needs at least one listener.' }),
   idle_timeout: setting(duration({ minMs: 1_000, maxMs: dayMs }), 30_000, {
+    field: 'idleTimeoutMs',
     description:
       'MQTT-SN and STOMP: maximum time that a client may take to connect. CoAP: time after its last request after which a client without a connection is removed. LwM2M does not use it.',
   }),
@@ -130,14 +131,17 @@ const override = section(
   'User name, password and client ID that the gateway uses in place of those that clients send.',
   {
     username: setting(maybeText, undefined, {
+      field: 'username',
       description:
         'User name of the clients, for authentication and access rules. ${ConnInfo.clientid} is the client ID.',
     }),
     password: setting(maybeText, undefined, {
+      field: 'password',
       description: 'Password of the clients, for authentication.',
       isSecret: true,
     }),
     clientid: setting(maybeText, undefined, {
+      field: 'clientId',
       description: 'Client ID of the MQTT session. ${ConnInfo.clientid} is the client ID of the packet.',
     }),
   },
@@ -152,6 +156,7 @@ const predefinedTopic = record(
 const mqttsn = section('The MQTT-SN 1.2 gateway: MQTT for sensor networks, over UDP.', {
   ...commonSettings,
   gateway_id: setting(integer({ min: 1, max: 255 }), 1, {
+    field: 'gatewayId',
     description: 'Gateway ID that GWINFO and ADVERTISE packets contain. Gateways in one network need different IDs.',
   }),
   broadcast: setting(boolean, false, {
@@ -172,13 +177,16 @@ const mqttsn = section('The MQTT-SN 1.2 gateway: MQTT for sensor networks, over 
     },
   ),
   enable_qos3: setting(boolean, true, {
+    field: 'allowsQosMinusOne',
     description: 'Whether messages with QoS -1 are accepted, also from clients that are not connected.',
   }),
   protocol_2: setting(boolean, false, {
+    field: 'speaksVersion2',
     description:
       'Whether clients may use MQTT-SN 2.0 (Committee Specification Draft 01) at the same listeners. The draft may still change.',
   }),
   subs_resume: setting(boolean, false, {
+    field: 'resumesTopics',
     description:
       'Whether the gateway registers all topic IDs again as soon as a client resumes its session. If false, it registers a topic ID before the next message of that topic.',
   }),
@@ -186,9 +194,11 @@ const mqttsn = section('The MQTT-SN 1.2 gateway: MQTT for sensor networks, over 
     description: 'Topics with IDs that clients may use without registering them: [{id = 1, topic = "a/b"}].',
   }),
   retry_interval: setting(duration({ minMs: 100, maxMs: 3_600_000 }), 10_000, {
+    field: 'retryIntervalMs',
     description: 'Time after which the gateway sends a packet again that the client has not acknowledged.',
   }),
   max_retries: setting(integer({ min: 0, max: 100 }), 3, {
+    field: 'maxRetries',
     description:
       'Maximum number of times that a packet is sent again. If the last one is not acknowledged either, the client is disconnected.',
   }),
@@ -199,13 +209,16 @@ const mqttsn = section('The MQTT-SN 1.2 gateway: MQTT for sensor networks, over 
 const coap = section('The CoAP gateway (RFC 7252): clients publish and subscribe with CoAP requests, over UDP.', {
   ...commonSettings,
   heartbeat: setting(duration({ minMs: 1_000, maxMs: dayMs }), 30_000, {
+    field: 'heartbeatMs',
     description:
       'Heartbeat interval of clients with a connection. A client that sends nothing for 1.5 times this interval is disconnected.',
   }),
   connection_required: setting(boolean, false, {
+    field: 'requiresConnection',
     description: 'Whether requests without a connection (client ID and token) are refused.',
   }),
   notify_type: setting(choice(['qos', 'non', 'con']), 'qos', {
+    field: 'notifyType',
     description: 'Whether notifications are confirmable. qos: only the notifications of QoS 1 and 2 messages are.',
   }),
   subscribe_qos: setting(choice(['coap', 'qos0', 'qos1', 'qos2']), 'coap', {
@@ -219,6 +232,7 @@ const coap = section('The CoAP gateway (RFC 7252): clients publish and subscribe
     unit: 'bytes',
   }),
   max_body: setting(size({ minBytes: 1_024, maxBytes: 268_435_456 }), 1_048_576, {
+    field: 'maxBodyBytes',
     description: 'Maximum size of a request body that is sent in blocks. A larger one is refused with 4.13.',
   }),
   clientinfo_override: override,
@@ -241,6 +255,7 @@ const lwm2m = section(
   {
     ...commonSettings,
     mountpoint: setting(anyText, 'lwm2m/${endpoint_name}/', {
+      field: 'mountpoint',
       description: 'Prefix of the topics of a device. ${endpoint_name} is the endpoint name of the device.',
     }),
     xml_dir: setting(optional(path('working-directory', { isEmptyAllowed: true }), 'none'), undefined, {
@@ -254,10 +269,12 @@ const lwm2m = section(
       description: 'Maximum lifetime of a registration. A longer one is reduced to this value.',
     }),
     qmode_time_window: setting(duration({ minMs: 1_000, maxMs: dayMs }), 22_000, {
+      field: 'queueModeWindowMs',
       description:
         'Time after the last packet of a device in queue mode during which commands are sent to it. Later commands wait until the device sends a packet again.',
     }),
     auto_observe: setting(boolean, false, {
+      field: 'observesAll',
       description: 'Whether all objects of a device are observed when it registers.',
     }),
     update_msg_publish_condition: setting(choice(['contains_object_list', 'always']), 'contains_object_list', {
@@ -282,12 +299,17 @@ const lwm2m = section(
 const stomp = section('The STOMP 1.0, 1.1 and 1.2 gateway: text frames over TCP.', {
   ...commonSettings,
   frame: section('Limits of one frame. A client that exceeds them gets ERROR and is disconnected.', {
-    max_headers: setting(integer({ min: 2, max: 1_000 }), 10, { description: 'Maximum number of headers of a frame.' }),
+    max_headers: setting(integer({ min: 2, max: 1_000 }), 10, {
+      field: 'maxHeaders',
+      description: 'Maximum number of headers of a frame.',
+    }),
     max_headers_length: setting(integer({ min: 64, max: 65_536 }), 1_024, {
+      field: 'maxHeaderBytes',
       description: 'Maximum length of a header line.',
       unit: 'bytes',
     }),
     max_body_length: setting(size({ minBytes: 0, maxBytes: 268_435_456 }), 65_536, {
+      field: 'maxBodyBytes',
       description: 'Maximum length of the body of a frame.',
     }),
   }),
@@ -295,13 +317,16 @@ const stomp = section('The STOMP 1.0, 1.1 and 1.2 gateway: text frames over TCP.
     'User name, password and client ID that the gateway uses in place of those that clients send.',
     {
       username: setting(maybeText, undefined, {
+        field: 'username',
         description: 'User name of the clients. ${Packet.headers.login} is the header login of CONNECT.',
       }),
       password: setting(maybeText, undefined, {
+        field: 'password',
         description: 'Password of the clients. ${Packet.headers.passcode} is the header passcode of CONNECT.',
         isSecret: true,
       }),
       clientid: setting(maybeText, undefined, {
+        field: 'clientId',
         description:
           'Client ID of the MQTT session. ${ConnInfo.clientid} is the header client-id of CONNECT, or a random client ID.',
       }),
@@ -323,3 +348,6 @@ export const gateway = appliedAtOnce(
     zmq: openSection('Settings of the ZeroMQ gateway of NanoMQ.'),
   }),
 )
+
+/** Tables of the settings of each gateway. */
+export const { entries: gatewayEntries } = gateway
