@@ -13,11 +13,10 @@ export {
   kindOfTable,
   memberOfTable,
   nameOfRecord,
-  readRow,
   tableNames,
   type TableName,
   tableOfMember,
   type TableRecord,
   tableSets,
-  writeRow,
 } from './tables.ts'
+export { readRow, writeRow } from './table-rows.ts'
