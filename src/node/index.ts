@@ -132,16 +132,14 @@ export {
   type ExportPlan,
 } from './backup/export-archive.ts'
 export {
-  forbiddenFor,
   importArchive,
   type ImportDependencies,
   type ImportOutcome,
   type ImportRequest,
   limitsOf,
-  problemOfConfiguration,
-  profileOf,
-  refusalOf,
 } from './backup/import-archive.ts'
+export { problemOfConfiguration } from './backup/import-configuration.ts'
+export { forbiddenFor, profileOf, refusalOf } from './backup/import-permission.ts'
 export { importSessions, type SessionsImport } from './backup/import-sessions.ts'
 export { type TableChange } from './backup/import-tables.ts'
 export { scopedKey } from './backup/namespace-configuration.ts'
