@@ -8,8 +8,8 @@
 // entries. The walk ends at the first damaged block and never searches for a later start: the bytes there may be a client's
 // payload, which could look like a block with arbitrary records.
 
+import { verifyChecksum } from '../encoding/checked-value.ts'
 import { DamagedRecord } from '../encoding/byte-reader.ts'
-import { verifyChecksum } from '../encoding/record-values.ts'
 import { endOfChecked, maskedCrc32c } from './crc32c.ts'
 import { decompressSnappyAt, varintAt } from './snappy.ts'
 

@@ -6,6 +6,7 @@
 // LevelDB silently drops unreadable parts of its log. A gap in the numbers shows a lost batch before others; the mark
 // (batch-marks.ts) shows a lost end of the log.
 
+import { newestVersion, openValue, writeChecksum } from '../encoding/checked-value.ts'
 import { DamagedRecord } from '../encoding/byte-reader.ts'
 import type { LevelDatabase } from './level-database.ts'
 import type { OperationList } from './operation-list.ts'
@@ -15,7 +16,6 @@ import {
   shardNumbers,
   writeBatchSlotKey,
 } from '../encoding/record-keys.ts'
-import { newestVersion, openValue, writeChecksum } from '../encoding/record-values.ts'
 
 const slotCount = 16_384
 

@@ -1,5 +1,6 @@
 // Turns the changes of one batch into operations on the database.
 
+import { newestVersion, writeChecksum } from '../encoding/checked-value.ts'
 import type { StoredChange, StoredRecord } from '../../records/index.ts'
 import type { OperationList } from './operation-list.ts'
 import {
@@ -10,7 +11,7 @@ import {
   writeSessionPrefix,
   writeTextKey,
 } from '../encoding/record-keys.ts'
-import { newestVersion, writeChecksum, writeValue } from '../encoding/record-values.ts'
+import { writeValue } from '../encoding/record-values.ts'
 import type { SessionGenerations } from './session-generations.ts'
 import type { Generation } from '../encoding/record-keys.ts'
 

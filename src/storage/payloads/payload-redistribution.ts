@@ -6,11 +6,12 @@
 // Records of deliveries name shards by numbers, too. The node translates them (`core/time/change-shards.ts`) after it has read the former
 // number of shards here, which stays stored until all of them are translated.
 
+import { writeChecksum } from '../encoding/checked-value.ts'
 import { DamagedRecord, RecordTooNew } from '../encoding/byte-reader.ts'
 import type { LevelDatabase } from '../database/level-database.ts'
 import { OperationList } from '../database/operation-list.ts'
 import { payloadIdOfKey, factKey, generationOfKey, rangeOfPayloadsUpTo, rangeOfKind } from '../encoding/record-keys.ts'
-import { readPayloadId, readGeneration, readRecord, writeChecksum, writeValue } from '../encoding/record-values.ts'
+import { readPayloadId, readGeneration, readRecord, writeValue } from '../encoding/record-values.ts'
 import { ReferenceCounts } from './reference-counts.ts'
 import type { Generation } from '../encoding/record-keys.ts'
 import type { StoredChange } from '../../records/index.ts'

@@ -2,6 +2,7 @@
 // objects with callers, and a record that cannot be written fails here too.
 
 import assert from 'node:assert/strict'
+import { writeChecksum } from '../encoding/checked-value.ts'
 import type { RecordKind, StoredChange, StoredMessage, StoredRecord } from '../../records/index.ts'
 import { OperationList } from '../database/operation-list.ts'
 import { ReferenceCounts } from '../payloads/reference-counts.ts'
@@ -14,7 +15,7 @@ import {
   writeKey,
   writeKeyOfRecord,
 } from '../encoding/record-keys.ts'
-import { readPayloadId, readRecord, writeChecksum, writeValue } from '../encoding/record-values.ts'
+import { readPayloadId, readRecord, writeValue } from '../encoding/record-values.ts'
 import type {
   PayloadReferences,
   GrowingSlices,
