@@ -15,7 +15,8 @@ import {
   textOf,
   type WriteOutcome,
 } from '../sink.ts'
-import { loadNats, openNats, type NatsMessage, type NatsPublisher, type NatsSettings } from './nats-library.ts'
+import { loadNats, type NatsSettings } from './nats-library.ts'
+import { openNats, type NatsMessage, type NatsPublisher } from './nats-publisher.ts'
 
 type NatsConnector = NamedValue<ConnectorsConfig['nats']>
 type NatsAction = NamedValue<ActionsConfig['nats']>

@@ -5,7 +5,7 @@ import type { ConnectorsConfig, SourcesConfig } from '../../config/index.ts'
 import type { NamedValue } from '../sink.ts'
 import { messageOf } from '../service-responses.ts'
 import { nameAtService, propertiesOf, type ReceivedMessage, type SourceType } from '../sources/source-type.ts'
-import { checkNatsSubscription, consumeNats, type NatsReceived, type NatsSubscription } from './nats-library.ts'
+import { checkNatsSubscription, consumeNats, type NatsReceived, type NatsSubscription } from './nats-consumer.ts'
 import { natsSettings, natsSinkType } from './nats-sink.ts'
 
 type NatsSource = NamedValue<SourcesConfig['nats']>

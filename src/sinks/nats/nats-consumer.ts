@@ -1,0 +1,217 @@
+// Receives messages from NATS subjects or JetStream streams.
+
+import { withTimeout } from '../service-responses.ts'
+import {
+  connectNats,
+  type JetStreamLibrary,
+  type JetStreamManager,
+  type JsMsg,
+  type Msg,
+  type MsgHdrs,
+  nameOfNatsError,
+  type NatsConnection,
+  type NatsSettings,
+} from './nats-library.ts'
+
+/** A message from NATS with its metadata. */
+export interface NatsReceived {
+  readonly subject: string
+  readonly payload: Buffer
+  readonly headers: readonly (readonly [name: string, text: string])[]
+  /** Sequence number in the JetStream stream. */
+  readonly stored:
+    | { readonly stream: string; readonly sequence: number; readonly deliveries: number; readonly storedAtMs: number }
+    | undefined
+}
+
+export interface NatsCallbacks {
+  /** True: the message was stored; false: it will never be accepted. */
+  take(message: NatsReceived): Promise<boolean>
+  /** Core NATS: a message was dropped, because too many messages were waiting. */
+  noteDropped(message: NatsReceived): void
+  /** Ends the subscription. */
+  noteFailed(error: unknown): void
+}
+
+export interface NatsSubscription {
+  readonly subject: string | undefined
+  readonly queueGroup: string | undefined
+  readonly stream: string | undefined
+  readonly consumer: string
+  readonly fromBeginning: boolean
+  readonly maxPending: number
+}
+
+export interface NatsConsumer {
+  close(): Promise<void>
+}
+
+/** The server sends something at least every half of this time. */
+const pullExpiresMs = 10_000
+/** JetStream redelivers a message that is not acknowledged within this time. */
+const ackWaitMs = 10_000
+const nanosecondsPerMs = 1_000_000
+
+export async function consumeNats(
+  settings: NatsSettings,
+  subscription: NatsSubscription,
+  callbacks: NatsCallbacks,
+): Promise<NatsConsumer> {
+  const { connection, streams } = await connectNats(settings)
+  let isClosed = false
+  const end = (): boolean => {
+    const wasOpen = !isClosed
+    isClosed = true
+    connection.close().catch(() => {})
+    return wasOpen
+  }
+  const fail = (error: unknown): void => {
+    if (end()) callbacks.noteFailed(error)
+  }
+  void connection.closed().then((error) => fail(error ?? new Error('NATS closed the connection')))
+  const consumption: Consumption = {
+    connection,
+    subscription,
+    callbacks,
+    fail,
+    requestTimeoutMs: settings.requestTimeoutMs,
+  }
+  try {
+    if (streams === undefined) await subscribe(consumption)
+    else await consumeStream(streams, consumption)
+  } catch (error) {
+    end()
+    throw error
+  }
+  return {
+    close: async () => {
+      end()
+    },
+  }
+}
+
+interface Consumption {
+  readonly connection: NatsConnection
+  readonly subscription: NatsSubscription
+  readonly callbacks: NatsCallbacks
+  readonly fail: (error: unknown) => void
+  readonly requestTimeoutMs: number
+}
+
+async function subscribe({ connection, subscription, callbacks, fail, requestTimeoutMs }: Consumption): Promise<void> {
+  const { subject = '', queueGroup, maxPending } = subscription
+  let pending = 0
+  const take = async (message: NatsReceived): Promise<void> => {
+    if (pending >= maxPending) return callbacks.noteDropped(message)
+    pending++
+    try {
+      await callbacks.take(message)
+    } finally {
+      pending--
+    }
+  }
+  connection.subscribe(subject, {
+    ...(queueGroup === undefined ? {} : { queue: queueGroup }),
+    callback: (error, message) => {
+      if (error) fail(error)
+      else take(receivedMessage(message)).catch(fail)
+    },
+  })
+  // The server accepts or refuses the subscription before it responds to this ping.
+  await withTimeout(connection.flush(), requestTimeoutMs)
+}
+
+async function consumeStream(streams: typeof JetStreamLibrary, consumption: Consumption): Promise<void> {
+  const { connection, subscription, callbacks, fail, requestTimeoutMs: timeout } = consumption
+  const manager = await streams.jetstreamManager(connection, { checkAPI: true, timeout })
+  const { stream, name } = await ensureConsumer(streams, manager, subscription)
+  const consumer = await streams.jetstream(connection, { timeout }).consumers.get(stream, name)
+  const messages = await consumer.consume({
+    max_messages: subscription.maxPending,
+    expires: pullExpiresMs,
+    idle_heartbeat: pullExpiresMs / 2,
+    abort_on_missing_resource: true,
+    callback: (message) => void takeStored(message, callbacks).catch(fail),
+  })
+  void messages.closed().then((error) => fail(error ?? new Error('NATS ended the consumer')))
+  void failSilent(messages, fail)
+}
+
+/** Detects a consumer that receives nothing although the connection is open. */
+async function failSilent(messages: JetStreamLibrary.ConsumerMessages, fail: (error: unknown) => void): Promise<void> {
+  for await (const { type } of messages.status()) {
+    if (type === 'heartbeats_missed') fail(new Error('NATS sends no heartbeats for the consumer'))
+    else if (type === 'consumer_deleted' || type === 'consumer_not_found' || type === 'stream_not_found')
+      fail(new Error(`NATS ended the consumer: ${type.replaceAll('_', ' ')}`))
+  }
+}
+
+/** Creates the consumer unless it exists. */
+async function ensureConsumer(
+  { AckPolicy, DeliverPolicy }: typeof JetStreamLibrary,
+  manager: JetStreamManager,
+  { subject, stream: named, consumer: name, fromBeginning, maxPending }: NatsSubscription,
+): Promise<{ readonly stream: string; readonly name: string }> {
+  const stream = named ?? (await manager.streams.find(subject ?? ''))
+  try {
+    const { config } = await manager.consumers.info(stream, name)
+    if (config.ack_policy !== AckPolicy.Explicit)
+      throw new Error(`the consumer ${name} of the stream ${stream} does not have the acknowledgement policy explicit`)
+  } catch (error) {
+    if (nameOfNatsError(error) !== 'ConsumerNotFoundError') throw error
+    await manager.consumers.add(stream, {
+      durable_name: name,
+      ack_policy: AckPolicy.Explicit,
+      deliver_policy: fromBeginning ? DeliverPolicy.All : DeliverPolicy.New,
+      max_ack_pending: maxPending,
+      ack_wait: ackWaitMs * nanosecondsPerMs,
+      ...(subject === undefined ? {} : { filter_subject: subject }),
+    })
+  }
+  return { stream, name }
+}
+
+/** Rules may have to wait for a full queue. The server is informed that the message is being processed. */
+async function takeStored(message: JsMsg, callbacks: NatsCallbacks): Promise<void> {
+  const beats = setInterval(() => message.working(), ackWaitMs / 3)
+  try {
+    const isTaken = await callbacks.take(storedMessage(message))
+    if (isTaken) message.ack()
+    // No reason is sent: older servers do not understand it.
+    else message.term()
+  } finally {
+    clearInterval(beats)
+  }
+}
+
+function receivedMessage({ subject, data, headers }: Pick<Msg, 'subject' | 'data' | 'headers'>): NatsReceived {
+  const payload = Buffer.from(data.buffer, data.byteOffset, data.byteLength)
+  return { subject, payload, headers: headerPairs(headers), stored: undefined }
+}
+
+function storedMessage(message: JsMsg): NatsReceived {
+  const { stream, streamSequence: sequence, deliveryCount: deliveries } = message.info
+  return {
+    ...receivedMessage(message),
+    stored: { stream, sequence, deliveries, storedAtMs: message.time.getTime() },
+  }
+}
+
+function headerPairs(headers: MsgHdrs | undefined): readonly (readonly [name: string, text: string])[] {
+  return (headers?.keys() ?? []).map((name) => [name, headers?.values(name).join(', ') ?? ''] as const)
+}
+
+/** Rejects if the server does not respond, or does not have the stream. */
+export async function checkNatsSubscription(settings: NatsSettings, subscription: NatsSubscription): Promise<void> {
+  const { connection, streams } = await connectNats(settings)
+  try {
+    await withTimeout(connection.flush(), settings.requestTimeoutMs)
+    if (streams === undefined) return
+    const manager = await streams.jetstreamManager(connection, { checkAPI: true, timeout: settings.requestTimeoutMs })
+    const { stream, subject } = subscription
+    if (stream === undefined) await manager.streams.find(subject ?? '')
+    else await manager.streams.info(stream)
+  } finally {
+    connection.close().catch(() => {})
+  }
+}

@@ -1,0 +1,141 @@
+// Publishes messages to NATS subjects or JetStream streams.
+
+import { messageOf, withTimeout } from '../service-responses.ts'
+import type { WriteOutcome } from '../sink.ts'
+import {
+  connectNats,
+  type JetStreamClient,
+  nameOfNatsError,
+  type NatsConnection,
+  type NatsSettings,
+} from './nats-library.ts'
+
+export interface NatsMessage {
+  readonly subject: string
+  readonly payload: Buffer
+  /** Identifies the message, so that a stream discards duplicates (header Nats-Msg-Id). */
+  readonly id: string
+}
+
+export interface NatsPublisher {
+  readonly isOpen: boolean
+  /** Returns one outcome per message. Never rejects. */
+  publish(messages: readonly NatsMessage[]): Promise<readonly WriteOutcome[]>
+  /** Rejects if the server does not respond, or does not have JetStream. */
+  check(): Promise<void>
+  /** Closes the connection. Unfinished calls fail. */
+  close(): void
+}
+
+const done: WriteOutcome = { outcome: 'done' }
+
+/** JetStream status codes from this one on mean that the server cannot store messages at the moment. */
+const firstPassingStatus = 500
+
+export async function openNats(settings: NatsSettings): Promise<NatsPublisher> {
+  const { connection, streams } = await connectNats(settings)
+  const client = streams?.jetstream(connection, { timeout: settings.requestTimeoutMs })
+  const check = async (): Promise<void> => {
+    await withTimeout(connection.flush(), settings.requestTimeoutMs)
+    await streams?.jetstreamManager(connection, { checkAPI: true, timeout: settings.requestTimeoutMs })
+  }
+  return new Publisher({ connection, client, check, requestTimeoutMs: settings.requestTimeoutMs })
+}
+
+interface PublisherParts {
+  readonly connection: NatsConnection
+  readonly client: JetStreamClient | undefined
+  readonly check: () => Promise<void>
+  readonly requestTimeoutMs: number
+}
+
+class Publisher implements NatsPublisher {
+  readonly check: () => Promise<void>
+  readonly #connection: NatsConnection
+  readonly #client: JetStreamClient | undefined
+  readonly #requestTimeoutMs: number
+  /** Error messages of subjects to which publishing was refused since the last publish call. */
+  readonly #denied = new Map<string, string>()
+  #isClosed = false
+
+  constructor({ connection, client, check, requestTimeoutMs }: PublisherParts) {
+    this.check = check
+    this.#connection = connection
+    this.#client = client
+    this.#requestTimeoutMs = requestTimeoutMs
+    void this.#watch()
+  }
+
+  get isOpen(): boolean {
+    return !this.#isClosed && !this.#connection.isClosed()
+  }
+
+  async publish(messages: readonly NatsMessage[]): Promise<readonly WriteOutcome[]> {
+    const client = this.#client
+    if (client !== undefined) return await Promise.all(messages.map((message) => this.#store(client, message)))
+    const outcomes = messages.map((message) => this.#publish(message))
+    try {
+      // The server processes all earlier messages before it responds to this ping.
+      await withTimeout(this.#connection.flush(), this.#requestTimeoutMs)
+    } catch (error) {
+      this.close()
+      return messages.map(() => ({ outcome: 'retry', why: messageOf(error) }))
+    }
+    return outcomes.map((outcome, index) => {
+      const why = this.#denied.get(messages[index].subject)
+      return why === undefined ? outcome : { outcome: 'refused', why }
+    })
+  }
+
+  close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    // Messages that were not sent have no outcome at the server: the action queue sends them again.
+    this.#connection.close().catch(() => {})
+  }
+
+  #publish({ subject, payload }: NatsMessage): WriteOutcome {
+    this.#denied.delete(subject)
+    try {
+      this.#connection.publish(subject, payload)
+      return done
+    } catch (error) {
+      return outcomeOfError(error)
+    }
+  }
+
+  async #store(client: JetStreamClient, { subject, payload, id }: NatsMessage): Promise<WriteOutcome> {
+    try {
+      await withTimeout(client.publish(subject, payload, { msgID: id }), this.#requestTimeoutMs)
+      return done
+    } catch (error) {
+      const outcome = outcomeOfError(error)
+      if (nameOfNatsError(error) === 'JetStreamNotEnabled')
+        return { outcome: 'retry', why: `no stream has the subject ${subject}, or JetStream is not enabled` }
+      if (nameOfNatsError(error) === 'TimeoutError') this.close()
+      return outcome
+    }
+  }
+
+  /** The server reports a refused publish later, without naming the message. */
+  async #watch(): Promise<void> {
+    for await (const status of this.#connection.status()) {
+      if (status.type !== 'error' || nameOfNatsError(status.error) !== 'PermissionViolationError') continue
+      const { operation, subject } = status.error as Error & { readonly operation: string; readonly subject: string }
+      if (operation === 'publish') this.#denied.set(subject, `not allowed to publish to the subject ${subject}`)
+    }
+  }
+}
+
+function outcomeOfError(error: unknown): WriteOutcome {
+  const why = messageOf(error)
+  const name = nameOfNatsError(error)
+  if (name === 'InvalidArgumentError' || name === 'InvalidSubjectError' || name === 'PermissionViolationError')
+    return { outcome: 'refused', why }
+  // The stream refuses this message; with a 5xx code it cannot store any message at the moment.
+  if (name === 'JetStreamApiError' || name === 'StreamNotFoundError') {
+    const { status } = error as Error & { readonly status: number }
+    return status < firstPassingStatus ? { outcome: 'refused', why } : { outcome: 'retry', why }
+  }
+  return { outcome: 'retry', why }
+}
