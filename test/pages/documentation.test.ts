@@ -86,6 +86,7 @@ const pages: Readonly<Record<string, Page>> = {
     },
   },
   'docs/TUTORIAL.md': { has: [...postgresql, configurationOf('docs/TUTORIAL.md')] },
+  'docs/API-GUIDE.md': { has: ['godwit start', 'mosquitto_sub -i lamp-7 -t plant/# &'], isDaily: true },
   'docs/OPERATING.md': { has: ['mosquitto_sub -i lamp-7 -t plant/1/light &'], isDaily: true },
   'docs/BACKUP.md': { isDaily: true },
   'docs/BRIDGES.md': {},
