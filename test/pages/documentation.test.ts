@@ -17,6 +17,8 @@ interface Page {
   readonly prints?: readonly RegExp[]
   /** The export of another broker that the page converts. */
   readonly exported?: string
+  /** What holds at the end. */
+  readonly after?: readonly Check[]
   /** What holds before the command that begins so, besides its exit code. */
   readonly before?: Readonly<Record<string, readonly Check[]>>
   readonly isDaily?: boolean
@@ -62,8 +64,20 @@ END
   'sudo systemctl start postgresql',
 ]
 
+/** The configuration and the database of a mosquitto to which Zigbee2MQTT has announced a lamp. */
+const mosquittoOfHome = [
+  "printf 'listener 1883\\nallow_anonymous false\\n' > mosquitto.conf",
+  'touch users && mosquitto_passwd -b users zigbee2mqtt old',
+  "printf 'user root\\npassword_file users\\npersistence true\\npersistence_location ./\\n' | cat mosquitto.conf - > home.conf",
+  `(mosquitto -c home.conf & broker=$!
+    until mosquitto_pub -u zigbee2mqtt -P old -q 1 -r -t homeassistant/light/lamp/config -m '{}'; do sleep 0.1; done
+    kill $broker; wait $broker; test -s mosquitto.db)`,
+]
+
 const configurationOf = (page: string): string =>
   `cat > godwit.conf <<'END'\n${blocksOf(page).find(({ word }) => word === 'conf')?.text}END\n`
+
+const retainedAtHome = "mosquitto_sub -u homeassistant -P 'correct horse 7' -t 'homeassistant/light/#' -v -C 1 -W 20"
 
 /** What a user may do, over MQTT 5.0, which says why not. */
 const asAnna = (topic: string): string =>
@@ -87,6 +101,10 @@ const pages: Readonly<Record<string, Page>> = {
   },
   'docs/TUTORIAL.md': { has: [...postgresql, configurationOf('docs/TUTORIAL.md')] },
   'docs/API-GUIDE.md': { has: ['godwit start', 'mosquitto_sub -i lamp-7 -t plant/# &'], isDaily: true },
+  'docs/HOME-ASSISTANT.md': {
+    has: [configurationOf('docs/HOME-ASSISTANT.md'), ...mosquittoOfHome],
+    after: [{ command: retainedAtHome, shows: /^homeassistant\/light\/lamp\/config \{\}$/m }],
+  },
   'docs/OPERATING.md': { has: ['mosquitto_sub -i lamp-7 -t plant/1/light &'], isDaily: true },
   'docs/BACKUP.md': { isDaily: true },
   'docs/BRIDGES.md': {},
@@ -169,7 +187,7 @@ class Walk {
 
   async follow(written: string): Promise<void> {
     const command = this.#fill(written)
-    await this.#check(command)
+    await this.#checkBefore(command)
     if (/^godwit start\b/.test(command)) {
       await this.end()
       this.#broker = await this.#reader.start(command)
@@ -193,13 +211,18 @@ class Walk {
     this.#broker = undefined
   }
 
-  async #check(command: string): Promise<void> {
+  /** Checks what holds now. */
+  async check(checks: readonly Check[]): Promise<void> {
+    for (const check of checks) {
+      if ('program' in check) await this.#reader.background(check.program).until(check.shows)
+      else assert.match(await this.#reader.run(check.command), check.shows, check.command)
+    }
+  }
+
+  async #checkBefore(command: string): Promise<void> {
     for (const [start, checks] of Object.entries(this.#page.before ?? {})) {
       if (!command.startsWith(`${start} `)) continue
-      for (const check of checks) {
-        if ('program' in check) await this.#reader.background(check.program).until(check.shows)
-        else assert.match(await this.#reader.run(check.command), check.shows, check.command)
-      }
+      await this.check(checks)
       this.checked.add(start)
     }
   }
@@ -243,6 +266,7 @@ async function readPage(t: TestContext, name: string, page: Page): Promise<void>
     }
   }
   assert.deepEqual([...walk.checked], Object.keys(page.before ?? {}))
+  await walk.check(page.after ?? [])
   for (const pattern of page.prints ?? []) await Promise.any(walk.subscribers.map((each) => each.until(pattern)))
   await walk.end()
 }
