@@ -2,7 +2,7 @@
 // nothing. Clients that ignore REGISTER, such as emcute of RIOT, prove it by the times of their PINGRESP packets.
 
 import { PingChallenge } from './ping-challenge.ts'
-import type { SnClientDependencies } from './sn-client-dependencies.ts'
+import type { SendingDependencies } from './sn-client-dependencies.ts'
 
 /** Not assigned to a topic: a client has fewer of them. */
 const topicId = 0xfffe
@@ -11,23 +11,8 @@ const messageIds = 0x8000
 /** REGACK packets with other message IDs after which a challenge cannot be met. */
 const maxGuesses = 16
 
-type Gateway = Pick<
-  SnClientDependencies,
-  | 'settings'
-  | 'counters'
-  | 'codec'
-  | 'nowMs'
-  | 'sendUnasked'
-  | 'reserveUnasked'
-  | 'releaseUnasked'
-  | 'sendReserved'
-  | 'isProven'
-  | 'noteProven'
-  | 'randomBelow'
->
-
 export class AddressChallenge {
-  readonly #gateway: Gateway
+  readonly #gateway: SendingDependencies
   readonly #pings: PingChallenge
   #messageId: number | undefined
   #guesses = 0
@@ -35,7 +20,7 @@ export class AddressChallenge {
   /** Time of the next one. */
   #dueAtMs = Infinity
 
-  constructor(gateway: Gateway) {
+  constructor(gateway: SendingDependencies) {
     this.#gateway = gateway
     this.#pings = new PingChallenge(gateway)
   }

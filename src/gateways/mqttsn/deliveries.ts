@@ -4,34 +4,20 @@
 //              │ yes                                   │
 //              └────────> PUBLISH <────────────────────┘     QoS 1 and 2: one at a time [6.13], repeated until acknowledged
 //
-// Messages wait while the client sleeps, and until the latest publication of the client is acknowledged: a simple client, such as Paho,
-// then accepts only PUBACK. The number of waiting QoS 0 messages is limited. Of QoS 1 and 2, the broker sends at most the Receive Maximum
-// of the connection; the others wait in the session.
+// Messages wait (`waiting-deliveries.ts`) while the client sleeps, while their topic is registered (`topic-registrations.ts`), and until the latest
+// publication of the client is acknowledged: a simple client, such as Paho, then accepts only PUBACK.
 
-import type { AckType, PacketId, PublishPacket, QoS } from '../../protocol/index.ts'
+import type { AckType, PacketId, PublishPacket } from '../../protocol/index.ts'
 import { AddressChallenge } from './address-challenge.ts'
-import type { StoredMessage, StoredMessages } from './stored-messages.ts'
 import { returnCodes, shortTopicId, topicKinds, type SnRequest, type TopicKind } from './codec/packets.ts'
-import type { SnClientDependencies } from './sn-client-dependencies.ts'
+import type { SendingDependencies } from './sn-client-dependencies.ts'
+import type { StoredMessage, StoredMessages } from './stored-messages.ts'
 import type { TopicIds } from './topic-ids.ts'
+import { TopicRegistrations } from './topic-registrations.ts'
+import { type Delivery, WaitingDeliveries } from './waiting-deliveries.ts'
 
-/** Maximum QoS 0 messages for a client that sleeps or registers; the oldest is dropped first. */
-export const maxWaitingQos0 = 1_000
-const maxWaitingBytes = 1_048_576
 const dupFlag = 0x80
-/** Maximum pending registrations that the client did not request. */
-const maxRegistrationsAhead = 4
 const maxMessageId = 0xffff
-const registrationIds = 0x8000
-
-interface Delivery {
-  readonly topic: string
-  readonly qos: QoS
-  readonly retain: boolean
-  readonly packetId: PacketId
-  readonly payload: Buffer
-  dup: boolean
-}
 
 /** A packet that is repeated until it is acknowledged. */
 interface InFlightDelivery {
@@ -52,15 +38,6 @@ interface Release {
   dueAtMs: number
 }
 
-interface Registration {
-  readonly topicId: number
-  readonly messageId: number
-  /** Whether REGACK proves the present address of the client. */
-  provesAddress: boolean
-  attempts: number
-  dueAtMs: number
-}
-
 /** Publications of the client. */
 export interface OwnPublications {
   readonly latestUnacknowledged: number | undefined
@@ -77,57 +54,37 @@ export interface DeliveryClient {
   readonly storedMessages: StoredMessages | undefined
 }
 
-type Gateway = Pick<
-  SnClientDependencies,
-  | 'settings'
-  | 'codec'
-  | 'counters'
-  | 'nowMs'
-  | 'sendUnasked'
-  | 'reserveUnasked'
-  | 'releaseUnasked'
-  | 'sendReserved'
-  | 'isProven'
-  | 'noteProven'
-  | 'randomBelow'
->
-
 export class Deliveries {
-  readonly #gateway: Gateway
+  readonly #gateway: SendingDependencies
   readonly #client: DeliveryClient
-  #waiting: Delivery[] = []
-  #waitingBytes = 0
-  #waitingQos0 = 0
+  readonly #waiting: WaitingDeliveries
   #inFlight: InFlightDelivery | undefined
   readonly #releases = new Map<PacketId, Release>()
   /** QoS 2 messages that the gateway dropped: it responds to the PUBREL of the broker itself. */
   #dropped: Set<PacketId> | undefined
-  /** Topics with a pending REGISTER. */
-  readonly #registrations = new Map<string, Registration>()
   readonly #challenge: AddressChallenge
-  /** Names to register without a message. */
-  #toRegister: string[] = []
+  readonly #registrations: TopicRegistrations
   #isPaused = false
   /** Message ID of the publication of the client that must be acknowledged before messages are sent. */
   #afterPublication: number | undefined
-  #nextMessageId = maxMessageId
 
-  constructor(gateway: Gateway, client: DeliveryClient) {
+  constructor(gateway: SendingDependencies, client: DeliveryClient) {
     this.#gateway = gateway
     this.#client = client
+    this.#waiting = new WaitingDeliveries(client, gateway.counters)
     this.#challenge = new AddressChallenge(gateway)
+    this.#registrations = new TopicRegistrations(gateway, client, this.#challenge)
   }
 
   /** True if no message is waiting or unacknowledged. */
   get isEmpty(): boolean {
-    return this.#waiting.length === 0 && this.#inFlight === undefined && this.#releases.size === 0
+    return this.#waiting.isEmpty && this.#inFlight === undefined && this.#releases.size === 0
   }
 
   /** Time at which `tick` must be called. */
   get dueAtMs(): number {
     if (this.#isPaused) return Infinity
-    let dueAtMs = Math.min(this.#inFlight?.dueAtMs ?? Infinity, this.#challenge.dueAtMs)
-    for (const { dueAtMs: atMs } of this.#registrations.values()) dueAtMs = Math.min(dueAtMs, atMs)
+    let dueAtMs = Math.min(this.#inFlight?.dueAtMs ?? Infinity, this.#challenge.dueAtMs, this.#registrations.dueAtMs)
     for (const { dueAtMs: atMs } of this.#releases.values()) dueAtMs = Math.min(dueAtMs, atMs)
     return dueAtMs
   }
@@ -136,10 +93,7 @@ export class Deliveries {
     const payload = Buffer.from(packet.chunk.subarray(packet.payloadStart, packet.frameEnd))
     const { qos, retain, packetId, dup } = packet
     const delivery: Delivery = { topic, qos, retain, packetId, payload, dup }
-    if (qos === 0 && !this.#canQueue(payload.length)) this.#dropOldestQos0()
     this.#waiting.push(delivery)
-    this.#waitingBytes += payload.length
-    if (qos === 0) this.#waitingQos0++
     if (qos === 0 && this.#isPaused) this.#client.storedMessages?.add(delivery)
     this.#afterPublication ??= this.#client.publications?.latestUnacknowledged
     this.flush()
@@ -154,14 +108,7 @@ export class Deliveries {
 
   /** Restores QoS 0 messages that waited before the restart, oldest first, by their numbers. */
   restore(messages: ReadonlyMap<number, StoredMessage>): void {
-    for (const [number, { topic, retain, payload: text }] of messages) {
-      const payload = Buffer.from(text, 'base64')
-      const delivery: Delivery = { topic, qos: 0, retain, packetId: 0, payload, dup: false }
-      this.#client.storedMessages?.noteRestored(number, delivery)
-      this.#waiting.push(delivery)
-      this.#waitingBytes += payload.length
-      this.#waitingQos0++
-    }
+    this.#waiting.restore(messages)
   }
 
   /** Sends nothing until `resume`, because the client sleeps. Unacknowledged packets are then repeated. */
@@ -169,48 +116,38 @@ export class Deliveries {
     this.#isPaused = true
     this.#challenge.end()
     this.#registrations.clear()
-    for (const delivery of this.#waiting) if (delivery.qos === 0) this.#client.storedMessages?.add(delivery)
+    this.#waiting.store()
     for (const release of this.#releases.values()) release.attempts = 0
     const inFlight = this.#inFlight
     if (inFlight === undefined) return
     this.#inFlight = undefined
-    inFlight.delivery.dup = true
-    this.#waiting.unshift(inFlight.delivery)
-    this.#waitingBytes += inFlight.delivery.payload.length
+    this.#waiting.putBack(inFlight.delivery)
   }
 
   /** The client has another address: responses to packets that were sent to the previous one prove nothing. */
   noteMoved(): void {
     this.#challenge.end()
     if (this.#inFlight !== undefined) this.#inFlight.provesAddress = false
-    for (const registration of this.#registrations.values()) registration.provesAddress = false
+    this.#registrations.noteMoved()
   }
 
   resume(): void {
     this.#isPaused = false
     for (const release of this.#releases.values()) this.#resend(release)
-    this.#registerNext()
+    this.#registrations.registerNext()
     this.flush()
   }
 
-  /** Registers all topic IDs of the session, a few at a time. */
+  /** Registers all topic IDs of the session. */
   registerAll(): void {
-    this.#toRegister = this.#client.topicIds.unknownNames()
-    this.#registerNext()
+    this.#registrations.planAll()
+    if (!this.#isPaused) this.#registrations.registerNext()
   }
 
-  /** Sends the messages that can be sent. Messages of one topic stay in order; other topics continue. */
+  /** Sends the messages that can be sent. */
   flush(): void {
-    if (this.#isPaused || this.#isAwaitingPublication() || this.#waiting.length === 0) return
-    const blocked = new Set<string>()
-    const left: Delivery[] = []
-    for (const delivery of this.#waiting) {
-      if (blocked.has(delivery.topic) || !this.#trySend(delivery)) {
-        blocked.add(delivery.topic)
-        left.push(delivery)
-      } else this.#noteRemoved(delivery)
-    }
-    this.#waiting = left
+    if (this.#isPaused || this.#isAwaitingPublication() || this.#waiting.isEmpty) return
+    this.#waiting.send(this)
   }
 
   /** Returns whether messages wait for a publication: the latest when the first message arrived. Later ones may never end. */
@@ -233,16 +170,12 @@ export class Deliveries {
   }
 
   #handleRegack({ messageId, topicId, returnCode }: SnRequest & { type: 'regack' }): void {
-    if (this.#challenge.isMet(messageId)) return this.#flushAfterProof()
-    const topic = this.#client.topicIds.nameOf(topicId)
-    const registration = topic === undefined ? undefined : this.#registrations.get(topic)
-    if (topic === undefined || registration === undefined || registration.messageId !== messageId) return
-    this.#registrations.delete(topic)
-    if (registration.provesAddress) this.#gateway.noteProven()
+    if (this.#challenge.isMet(messageId)) return this.#continue()
+    const topic = this.#registrations.handleRegack(messageId, topicId)
+    if (topic === undefined) return
     if (returnCode === returnCodes.accepted) this.#client.topicIds.setKnown(topic)
     else this.#dropTopic(topic)
-    this.#registerNext()
-    this.flush()
+    this.#continue()
   }
 
   #handlePuback({ topicId, messageId, returnCode }: SnRequest & { type: 'puback' }): void {
@@ -255,9 +188,7 @@ export class Deliveries {
     if (inFlight.provesAddress) this.#gateway.noteProven()
     this.#inFlight = undefined
     if (returnCode === returnCodes.invalidTopicId && topicIds.nameOf(topicId) === delivery.topic) {
-      delivery.dup = true
-      this.#waiting.unshift(delivery)
-      this.#waitingBytes += delivery.payload.length
+      this.#waiting.putBack(delivery)
     } else this.#settle(delivery)
     this.flush()
   }
@@ -287,7 +218,7 @@ export class Deliveries {
 
   /** Returns false if the maximum of repetitions is reached: the client is lost. */
   tick(): boolean {
-    const { settings, codec, counters } = this.#gateway
+    const { settings } = this.#gateway
     const nowMs = this.#gateway.nowMs()
     if (this.#isPaused) return true
     const sent = this.#inFlight === undefined ? [] : [this.#inFlight]
@@ -296,46 +227,19 @@ export class Deliveries {
       if (one.attempts >= settings.maxRetries) return false
       this.#resend(one)
     }
-    for (const [topic, registration] of this.#registrations) {
-      if (nowMs < registration.dueAtMs) continue
-      if (registration.attempts >= settings.maxRetries) return false
-      registration.dueAtMs = this.#retryAtMs()
-      const isSent = this.#gateway.sendUnasked(codec.register(registration.topicId, registration.messageId, topic))
-      if (!isSent) continue
-      registration.attempts++
-      counters.retransmitted++
-    }
-    if (this.#challenge.tick()) this.#flushAfterProof()
+    if (!this.#registrations.tick()) return false
+    if (this.#challenge.tick()) this.#continue()
     return true
   }
 
-  #canQueue(bytes: number): boolean {
-    return this.#waitingQos0 < maxWaitingQos0 && this.#waitingBytes + bytes <= maxWaitingBytes
-  }
-
-  #dropOldestQos0(): void {
-    const oldest = this.#waiting.findIndex(({ qos }) => qos === 0)
-    if (oldest === -1) return
-    const [dropped] = this.#waiting.splice(oldest, 1)
-    if (dropped !== undefined) this.#noteRemoved(dropped)
-    this.#gateway.counters.dropped['queue-full']++
-  }
-
-  #noteRemoved(delivery: Delivery): void {
-    this.#waitingBytes -= delivery.payload.length
-    if (delivery.qos === 0) {
-      this.#waitingQos0--
-      this.#client.storedMessages?.delete(delivery)
-    }
-  }
-
-  #trySend(delivery: Delivery): boolean {
+  /** Returns false if the message must wait. */
+  trySend(delivery: Delivery): boolean {
     if (delivery.qos > 0 && (this.#inFlight !== undefined || this.#releases.size > 0)) return false
     const known = this.#topicIdOf(delivery.topic)
     if (known === undefined) return this.#refuseUnnamed(delivery)
     const { topicId, topicKind, isKnown } = known
     if (!isKnown) {
-      this.#register(delivery.topic, topicId)
+      this.#registrations.register(delivery.topic, topicId)
       return false
     }
     const messageId = this.#messageIdFor(delivery)
@@ -362,8 +266,9 @@ export class Deliveries {
     return qos === 1 && !this.#gateway.isProven ? 1 + this.#gateway.randomBelow(maxMessageId) : packetId
   }
 
-  #flushAfterProof(): void {
-    this.#registerNext()
+  /** The client has proven its address, or acknowledged a topic: other packets can be sent. */
+  #continue(): void {
+    if (!this.#isPaused) this.#registrations.registerNext()
     this.flush()
   }
 
@@ -388,40 +293,8 @@ export class Deliveries {
     return { topicId, topicKind: topicKinds.name, isKnown: topicIds.isKnown(topic) }
   }
 
-  #register(topic: string, topicId: number): void {
-    if (this.#registrations.has(topic)) return
-    // Then its message ID is unpredictable.
-    const provesAddress = !this.#gateway.isProven
-    const messageId = this.#registrationId()
-    const isSent = this.#gateway.sendUnasked(this.#gateway.codec.register(topicId, messageId, topic))
-    // A short one may be sent instead of one that is too long.
-    if (!isSent) return this.#challenge.begin()
-    const dueAtMs = this.#retryAtMs()
-    this.#registrations.set(topic, { topicId, messageId, provesAddress, attempts: 0, dueAtMs })
-  }
-
-  /** From the upper half, which the publications of few clients reach. */
-  #registrationId(): number {
-    if (!this.#gateway.isProven) return registrationIds + this.#gateway.randomBelow(registrationIds)
-    const messageId = this.#nextMessageId
-    this.#nextMessageId = messageId <= registrationIds ? maxMessageId : messageId - 1
-    return messageId
-  }
-
-  #registerNext(): void {
-    while (!this.#isPaused && this.#registrations.size < maxRegistrationsAhead) {
-      const topic = this.#toRegister.shift()
-      if (topic === undefined) return
-      const topicId = this.#client.topicIds.register(topic)
-      if (topicId !== undefined && !this.#client.topicIds.isKnown(topic)) this.#register(topic, topicId)
-    }
-  }
-
   #dropTopic(topic: string): void {
-    const dropped = this.#waiting.filter((delivery) => delivery.topic === topic)
-    this.#waiting = this.#waiting.filter((delivery) => delivery.topic !== topic)
-    for (const delivery of dropped) {
-      this.#noteRemoved(delivery)
+    for (const delivery of this.#waiting.removeTopic(topic)) {
       this.#gateway.counters.dropped['not-registered']++
       this.#settle(delivery)
     }

@@ -54,6 +54,22 @@ export interface SnClientDependencies {
   noteEnded(): void
 }
 
+/** What sends packets that the client did not ask for, and repeats them. */
+export type SendingDependencies = Pick<
+  SnClientDependencies,
+  | 'settings'
+  | 'codec'
+  | 'counters'
+  | 'nowMs'
+  | 'sendUnasked'
+  | 'reserveUnasked'
+  | 'releaseUnasked'
+  | 'sendReserved'
+  | 'isProven'
+  | 'noteProven'
+  | 'randomBelow'
+>
+
 /** Stored state of a sleeping client. */
 export interface RestoredSleep extends Pick<StoredSleep, 'lostAtMs' | 'will'> {
   readonly topicIds: TopicIds | undefined
