@@ -256,12 +256,12 @@ export class MqttSnGateway implements DatagramGateway {
   #noteConnected(connected: ConnectedClient): void {
     const { client } = connected
     const before = this.#byClientId.get(client.clientId)
-    const ofPrevious = before !== undefined && before !== connected ? before.client.topicIds : undefined
+    const ofPrevious = before !== undefined && before !== connected ? before.client.messages.topicIds : undefined
     const known = ofPrevious ?? this.#storedTopicIds.get(client.clientId)
     const startsClean = client.isCleanSession || client.startsClean
-    if (!startsClean && known !== undefined) client.adoptTopicIds(known)
+    if (!startsClean && known !== undefined) client.messages.adoptTopicIds(known)
     else if (known !== undefined) deleteTopicIds(this.#dependencies, client.clientId, known)
-    if (!client.isCleanSession) client.topicIds.store = topicIdStore(this.#dependencies, client.clientId)
+    if (!client.isCleanSession) client.messages.topicIds.store = topicIdStore(this.#dependencies, client.clientId)
     this.#storedTopicIds.delete(client.clientId)
     this.#byClientId.set(client.clientId, connected)
   }
@@ -273,7 +273,7 @@ export class MqttSnGateway implements DatagramGateway {
     if (this.#byClientId.get(client.clientId)?.client !== client) return
     this.#byClientId.delete(client.clientId)
     if (client.isCleanSession) return
-    this.#storeTopicIds(client.clientId, client.topicIds)
+    this.#storeTopicIds(client.clientId, client.messages.topicIds)
   }
 
   #storeTopicIds(clientId: string, topicIds: TopicIds): void {

@@ -5,57 +5,44 @@
 //                                                                        └─DISCONNECT(s)────┘ ▼
 //                                                                                            awake ─> PINGRESP ─> asleep
 
-import {
-  type AckType,
-  type ConnackPacket,
-  type Packet,
-  type PacketId,
-  type PublishPacket,
-  reasonCodes,
-} from '../../protocol/index.ts'
+import { type ConnackPacket, type Packet, type PublishPacket, reasonCodes } from '../../protocol/index.ts'
 import { type MqttConnection, type MqttConnectionCallbacks, publishFieldsOf } from '../gateway.ts'
-import { StaleSleepDetector } from './stale-sleep.ts'
 import { ClientClock } from './client-clock.ts'
-import { ClientRequests, outcomeOf, type RequestingClient } from './client-requests.ts'
-import { connectPacketOf, goodbye, interruption, isRepeated, refusalOf } from './connect-packet.ts'
-import { Deliveries, type DeliveryClient } from './deliveries.ts'
-import type { StoredMessages } from './stored-messages.ts'
+import { outcomeOf } from './client-requests.ts'
 import { returnCodes, type SnRequest } from './codec/packets.ts'
-import type { ConnectRequest, RestoredSleep, SnClientDependencies, SnClientState } from './sn-client-dependencies.ts'
-import { SnWill, type WillUpdate } from './sn-will.ts'
-import { TopicIds } from './topic-ids.ts'
 import type { SnOutcome } from './codec/sn-codec.ts'
-import { willOfSn2Connect } from './sn2-connect.ts'
 import { writeBare, writeResponse } from './codec/write-packet.ts'
+import { connectPacketOf, goodbye, interruption, isRepeated, refusalOf } from './connect-packet.ts'
+import type { ConnectRequest, RestoredSleep, SnClientDependencies, SnClientState } from './sn-client-dependencies.ts'
+import { SnMessages } from './sn-messages.ts'
+import { SnSleep } from './sn-sleep.ts'
+import { SnWill, type WillUpdate } from './sn-will.ts'
+import { willOfSn2Connect } from './sn2-connect.ts'
 
-/** Most clients are idle, and there are many, so objects that only a busy client needs are created on first use. */
-export class SnClient implements MqttConnectionCallbacks, DeliveryClient, RequestingClient {
+export class SnClient implements MqttConnectionCallbacks {
   readonly #dependencies: SnClientDependencies
-  #state: SnClientState = 'connecting'
+  /** Changed by this object and by the sleep of the client. */
+  state: SnClientState = 'connecting'
+  readonly clock: ClientClock
+  readonly messages: SnMessages
   #connect: ConnectRequest
-  #topicIds: TopicIds | undefined
-  /** Undefined: the client has no deliveries yet. See `#openDeliveries`. */
-  #deliveries: Deliveries | undefined
   #mqtt: MqttConnection | undefined
   #will: SnWill | undefined
   /** Reason for which the current connection to the broker replaces an earlier one; until CONNACK. For updates, the response to the client. */
   #replacing: 'willtopicresp' | 'willmsgresp' | 'restored' | undefined
-  readonly #clock: ClientClock
   /** True if the client has sent another packet since its CONNECT was accepted. */
   #hasSentPacket = false
-  #requests: ClientRequests | undefined
-  #isAwaitingQueueEnd = false
   #isSessionPresent = false
-  #staleSleep: StaleSleepDetector | undefined
-  /** True if the sleep of the client is stored. */
-  #isSleepStored = false
+  /** Undefined: the client has not slept. */
+  #sleep: SnSleep | undefined
   /** True if stored state remains after the end of this object, because the client sleeps on after a restart. */
   #leavesStoredState = false
 
   constructor(connect: ConnectRequest, dependencies: SnClientDependencies) {
     this.#dependencies = dependencies
-    this.#clock = new ClientClock(dependencies.codec.version)
+    this.clock = new ClientClock(dependencies.codec.version)
     this.#connect = connect
+    this.messages = new SnMessages(dependencies, this)
   }
 
   /** `asleep`: stored state of a client that was asleep before the restart, and still is. */
@@ -68,10 +55,6 @@ export class SnClient implements MqttConnectionCallbacks, DeliveryClient, Reques
     return this.#connect.clientId
   }
 
-  get state(): SnClientState {
-    return this.#state
-  }
-
   get isCleanSession(): boolean {
     return this.#connect.flags.cleanSession
   }
@@ -81,53 +64,37 @@ export class SnClient implements MqttConnectionCallbacks, DeliveryClient, Reques
     return this.#connect.options?.startsClean === true
   }
 
-  get topicIds(): TopicIds {
-    return (this.#topicIds ??= new TopicIds(this.#dependencies.settings.predefined))
+  get connect(): ConnectRequest {
+    return this.#connect
   }
 
   get mqtt(): MqttConnection | undefined {
     return this.#mqtt
   }
 
-  get storedMessages(): StoredMessages | undefined {
-    return this.isCleanSession ? undefined : this.#dependencies.messages
+  get will(): SnWill | undefined {
+    return this.#will
   }
 
-  get publications(): ClientRequests | undefined {
-    return this.#requests
-  }
-
-  acknowledge(type: AckType, packetId: PacketId): void {
-    this.#mqtt?.acknowledge(type, packetId)
+  get isAsleep(): boolean {
+    return this.state === 'asleep'
   }
 
   // For lists of clients
 
   get isSleeping(): boolean {
-    return this.#state === 'asleep' || this.#state === 'awake'
+    return this.state === 'asleep' || this.state === 'awake'
   }
 
   /** Time at which `tick` must be called. */
   get dueAtMs(): number {
-    if (this.#state === 'ended') return Infinity
-    return Math.min(this.#clock.dueAtMs, this.#deliveries?.dueAtMs ?? Infinity)
-  }
-
-  /** Called when the client has another address. */
-  noteMoved(): void {
-    this.#deliveries?.noteMoved()
-  }
-
-  /** Takes over topic IDs of the session, which the client may have lost. */
-  adoptTopicIds(topicIds: TopicIds): void {
-    this.#topicIds = topicIds
-    topicIds.setAllUnknown()
-    this.#deliveries = undefined
+    if (this.state === 'ended') return Infinity
+    return Math.min(this.clock.dueAtMs, this.messages.dueAtMs)
   }
 
   handle(request: SnRequest): void {
-    if (this.#state === 'active') this.#expectWithin(this.#connect.durationSeconds)
-    if (request.type !== 'connect' && this.#state === 'active') this.#hasSentPacket = true
+    if (this.state === 'active') this.#expectWithin(this.#connect.durationSeconds)
+    if (request.type !== 'connect' && this.state === 'active') this.#hasSentPacket = true
     switch (request.type) {
       case 'connect':
         return this.#handleConnect(request)
@@ -140,12 +107,8 @@ export class SnClient implements MqttConnectionCallbacks, DeliveryClient, Reques
       case 'pingreq':
         return this.#handlePing(request.clientId)
       default:
-        if (this.#state === 'active' || this.#state === 'awake') this.#handleWhileConnected(request)
-        else if (this.#state === 'asleep') {
-          const detector = (this.#staleSleep ??= new StaleSleepDetector())
-          const isStale = detector.shouldDisconnect(request, this.#dependencies.nowMs())
-          if (isStale) this.#send(this.#dependencies.codec.disconnect())
-        }
+        if (this.state === 'active' || this.state === 'awake') this.#handleWhileConnected(request)
+        else if (this.state === 'asleep') this.#openSleep().handleUnexpected(request)
     }
   }
 
@@ -155,12 +118,12 @@ export class SnClient implements MqttConnectionCallbacks, DeliveryClient, Reques
 
   tick(): void {
     const nowMs = this.#dependencies.nowMs()
-    const isResponding = this.#deliveries?.tick() ?? true
-    if (nowMs >= this.#clock.lostAtMs || (!isResponding && this.#state !== 'awake')) return this.lose()
-    if (!isResponding) this.#sleepAgain()
-    if (nowMs >= this.#clock.nextPingAtMs) {
+    const isResponding = this.messages.tick()
+    if (nowMs >= this.clock.lostAtMs || (!isResponding && this.state !== 'awake')) return this.lose()
+    if (!isResponding) this.#openSleep().continue()
+    if (nowMs >= this.clock.nextPingAtMs) {
       this.#mqtt?.send({ type: 'pingreq' })
-      this.#clock.planPing(nowMs)
+      this.clock.planPing(nowMs)
     }
     this.#dependencies.schedule()
   }
@@ -169,7 +132,7 @@ export class SnClient implements MqttConnectionCallbacks, DeliveryClient, Reques
   lose(): void {
     const properties = { sessionExpiryIntervalSeconds: 0 }
     if (this.isCleanSession) return this.#end({ ...goodbye, reasonCode: reasonCodes.disconnectWithWill, properties })
-    const isConnected = this.#state === 'active' || this.isSleeping
+    const isConnected = this.state === 'active' || this.isSleeping
     const will = isConnected ? this.#will?.toPublication() : undefined
     if (will !== undefined) this.#mqtt?.publish(publishFieldsOf(will))
     this.#end(goodbye)
@@ -179,17 +142,16 @@ export class SnClient implements MqttConnectionCallbacks, DeliveryClient, Reques
   close(): void {
     this.#leavesStoredState = !this.isCleanSession && this.isSleeping
     if (this.#leavesStoredState) return this.#end(goodbye)
-    if (this.#state !== 'ended') this.#send(this.#dependencies.codec.disconnect(reasonCodes.serverShuttingDown))
+    if (this.state !== 'ended') this.#send(this.#dependencies.codec.disconnect(reasonCodes.serverShuttingDown))
     this.lose()
   }
 
   #restoreSleep({ topicIds, will, lostAtMs, messages }: RestoredSleep): void {
-    if (topicIds !== undefined) this.#topicIds = topicIds
     if (will !== undefined) (this.#will = new SnWill()).restore(will)
-    this.#clock.lostAtMs = lostAtMs ?? Infinity
-    this.#isSleepStored = true
-    this.#state = 'asleep'
-    if (messages.size > 0) this.#openDeliveries().restore(messages)
+    this.clock.lostAtMs = lostAtMs ?? Infinity
+    this.#sleep = new SnSleep(this.#dependencies, this, true)
+    this.state = 'asleep'
+    this.messages.restore(topicIds, messages)
     this.#replacing = 'restored'
     this.#openMqtt()
   }
@@ -200,15 +162,15 @@ export class SnClient implements MqttConnectionCallbacks, DeliveryClient, Reques
     const refused = refusalOf(this.#connect, predefined)
     if (refused !== undefined) return this.#refuse(refused)
     if (options !== undefined) (this.#will ??= new SnWill()).restore(willOfSn2Connect(options, predefined))
-    this.#clock.lostAtMs = this.#dependencies.nowMs() + this.#dependencies.settings.idleTimeoutMs
+    this.clock.lostAtMs = this.#dependencies.nowMs() + this.#dependencies.settings.idleTimeoutMs
     if (!flags.will || options !== undefined) return this.#openMqtt()
-    this.#state = 'will-topic'
+    this.state = 'will-topic'
     this.#dependencies.send(writeBare('willtopicreq'))
     this.#dependencies.schedule()
   }
 
   #handleConnect(request: ConnectRequest): void {
-    switch (this.#state) {
+    switch (this.state) {
       case 'will-topic':
         return this.#dependencies.send(writeBare('willtopicreq'))
       case 'will-message':
@@ -224,7 +186,7 @@ export class SnClient implements MqttConnectionCallbacks, DeliveryClient, Reques
       case 'ended':
         return undefined
       default:
-        return this.#state satisfies never
+        return this.state satisfies never
     }
   }
 
@@ -235,13 +197,9 @@ export class SnClient implements MqttConnectionCallbacks, DeliveryClient, Reques
     this.#deleteStored()
     this.#connect = request
     this.#will = undefined
-    if (request.flags.cleanSession || this.startsClean) {
-      if (this.#topicIds !== undefined) this.#dependencies.deleteTopicIds(this.#topicIds)
-      this.#topicIds = undefined
-    }
-    this.#deliveries = undefined
-    this.#requests?.clear()
-    this.#state = 'connecting'
+    if (request.flags.cleanSession || this.startsClean) this.messages.deleteTopicIds()
+    this.messages.restart()
+    this.state = 'connecting'
     this.#begin()
   }
 
@@ -250,34 +208,34 @@ export class SnClient implements MqttConnectionCallbacks, DeliveryClient, Reques
     // [2.0: 4.14-5] In 2.0, each CONNECT creates a new connection.
     if (request.options !== undefined || !isSame) return this.#restart(request)
     this.#connect = request
-    this.#state = 'active'
+    this.state = 'active'
     this.#mqtt?.noteClientChanged()
-    this.#deleteSleep()
+    this.#sleep?.deleteStored()
     this.#expectWithin(request.durationSeconds)
     this.#send(this.#dependencies.codec.connack({ returnCode: 0 }, true))
-    this.#deliveries?.resume()
+    this.messages.resume()
     this.#dependencies.schedule()
   }
 
   #handleWillTopic({ topic, flags }: SnRequest & { type: 'willtopic' }): void {
-    if (this.#state !== 'will-topic') return
+    if (this.state !== 'will-topic') return
     if (topic === undefined) return this.#openMqtt()
     this.#will = new SnWill({ name: topic, flags })
-    this.#state = 'will-message'
+    this.state = 'will-message'
     this.#dependencies.send(writeBare('willmsgreq'))
   }
 
   #handleWillMessage(message: Buffer): void {
-    if (this.#state !== 'will-message') return
+    if (this.state !== 'will-message') return
     this.#will?.setMessage(message)
     this.#openMqtt()
   }
 
   #openMqtt(): void {
-    if (this.#replacing === undefined) this.#state = 'connecting'
+    if (this.#replacing === undefined) this.state = 'connecting'
     const mqtt = this.#dependencies.openMqtt(this, this.#replacing === 'restored')
     this.#mqtt = mqtt
-    this.#clock.keepAliveSeconds = this.#connect.durationSeconds
+    this.clock.keepAliveSeconds = this.#connect.durationSeconds
     const { override } = this.#dependencies.settings
     const continuesSession = this.#replacing !== undefined
     mqtt.send(connectPacketOf(this.#connect, { override, will: this.#will?.toMqtt(), continuesSession }))
@@ -290,12 +248,12 @@ export class SnClient implements MqttConnectionCallbacks, DeliveryClient, Reques
   }
 
   #end(goodbye: Parameters<MqttConnection['end']>[0]): void {
-    if (this.#state === 'ended') return
-    this.#state = 'ended'
+    if (this.state === 'ended') return
+    this.state = 'ended'
     const mqtt = this.#mqtt
     this.#mqtt = undefined
     mqtt?.end(goodbye)
-    this.#clock.stop()
+    this.clock.stop()
     if (!this.#leavesStoredState) this.#deleteStored()
     this.#dependencies.noteEnded()
   }
@@ -312,17 +270,16 @@ export class SnClient implements MqttConnectionCallbacks, DeliveryClient, Reques
       case 'puback':
       case 'pubrec':
       case 'pubcomp':
-        this.#openRequests().handleAck(packet)
-        return this.#deliveries?.flushAfterPublication() === true ? this.#requestQueueEndAndSchedule() : undefined
+        return this.messages.handleAck(packet) ? this.#requestQueueEndAndSchedule() : undefined
       case 'pubrel':
-        this.#openDeliveries().handlePubrel(packet.packetId)
+        this.messages.handlePubrel(packet.packetId)
         return this.#dependencies.schedule()
       case 'suback':
-        return this.#requests?.handleSuback(packet.packetId, packet.reasonCodes[0] ?? reasonCodes.unspecifiedError)
+        return this.messages.handleSuback(packet)
       case 'unsuback':
         return this.#send(this.#dependencies.codec.ack('unsuback', packet.packetId))
       case 'pingresp':
-        return this.#handleQueueEnd()
+        return this.#sleep?.handleQueueEnd()
       case 'disconnect':
         return this.#endClosed(packet.reasonCode)
       default:
@@ -336,20 +293,20 @@ export class SnClient implements MqttConnectionCallbacks, DeliveryClient, Reques
       this.#mqtt = undefined
       return this.#refuse(outcomeOf(reasonCode))
     }
-    this.#clock.keepAliveSeconds = properties?.serverKeepAliveSeconds ?? this.#clock.keepAliveSeconds
-    this.#clock.planPing(this.#dependencies.nowMs())
+    this.clock.keepAliveSeconds = properties?.serverKeepAliveSeconds ?? this.clock.keepAliveSeconds
+    this.clock.planPing(this.#dependencies.nowMs())
     if (this.#replacing !== undefined) {
       if (this.#replacing !== 'restored') this.#dependencies.send(writeResponse(this.#replacing, returnCodes.accepted))
       this.#replacing = undefined
       return this.#requestQueueEndAndSchedule()
     }
-    this.#state = 'active'
+    this.state = 'active'
     this.#hasSentPacket = false
     this.#expectWithin(this.#connect.durationSeconds)
     this.#dependencies.noteConnected()
     this.#isSessionPresent = sessionPresent
     this.#send(this.#dependencies.codec.connack({ returnCode: 0 }, sessionPresent))
-    if (this.#dependencies.settings.resumesTopics) this.#openDeliveries().registerAll()
+    if (this.#dependencies.settings.resumesTopics) this.messages.registerTopics()
     this.#dependencies.schedule()
   }
 
@@ -360,29 +317,27 @@ export class SnClient implements MqttConnectionCallbacks, DeliveryClient, Reques
   /** Called when another client has taken over the client ID, or an administrator has disconnected the client. */
   #endClosed(reasonCode?: number): void {
     this.#mqtt = undefined
-    if (this.#state === 'connecting') return this.#refuse({ returnCode: returnCodes.notSupported })
+    if (this.state === 'connecting') return this.#refuse({ returnCode: returnCodes.notSupported })
     this.#send(this.#dependencies.codec.disconnect(reasonCode))
     this.#end(undefined)
   }
 
   #handleDelivery(packet: PublishPacket): void {
     if (packet.topic === undefined) return
-    this.#isAwaitingQueueEnd = false
-    this.#openDeliveries().add(packet, packet.topic.name)
-    this.#requestQueueEnd()
-    this.#dependencies.schedule()
+    this.#sleep?.cancelQueueEnd()
+    this.messages.deliver(packet, packet.topic.name)
+    this.#requestQueueEndAndSchedule()
   }
 
   // Packets of the client
 
   #handleWhileConnected(request: SnRequest): void {
     if (request.type === 'willtopicupd' || request.type === 'willmsgupd') return this.#changeWill(request)
-    if (!this.#openRequests().handle(request) && this.#openDeliveries().handle(request))
-      this.#requestQueueEndAndSchedule()
+    if (this.messages.handle(request)) this.#requestQueueEndAndSchedule()
   }
 
   #requestQueueEndAndSchedule(): void {
-    this.#requestQueueEnd()
+    this.#sleep?.requestQueueEnd()
     this.#dependencies.schedule()
   }
 
@@ -393,18 +348,17 @@ export class SnClient implements MqttConnectionCallbacks, DeliveryClient, Reques
       return this.#dependencies.send(writeResponse(response, returnCodes.notSupported))
     this.#mqtt?.end(this.isCleanSession ? interruption : goodbye)
     this.#replacing = response
-    this.#isAwaitingQueueEnd = false
-    this.#deliveries = undefined
-    this.#requests?.clear()
+    this.#sleep?.cancelQueueEnd()
+    this.messages.restart()
     this.#openMqtt()
   }
 
-  // Sleeping
+  // Sleeping and ending
 
   #handleDisconnect(request: SnRequest & { type: 'disconnect' }): void {
     const { durationSeconds = 0, forgetsTopicIds = false, hasFailed = false, sessionExpirySeconds } = request
-    const canSleep = this.#state === 'active' || this.isSleeping
-    if (forgetsTopicIds && canSleep) this.#topicIds?.setAllUnknown()
+    const canSleep = this.state === 'active' || this.isSleeping
+    if (forgetsTopicIds && canSleep) this.messages.forgetTopicIds()
     if (durationSeconds > 0 && canSleep) return this.#fallAsleep(durationSeconds)
     this.#send(this.#dependencies.codec.disconnectResponse())
     if (hasFailed) return this.lose()
@@ -415,86 +369,25 @@ export class SnClient implements MqttConnectionCallbacks, DeliveryClient, Reques
 
   #fallAsleep(durationSeconds: number): void {
     this.#connect = { ...this.#connect, durationSeconds }
-    this.#state = 'asleep'
-    this.#mqtt?.noteClientChanged()
-    this.#deliveries?.pause()
-    this.#expectWithin(durationSeconds)
-    this.#storeSleep()
-    const respond = (): void => this.#send(this.#dependencies.codec.sleepResponse())
-    if (this.isCleanSession) respond()
-    else this.#dependencies.whenDurable(respond)
-    this.#dependencies.schedule()
+    this.#openSleep().fallAsleep()
   }
 
   #handlePing(clientId: string | undefined): void {
-    if (this.#state === 'active' || (this.isSleeping && clientId === undefined))
+    if (this.state === 'active' || (this.isSleeping && clientId === undefined))
       return this.#send(this.#dependencies.codec.pingresp())
-    if (!this.isSleeping) return
-    this.#state = 'awake'
-    this.#expectWithin(this.#connect.durationSeconds)
-    this.#storeSleep() // The port of the client may have changed.
-    this.#deliveries?.resume()
-    this.#requestQueueEndAndSchedule()
-  }
-
-  /** Sends PINGREQ to the broker if nothing is left to deliver. The broker sends queued messages before its PINGRESP. */
-  #requestQueueEnd(): void {
-    if (this.#state !== 'awake' || !this.#isDelivered || this.#isAwaitingQueueEnd) return
-    this.#isAwaitingQueueEnd = true
-    this.#mqtt?.send({ type: 'pingreq' })
-  }
-
-  #handleQueueEnd(): void {
-    if (!this.#isAwaitingQueueEnd) return
-    this.#isAwaitingQueueEnd = false
-    if (this.#state !== 'awake' || !this.#isDelivered) return
-    this.#send(this.#dependencies.codec.pingresp())
-    this.#expectWithin(this.#connect.durationSeconds)
-    this.#sleepAgain()
-  }
-
-  /** Ends an awake period, also if the client did not respond: its PINGREQ may have been a late copy. */
-  #sleepAgain(): void {
-    this.#state = 'asleep'
-    this.#isAwaitingQueueEnd = false
-    this.#deliveries?.pause()
-    this.#storeSleep()
-    this.#dependencies.schedule()
-  }
-
-  #storeSleep(): void {
-    if (this.isCleanSession) return
-    this.#isSleepStored = true
-    const lostAtMs = this.#clock.lostAtMs === Infinity ? null : this.#clock.lostAtMs
-    this.#dependencies.storeSleep({ connect: this.#connect, lostAtMs, will: this.#will?.stored })
-  }
-
-  #deleteSleep(): void {
-    if (this.#isSleepStored) this.#dependencies.storeSleep(undefined)
-    this.#isSleepStored = false
+    if (this.isSleeping) this.#openSleep().wakeForMessages()
   }
 
   #deleteStored(): void {
-    this.#deleteSleep()
+    this.#sleep?.deleteStored()
     this.#dependencies.deleteMessages()
   }
 
   #expectWithin(durationSeconds: number): void {
-    this.#clock.expectWithin(durationSeconds, this.#dependencies.nowMs())
+    this.clock.expectWithin(durationSeconds, this.#dependencies.nowMs())
   }
 
-  get #isDelivered(): boolean {
-    return this.#deliveries?.isEmpty ?? true
-  }
-
-  #openDeliveries(): Deliveries {
-    if (this.#deliveries !== undefined) return this.#deliveries
-    const deliveries = new Deliveries(this.#dependencies, this)
-    if (this.#state === 'asleep') deliveries.pause()
-    return (this.#deliveries = deliveries)
-  }
-
-  #openRequests(): ClientRequests {
-    return (this.#requests ??= new ClientRequests(this.#dependencies, this))
+  #openSleep(): SnSleep {
+    return (this.#sleep ??= new SnSleep(this.#dependencies, this, false))
   }
 }
