@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ReleasedPublications } from '../../src/gateways/mqttsn/released-publications.ts'
+import { ReleasedPublications } from '../../src/gateways/mqttsn/client/released-publications.ts'
 
 const one = { topicId: 1, fingerprint: 'one' }
 const two = { topicId: 1, fingerprint: 'two' }

@@ -15,7 +15,7 @@ import {
   publishFieldsOf,
 } from '../gateway.ts'
 import type { PeerAddress } from '../../transports/index.ts'
-import type { MqttSnSettings } from './mqttsn-settings.ts'
+import type { MqttSnSettings } from './model/mqttsn-settings.ts'
 
 export const connectionlessClientId = 'NegQoS-Client'
 const maxEarlyMessages = 1_000

@@ -7,7 +7,7 @@
 //
 // A sender of forged datagrams does not see the PINGREQ packets. It guesses one of 12,870 sequences, at most once in a pause.
 
-import type { SnClientDependencies } from './sn-client-dependencies.ts'
+import type { SnClientDependencies } from '../model/sn-client-dependencies.ts'
 
 const slotCount = 16
 const pingCount = 8

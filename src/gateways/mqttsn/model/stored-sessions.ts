@@ -4,10 +4,10 @@
 //   <client id> NUL s        exists while the client sleeps: CONNECT, deadline, will, address
 //   <client id> NUL q <n>    a QoS 0 message that waits while the client sleeps
 
-import type { GatewayDependencies } from '../gateway.ts'
-import type { StoredPeer } from '../peer-identity.ts'
+import type { GatewayDependencies } from '../../gateway.ts'
+import type { StoredPeer } from '../../peer-identity.ts'
 import { type StoredMessage, StoredMessages } from './stored-messages.ts'
-import type { SnFlags, SnRequest } from './codec/packets.ts'
+import type { SnFlags, SnRequest } from '../codec/packets.ts'
 import type { PredefinedTopics, TopicIdStore } from './topic-ids.ts'
 import { TopicIds } from './topic-ids.ts'
 

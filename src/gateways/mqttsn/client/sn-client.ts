@@ -5,15 +5,20 @@
 //                                                                        └─DISCONNECT(s)────┘ ▼
 //                                                                                            awake ─> PINGRESP ─> asleep
 
-import { type ConnackPacket, type Packet, type PublishPacket, reasonCodes } from '../../protocol/index.ts'
-import { type MqttConnection, type MqttConnectionCallbacks, publishFieldsOf } from '../gateway.ts'
+import { type ConnackPacket, type Packet, type PublishPacket, reasonCodes } from '../../../protocol/index.ts'
+import { type MqttConnection, type MqttConnectionCallbacks, publishFieldsOf } from '../../gateway.ts'
 import { ClientClock } from './client-clock.ts'
 import { outcomeOf } from './client-requests.ts'
-import { returnCodes, type SnRequest } from './codec/packets.ts'
-import type { SnOutcome } from './codec/sn-codec.ts'
-import { writeBare, writeResponse } from './codec/write-packet.ts'
+import { returnCodes, type SnRequest } from '../codec/packets.ts'
+import type { SnOutcome } from '../codec/sn-codec.ts'
+import { writeBare, writeResponse } from '../codec/write-packet.ts'
 import { connectPacketOf, goodbye, interruption, isRepeated, refusalOf } from './connect-packet.ts'
-import type { ConnectRequest, RestoredSleep, SnClientDependencies, SnClientState } from './sn-client-dependencies.ts'
+import type {
+  ConnectRequest,
+  RestoredSleep,
+  SnClientDependencies,
+  SnClientState,
+} from '../model/sn-client-dependencies.ts'
 import { SnMessages } from './sn-messages.ts'
 import { SnSleep } from './sn-sleep.ts'
 import { SnWill, type WillUpdate } from './sn-will.ts'

@@ -1,9 +1,9 @@
 // The will of an MQTT-SN client, which is set and changed by two packets [6.3, 6.4].
 
-import { parseTopicName, TopicTable, type Will } from '../../protocol/index.ts'
-import type { GatewayPublication } from '../gateway.ts'
-import type { StoredWill } from './stored-sessions.ts'
-import type { SnFlags, SnRequest } from './codec/packets.ts'
+import { parseTopicName, TopicTable, type Will } from '../../../protocol/index.ts'
+import type { GatewayPublication } from '../../gateway.ts'
+import type { StoredWill } from '../model/stored-sessions.ts'
+import type { SnFlags, SnRequest } from '../codec/packets.ts'
 
 /** Packet identifier of the will when it is published: it is the last packet of the connection, so it is in use by no other. */
 const willPacketId = 0xffff

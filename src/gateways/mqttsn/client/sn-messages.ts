@@ -7,14 +7,14 @@ import {
   type PublishPacket,
   reasonCodes,
   type SubackPacket,
-} from '../../protocol/index.ts'
-import type { MqttConnection } from '../gateway.ts'
+} from '../../../protocol/index.ts'
+import type { MqttConnection } from '../../gateway.ts'
 import { ClientRequests, type RequestingClient } from './client-requests.ts'
-import type { SnRequest } from './codec/packets.ts'
-import { Deliveries, type DeliveryClient } from './deliveries.ts'
-import type { SnClientDependencies } from './sn-client-dependencies.ts'
-import type { StoredMessage, StoredMessages } from './stored-messages.ts'
-import { TopicIds } from './topic-ids.ts'
+import type { SnRequest } from '../codec/packets.ts'
+import { Deliveries, type DeliveryClient } from '../deliveries/deliveries.ts'
+import type { SnClientDependencies } from '../model/sn-client-dependencies.ts'
+import type { StoredMessage, StoredMessages } from '../model/stored-messages.ts'
+import { TopicIds } from '../model/topic-ids.ts'
 
 /** The properties of the client that its messages need. They may change. */
 interface MessagingClient {

@@ -9,9 +9,9 @@ import {
   type QoS,
   reasonCodes,
   beginsLikeFilter,
-} from '../../protocol/index.ts'
-import { maxUnsentBytes, type MqttConnection, publishFieldsOf } from '../gateway.ts'
-import { isCongestion } from '../restored-connections.ts'
+} from '../../../protocol/index.ts'
+import { maxUnsentBytes, type MqttConnection, publishFieldsOf } from '../../gateway.ts'
+import { isCongestion } from '../../restored-connections.ts'
 import {
   returnCodes,
   shortTopicId,
@@ -21,12 +21,12 @@ import {
   type SnReturnCode,
   type SnSubscription,
   topicKinds,
-} from './codec/packets.ts'
+} from '../codec/packets.ts'
 import { fingerprintOf, type Publication, ReleasedPublications } from './released-publications.ts'
-import type { SnClientDependencies } from './sn-client-dependencies.ts'
-import type { TopicIds } from './topic-ids.ts'
-import type { SnCodec, SnOutcome } from './codec/sn-codec.ts'
-import { sn2ReasonCodes } from './codec/sn2-packet-types.ts'
+import type { SnClientDependencies } from '../model/sn-client-dependencies.ts'
+import type { TopicIds } from '../model/topic-ids.ts'
+import type { SnCodec, SnOutcome } from '../codec/sn-codec.ts'
+import { sn2ReasonCodes } from '../codec/sn2-packet-types.ts'
 
 /** Maximum publications of the client without a response of the broker. */
 const maxPublications = 256

@@ -7,12 +7,12 @@
 // Messages wait (`waiting-deliveries.ts`) while the client sleeps, while their topic is registered (`topic-registrations.ts`), and until the latest
 // publication of the client is acknowledged: a simple client, such as Paho, then accepts only PUBACK.
 
-import type { AckType, PacketId, PublishPacket } from '../../protocol/index.ts'
+import type { AckType, PacketId, PublishPacket } from '../../../protocol/index.ts'
 import { AddressChallenge } from './address-challenge.ts'
-import { returnCodes, shortTopicId, topicKinds, type SnRequest, type TopicKind } from './codec/packets.ts'
-import type { SendingDependencies } from './sn-client-dependencies.ts'
-import type { StoredMessage, StoredMessages } from './stored-messages.ts'
-import type { TopicIds } from './topic-ids.ts'
+import { returnCodes, shortTopicId, topicKinds, type SnRequest, type TopicKind } from '../codec/packets.ts'
+import type { SendingDependencies } from '../model/sn-client-dependencies.ts'
+import type { StoredMessage, StoredMessages } from '../model/stored-messages.ts'
+import type { TopicIds } from '../model/topic-ids.ts'
 import { TopicRegistrations } from './topic-registrations.ts'
 import { type Delivery, WaitingDeliveries } from './waiting-deliveries.ts'
 

@@ -2,7 +2,7 @@
 // nothing. Clients that ignore REGISTER, such as emcute of RIOT, prove it by the times of their PINGRESP packets.
 
 import { PingChallenge } from './ping-challenge.ts'
-import type { SendingDependencies } from './sn-client-dependencies.ts'
+import type { SendingDependencies } from '../model/sn-client-dependencies.ts'
 
 /** Not assigned to a topic: a client has fewer of them. */
 const topicId = 0xfffe

@@ -1,11 +1,11 @@
 // The connection of an MQTT-SN client to the broker, from its CONNECT.
 
-import { connectPacket } from '../../mqtt-client/index.ts'
-import { type ConnectPacket, reasonCodes, type Will } from '../../protocol/index.ts'
-import { type ClientInfoOverride, overrideClientInfo } from '../client-info.ts'
-import { returnCodes, type SnRequest } from './codec/packets.ts'
-import type { SnOutcome } from './codec/sn-codec.ts'
-import type { PredefinedTopics } from './topic-ids.ts'
+import { connectPacket } from '../../../mqtt-client/index.ts'
+import { type ConnectPacket, reasonCodes, type Will } from '../../../protocol/index.ts'
+import { type ClientInfoOverride, overrideClientInfo } from '../../client-info.ts'
+import { returnCodes, type SnRequest } from '../codec/packets.ts'
+import type { SnOutcome } from '../codec/sn-codec.ts'
+import type { PredefinedTopics } from '../model/topic-ids.ts'
 import { problemOfSn2Connect } from './sn2-connect.ts'
 
 /** Above this duration the tolerance is a tenth, otherwise a half [6.14, table of tolerances]. */

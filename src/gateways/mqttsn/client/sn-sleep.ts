@@ -4,10 +4,10 @@
 //
 // The sleep of a client with a persistent session is stored across restarts.
 
-import type { MqttConnection } from '../gateway.ts'
+import type { MqttConnection } from '../../gateway.ts'
 import type { ClientClock } from './client-clock.ts'
-import type { SnRequest } from './codec/packets.ts'
-import type { ConnectRequest, SnClientDependencies, SnClientState } from './sn-client-dependencies.ts'
+import type { SnRequest } from '../codec/packets.ts'
+import type { ConnectRequest, SnClientDependencies, SnClientState } from '../model/sn-client-dependencies.ts'
 import type { SnMessages } from './sn-messages.ts'
 import type { SnWill } from './sn-will.ts'
 import { StaleSleepDetector } from './stale-sleep.ts'

@@ -1,9 +1,9 @@
 // Messages that wait to be sent to one MQTT-SN client, oldest first. The number of those with QoS 0 is limited. Of QoS 1 and 2, the broker sends at
 // most the Receive Maximum of the connection; the others wait in the session.
 
-import type { PacketId, QoS } from '../../protocol/index.ts'
-import type { GatewayCounters } from '../gateway.ts'
-import type { StoredMessage, StoredMessages } from './stored-messages.ts'
+import type { PacketId, QoS } from '../../../protocol/index.ts'
+import type { GatewayCounters } from '../../gateway.ts'
+import type { StoredMessage, StoredMessages } from '../model/stored-messages.ts'
 
 /** Maximum QoS 0 messages for a client that sleeps or registers; the oldest is dropped first. */
 export const maxWaitingQos0 = 1_000

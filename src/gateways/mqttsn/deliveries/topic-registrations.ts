@@ -1,8 +1,8 @@
 // Topics that the gateway registers with one MQTT-SN client: REGISTER, repeated until REGACK arrives.
 
 import type { AddressChallenge } from './address-challenge.ts'
-import type { SendingDependencies } from './sn-client-dependencies.ts'
-import type { TopicIds } from './topic-ids.ts'
+import type { SendingDependencies } from '../model/sn-client-dependencies.ts'
+import type { TopicIds } from '../model/topic-ids.ts'
 
 /** Maximum pending registrations that the client did not request. */
 const maxRegistrationsAhead = 4

@@ -1,7 +1,7 @@
 // Settings of one MQTT-SN gateway, from the section `gateway.mqttsn`.
 
-import { gatewayEntries, type GatewaysConfig, readSettingFields, type SettingFields } from '../../config/index.ts'
-import { type ClientInfoOverride, toClientInfoOverride } from '../client-info.ts'
+import { gatewayEntries, type GatewaysConfig, readSettingFields, type SettingFields } from '../../../config/index.ts'
+import { type ClientInfoOverride, toClientInfoOverride } from '../../client-info.ts'
 import { PredefinedTopics } from './topic-ids.ts'
 
 const { entries } = gatewayEntries.mqttsn

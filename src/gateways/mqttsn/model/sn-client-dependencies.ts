@@ -1,11 +1,11 @@
 // Dependencies of one MQTT-SN client.
 
-import type { TopicTable } from '../../protocol/index.ts'
-import type { GatewayCounters, MqttConnection, MqttConnectionCallbacks } from '../gateway.ts'
+import type { TopicTable } from '../../../protocol/index.ts'
+import type { GatewayCounters, MqttConnection, MqttConnectionCallbacks } from '../../gateway.ts'
 import type { StoredMessage, StoredMessages } from './stored-messages.ts'
 import type { StoredSleep } from './stored-sessions.ts'
-import type { SnRequest } from './codec/packets.ts'
-import type { SnCodec } from './codec/sn-codec.ts'
+import type { SnRequest } from '../codec/packets.ts'
+import type { SnCodec } from '../codec/sn-codec.ts'
 import type { MqttSnSettings } from './mqttsn-settings.ts'
 import type { TopicIds } from './topic-ids.ts'
 

@@ -1,10 +1,10 @@
 // Checks the options of a CONNECT of MQTT-SN 2.0 [3.1].
 
-import { reasonCodes } from '../../protocol/index.ts'
-import type { StoredWill } from './stored-sessions.ts'
-import type { ConnectOptions, SnRequest } from './codec/packets.ts'
-import type { PredefinedTopics } from './topic-ids.ts'
-import { sn2ReasonCodes } from './codec/sn2-packet-types.ts'
+import { reasonCodes } from '../../../protocol/index.ts'
+import type { StoredWill } from '../model/stored-sessions.ts'
+import type { ConnectOptions, SnRequest } from '../codec/packets.ts'
+import type { PredefinedTopics } from '../model/topic-ids.ts'
+import { sn2ReasonCodes } from '../codec/sn2-packet-types.ts'
 
 /** Returns the reason code with which the gateway refuses the CONNECT; undefined: it is passed to the broker. */
 export function problemOfSn2Connect(
