@@ -341,6 +341,25 @@ describe('[F3] a client with a session', () => {
     assert.deepEqual(stage.taken(), ['0217'])
   })
 
+  test('that connects again while it is awake gets PINGRESP for its PINGREQ in its next sleep', () => {
+    const stage = new Stage()
+    stage.connected(60, 0)
+    stage.receive(0x18, 0, 60)
+    stage.receive(0x16, 'dev')
+    stage.taken()
+    // Another session: the connection to the broker ends before its PINGRESP.
+    stage.connected(60, 0x04)
+    stage.receive(0x18, 0, 60)
+    stage.receive(0x16, 'dev')
+    stage.taken()
+    stage.connections.at(-1)?.callbacks.handlePacket({ type: 'pingresp' })
+    assert.deepEqual(
+      stage.connections.at(-1)?.packets.map(({ type }) => type),
+      ['pingreq'],
+    )
+    assert.deepEqual(stage.taken(), ['0217'])
+  })
+
   test('that is asleep because of a late copy of DISCONNECT gets DISCONNECT for its REGISTER, at most once in 5 s', () => {
     const stage = new Stage()
     stage.connected(60, 0)

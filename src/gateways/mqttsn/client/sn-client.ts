@@ -199,6 +199,7 @@ export class SnClient implements MqttConnectionCallbacks {
     this.#mqtt?.end(goodbye)
     this.#mqtt = undefined
     this.#replacing = undefined
+    this.#sleep?.cancelQueueEnd()
     this.#deleteStored()
     this.#connect = request
     this.#will = undefined
