@@ -2,14 +2,8 @@
 //
 //   npx node bench/rules/measure.ts [seconds for each line, 2 by default]
 
-import {
-  compileRule,
-  compileTemplate,
-  RuleEvent,
-  type EventFields,
-  type HostFunctions,
-  type RuleValue,
-} from '../../src/rules/index.ts'
+import { compileRule, compileTemplate, RuleEvent, type EventFields, type HostFunctions } from '../../src/rules/index.ts'
+import type { RuleValue } from '../../src/values/index.ts'
 import { sampleHost } from '../../test/rules/sample-host.ts'
 
 const secondsPerLine = Number(process.argv[2] ?? 2)

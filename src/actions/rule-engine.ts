@@ -4,7 +4,7 @@
 import type { RetryProgress } from './delivery/dead-letter-retry.ts'
 import { performance } from 'node:perf_hooks'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { SchemaRegistry } from '../rules/index.ts'
+import { SchemaRegistry } from '../schemas/index.ts'
 import type { LibraryName } from '../sinks/index.ts'
 import type {
   DeadLetterReport,

@@ -29,26 +29,3 @@ export type { Placeholder, TemplateEncoding } from './template-encodings.ts'
 export { functionTable } from './functions/function-table.ts'
 export { functionSubjects, type RuleFunction } from './functions/rule-function.ts'
 export * as ruleLimits from './limits/rule-limits.ts'
-
-export {
-  decodeJson,
-  limitError,
-  maxCreatedBytes,
-  measureValue,
-  RuleError,
-  RuleFloat,
-  type RuleBits,
-  type RuleErrorKind,
-  type RuleMap,
-  type RuleText,
-  type RuleValue,
-} from '../values/index.ts'
-export {
-  compileSchema,
-  SchemaError,
-  SchemaRegistry,
-  type CompiledSchema,
-  type SchemaDefinition,
-  type SchemaType,
-} from '../schemas/index.ts'
-export { matcherOf } from '../regex/index.ts'

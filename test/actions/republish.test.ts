@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import type { RepublishArguments } from '../../src/config/index.ts'
 import type { RuleHook } from '../../src/core/index.ts'
 import { parseTopicFilter } from '../../src/protocol/index.ts'
-import { RuleError, type RuleMap } from '../../src/rules/index.ts'
+import { RuleError, type RuleMap } from '../../src/values/index.ts'
 import { compileRepublish } from '../../src/actions/results/republish.ts'
 import { World } from '../simulator/world.ts'
 

@@ -5,13 +5,11 @@ import { test } from 'node:test'
 import {
   compileRule,
   functionTable,
-  maxCreatedBytes,
   maxMessageResultBytes,
   maxSingleResultBytes,
-  measureValue,
   RuleCompileError,
-  type RuleMap,
 } from '../../src/rules/index.ts'
+import { maxCreatedBytes, measureValue, type RuleMap } from '../../src/values/index.ts'
 import { MessageResults } from '../../src/actions/results/result-limits.ts'
 import { messageWith } from '../rules/evaluate.ts'
 import { sampleHost } from '../rules/sample-host.ts'

@@ -2,9 +2,9 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { decodeJson, RuleError, valueAsJson } from '../../src/rules/index.ts'
+import { valueAsJson } from '../../src/rules/index.ts'
 import { compileJq, runJq } from '../../src/jq/index.ts'
-import { Budget } from '../../src/values/index.ts'
+import { Budget, decodeJson, RuleError } from '../../src/values/index.ts'
 import { Random } from '../protocol/fuzz/random.ts'
 
 /** Program, input, outputs separated by a bar; `!` begins the message of an error. */

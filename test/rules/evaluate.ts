@@ -9,8 +9,8 @@ import {
   testRule,
   valueAsJson,
   type HostFunctions,
-  type RuleMap,
 } from '../../src/rules/index.ts'
+import type { RuleMap } from '../../src/values/index.ts'
 import { sampleHost } from './sample-host.ts'
 
 /** The output of a rule as JSON, `no match`, or `error: ` with the message. */

@@ -1,13 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import {
-  compileRule,
-  explainRule,
-  fieldsOf,
-  RuleEvent,
-  type RuleExplanation,
-  type RuleMap,
-} from '../../src/rules/index.ts'
+import { compileRule, explainRule, fieldsOf, RuleEvent, type RuleExplanation } from '../../src/rules/index.ts'
+import type { RuleMap } from '../../src/values/index.ts'
 import { sampleHost } from './sample-host.ts'
 
 function explain(sql: string, columns: RuleMap): RuleExplanation {

@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { compileRule, RuleCompileError, valueAsJson, type RuleMap } from '../../src/rules/index.ts'
+import { compileRule, RuleCompileError, valueAsJson } from '../../src/rules/index.ts'
+import type { RuleMap } from '../../src/values/index.ts'
 import { messageWith, valueOf } from './evaluate.ts'
 import { sampleHost } from './sample-host.ts'
 import { fc } from '../properties.ts'

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { compileRule, convertRuleSql, decodeJson, type RuleMap } from '../../src/rules/index.ts'
+import { compileRule, convertRuleSql } from '../../src/rules/index.ts'
+import { decodeJson, type RuleMap } from '../../src/values/index.ts'
 import { outputOf } from './evaluate.ts'
 import { readPage, withGeneratedParts, workedExamples } from './reference-page.ts'
 

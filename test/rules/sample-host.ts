@@ -2,13 +2,9 @@
 
 import { createHash, getHashes } from 'node:crypto'
 import { deflateRawSync, deflateSync, gunzipSync, gzipSync, inflateRawSync, inflateSync } from 'node:zlib'
-import {
-  RuleError,
-  SchemaRegistry,
-  type HostFunctions,
-  type RuleValue,
-  type SchemaDefinition,
-} from '../../src/rules/index.ts'
+import type { HostFunctions } from '../../src/rules/index.ts'
+import { SchemaRegistry, type SchemaDefinition } from '../../src/schemas/index.ts'
+import { RuleError, type RuleValue } from '../../src/values/index.ts'
 
 /** 2024-02-23T15:56:30.123456789Z */
 export const sampleNow = 1_708_703_790_123_456_789n

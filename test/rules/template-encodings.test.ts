@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { compileTemplate, RuleError, type RuleMap, type RuleValue } from '../../src/rules/index.ts'
+import { compileTemplate } from '../../src/rules/index.ts'
+import { RuleError, type RuleMap, type RuleValue } from '../../src/values/index.ts'
 import type { TemplateEncoding } from '../../src/rules/index.ts'
 import { fc } from '../properties.ts'
 

@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { compileTemplate, decodeJson, plainValue, RuleFloat, type RuleMap } from '../../src/rules/index.ts'
+import { compileTemplate, plainValue } from '../../src/rules/index.ts'
+import { decodeJson, RuleFloat, type RuleMap } from '../../src/values/index.ts'
 
 const data: RuleMap = {
   a: { b: 1, 'c d': 'x' },

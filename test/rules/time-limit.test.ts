@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { SchemaRegistry } from '../../src/rules/index.ts'
+import { SchemaRegistry } from '../../src/schemas/index.ts'
 import { ruleHost } from '../../src/actions/rules/rule-host.ts'
 import { outputOf, valueOf } from './evaluate.ts'
 import { sampleHost } from './sample-host.ts'

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import avsc from 'avsc'
-import { decodeJson } from '../../src/rules/index.ts'
+import { decodeJson } from '../../src/values/index.ts'
 import { decodeBy, encodeBy, endsSoon, faultOf, valueBy } from './schema-host.ts'
 import { anyCharacter, fc } from '../properties.ts'
 

@@ -1,18 +1,15 @@
 // Schemas for tests: functions of rules by a registry, and the codecs alone.
 
 import assert from 'node:assert/strict'
+import { type HostFunctions, valueAsJson } from '../../src/rules/index.ts'
 import {
   compileSchema,
-  type HostFunctions,
-  type RuleMap,
-  type RuleText,
-  type RuleValue,
   type SchemaDefinition,
   SchemaError,
   SchemaRegistry,
   type SchemaType,
-  valueAsJson,
-} from '../../src/rules/index.ts'
+} from '../../src/schemas/index.ts'
+import type { RuleMap, RuleText, RuleValue } from '../../src/values/index.ts'
 import { Budget, bytesOf } from '../../src/values/index.ts'
 import { valueOf } from '../rules/evaluate.ts'
 import { sampleHost } from '../rules/sample-host.ts'

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { compileTemplate, type RuleMap } from '../../src/rules/index.ts'
+import { compileTemplate } from '../../src/rules/index.ts'
+import type { RuleMap } from '../../src/values/index.ts'
 import { csvRenderer } from '../../src/sinks/csv.ts'
 import type { CompileTemplate } from '../../src/sinks/sink.ts'
 

@@ -10,7 +10,8 @@ import { ConnectionEnded, type PublishResult } from '../../src/mqtt-client/index
 import { MqttPublisher, type PublisherSettings } from '../../src/sinks/mqtt/mqtt-publisher.ts'
 import type { TopicName } from '../../src/protocol/index.ts'
 import { FakeStream } from '../shard/fake-stream.ts'
-import { compileTemplate, RuleError } from '../../src/rules/index.ts'
+import { compileTemplate } from '../../src/rules/index.ts'
+import { RuleError } from '../../src/values/index.ts'
 import type { CompileTemplate } from '../../src/sinks/index.ts'
 
 const settings = {

@@ -1,7 +1,8 @@
 // event_message: publishes JSON to `$event/...` for events of clients and deliveries, with the member names of EMQX.
 
 import type { DisconnectTrigger, RuleActions, RuleTrigger, RuleTriggerKind } from '../../core/index.ts'
-import { RuleError, valueAsJson, type RuleEvent, type RuleMap, type RuleValue } from '../../rules/index.ts'
+import { valueAsJson, type RuleEvent } from '../../rules/index.ts'
+import { RuleError, type RuleMap, type RuleValue } from '../../values/index.ts'
 import type { EventMessageName } from '../plan/rule-plan.ts'
 import { protocolNameOf, protocolVersionOf } from './trigger-columns.ts'
 

@@ -2,7 +2,8 @@
 
 import { splitNamespacedName, type Message } from '../../core/index.ts'
 import type { MessageProperties } from '../../protocol/index.ts'
-import type { EventFields, RuleMap, RuleValue } from '../../rules/index.ts'
+import type { EventFields } from '../../rules/index.ts'
+import type { RuleMap, RuleValue } from '../../values/index.ts'
 import { userProperties } from './packet-properties.ts'
 
 /** State of the publisher while it is connected. */

@@ -8,7 +8,7 @@ import type {
   UnsubscribeProperties,
   UserProperties,
 } from '../../protocol/index.ts'
-import type { RuleMap } from '../../rules/index.ts'
+import type { RuleMap } from '../../values/index.ts'
 
 const none: RuleMap = {}
 

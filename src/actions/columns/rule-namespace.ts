@@ -18,7 +18,8 @@ import {
   type RuleTrigger,
 } from '../../core/index.ts'
 import { bareFilter, parseTopicFilter, type TopicFilter } from '../../protocol/index.ts'
-import type { EventFields, HostFunctions, RuleValue } from '../../rules/index.ts'
+import type { EventFields, HostFunctions } from '../../rules/index.ts'
+import type { RuleValue } from '../../values/index.ts'
 
 const sourceFilter = /^(\$bridges\/[^/]+)(.*)$/s
 const delay = /^\$delayed\/\d+\//

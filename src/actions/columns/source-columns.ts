@@ -1,7 +1,8 @@
 // The columns of a message of a source. Its topic and user properties contain the metadata of the service.
 
 import { splitSourceTopic, type Message } from '../../core/index.ts'
-import { columnsOfServices, type EventFields, type RuleMap, type RuleValue } from '../../rules/index.ts'
+import { columnsOfServices, type EventFields } from '../../rules/index.ts'
+import type { RuleMap, RuleValue } from '../../values/index.ts'
 import { sourceProperties } from '../../sinks/index.ts'
 import { publishProperties } from './message-columns.ts'
 

@@ -16,7 +16,8 @@ import {
   type SubscriptionTrigger,
 } from '../../core/index.ts'
 import { reasonCodes, type ReasonCode, type TopicFilter, writeFilter } from '../../protocol/index.ts'
-import type { EventFields, EventName, RuleValue } from '../../rules/index.ts'
+import type { EventFields, EventName } from '../../rules/index.ts'
+import type { RuleValue } from '../../values/index.ts'
 import { attributesOf, MessageColumns, type MessageColumnsContext } from './message-columns.ts'
 import { dropReasonName, reasonName } from './reason-names.ts'
 import { connectProperties, otherProperties } from './packet-properties.ts'

@@ -5,7 +5,8 @@ import { planSchemas } from './schema-plan.ts'
 import { type DerivedRules, type GodwitConfig, withFallbacks } from '../../config/index.ts'
 import { splitScopedName } from '../../core/index.ts'
 import { parseTopicFilter, parseTopicName } from '../../protocol/index.ts'
-import { compileRule, compileTemplate, matcherOf, RuleCompileError } from '../../rules/index.ts'
+import { compileRule, compileTemplate, RuleCompileError } from '../../rules/index.ts'
+import { matcherOf } from '../../regex/index.ts'
 import {
   type ActionAssignment,
   type PlanProblem,

@@ -1,7 +1,7 @@
 // Messages between the main thread and a shard about rules and actions.
 
 import type { RuleActionConfig } from '../../config/index.ts'
-import type { SchemaDefinition } from '../../rules/index.ts'
+import type { SchemaDefinition } from '../../schemas/index.ts'
 import type {
   ActionSettings,
   ConnectorSettings,

@@ -1,7 +1,7 @@
 // Checks the configured schemas of the schema registry: an invalid text is refused with its position.
 
 import type { GodwitConfig } from '../../config/index.ts'
-import { compileSchema, type SchemaDefinition, SchemaError } from '../../rules/index.ts'
+import { compileSchema, type SchemaDefinition, SchemaError } from '../../schemas/index.ts'
 import type { PlanProblem } from './rule-plan.ts'
 
 /** Maximum schemas of one node, and characters of all of them together. */

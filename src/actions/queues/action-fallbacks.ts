@@ -15,7 +15,7 @@ import {
   type RuleActions,
   type RulePublication,
 } from '../../core/index.ts'
-import { RuleError } from '../../rules/index.ts'
+import { RuleError } from '../../values/index.ts'
 import type { Render, ActionEntry } from '../../sinks/index.ts'
 import { attributeOfRule, depthOf, fallbackAttribute, isOfFallback, publicationOf } from '../results/action-entries.ts'
 import type { ActionOrder } from '../results/action-order.ts'

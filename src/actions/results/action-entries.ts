@@ -1,7 +1,8 @@
 // Entries of action queues and of queues of dead letters, as they are stored and reported.
 
 import { actionClientPrefix, type RulePublication } from '../../core/index.ts'
-import { compileTemplate, plainValue, type RuleEvent, type RuleMap } from '../../rules/index.ts'
+import { compileTemplate, plainValue, type RuleEvent } from '../../rules/index.ts'
+import type { RuleMap } from '../../values/index.ts'
 import { type ActionEntry, type CompileTemplate } from '../../sinks/index.ts'
 import { attributeOfForm, joinPayload, joinResult } from '../delivery/stored-result.ts'
 import type { DeadLetter } from '../delivery/dead-letters.ts'

@@ -1,7 +1,8 @@
 // What rules pass to the actions that send to services.
 
 import type { Message, RuleActionFailure, RuleActions } from '../../core/index.ts'
-import type { RuleEvent, RuleMap } from '../../rules/index.ts'
+import type { RuleEvent } from '../../rules/index.ts'
+import type { RuleMap } from '../../values/index.ts'
 
 /** QoS and flag RETAIN that a publication of a rule inherits from the message, unless the action sets them. */
 export type Original = Pick<Message, 'qos' | 'retain'>

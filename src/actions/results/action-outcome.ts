@@ -1,7 +1,7 @@
 // The outcome of an action for one result.
 
 import type { RuleActionFailure } from '../../core/index.ts'
-import { RuleError } from '../../rules/index.ts'
+import { RuleError } from '../../values/index.ts'
 import type { ActionOutcome } from '../statistics/rule-statistics.ts'
 
 /** Runs an action. An error in a template fails only this action. */

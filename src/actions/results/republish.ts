@@ -11,14 +11,8 @@ import {
   type QoS,
   type UserProperties,
 } from '../../protocol/index.ts'
-import {
-  compileTemplate,
-  RuleError,
-  valueAsJson,
-  type CompiledTemplate,
-  type RuleMap,
-  type RuleValue,
-} from '../../rules/index.ts'
+import { compileTemplate, valueAsJson, type CompiledTemplate } from '../../rules/index.ts'
+import { RuleError, type RuleMap, type RuleValue } from '../../values/index.ts'
 
 export type MakePublication = (
   output: RuleMap,

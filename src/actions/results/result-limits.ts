@@ -1,16 +1,8 @@
 // Bounds of the results of one message. FOREACH without DO puts all columns into each result, so a message of some kilobytes could have results
 // of many megabytes, and each rule and action multiplies them.
 
-import {
-  maxMessageResultBytes,
-  maxMessageResults,
-  maxSingleResultBytes,
-  measureValue,
-  limitError,
-  type RuleError,
-  type RuleEvent,
-  type RuleMap,
-} from '../../rules/index.ts'
+import { maxMessageResultBytes, maxMessageResults, maxSingleResultBytes, type RuleEvent } from '../../rules/index.ts'
+import { measureValue, limitError, type RuleError, type RuleMap } from '../../values/index.ts'
 
 /** A result of this size, or of some times the size of its message, does not count as amplified. */
 const ordinaryBytes = 65_536

@@ -1,7 +1,7 @@
 // Stores what a rule has for an action: results in the action queue, and everything that cannot be sent as dead letters with the reason.
 
 import type { RuleActionFailure, RulePublication } from '../../core/index.ts'
-import { RuleError } from '../../rules/index.ts'
+import { RuleError } from '../../values/index.ts'
 import { type ActionEntry, type Render } from '../../sinks/index.ts'
 import { deadLetterOf } from '../delivery/dead-letters.ts'
 import {

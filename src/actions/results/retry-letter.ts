@@ -1,7 +1,8 @@
 // Sends a dead letter again: its result with the present templates, or its message through the present rule.
 
 import type { RulePublication } from '../../core/index.ts'
-import { RuleError, type RuleEvent, type RuleMap } from '../../rules/index.ts'
+import type { RuleEvent } from '../../rules/index.ts'
+import { RuleError, type RuleMap } from '../../values/index.ts'
 import type { ActionEntry } from '../../sinks/index.ts'
 import { publicationOf, ruleOf } from './action-entries.ts'
 import { publicationOfResult, type ResultTarget, type StoreContext } from './result-store.ts'

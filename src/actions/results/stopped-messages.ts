@@ -2,16 +2,8 @@
 //
 //   payload of the message      attributes: topic, clientid, ..., ['!event', name], ['!columns', JSON of all other columns], ['rule', id]
 
-import {
-  decodeJson,
-  eventDefinitions,
-  fieldsOf,
-  RuleError,
-  RuleEvent,
-  valueAsJson,
-  type RuleMap,
-  type RuleValue,
-} from '../../rules/index.ts'
+import { eventDefinitions, fieldsOf, RuleEvent, valueAsJson } from '../../rules/index.ts'
+import { decodeJson, RuleError, type RuleMap, type RuleValue } from '../../values/index.ts'
 import type { ActionEntry } from '../../sinks/index.ts'
 import { renderWith, withBytes } from './stored-results.ts'
 

@@ -2,7 +2,8 @@
 // wrong statement can be corrected.
 
 import { createHash } from 'node:crypto'
-import { decodeJson, RuleError, valueAsJson, type RuleMap, type RuleValue } from '../../rules/index.ts'
+import { valueAsJson } from '../../rules/index.ts'
+import { decodeJson, RuleError, type RuleMap, type RuleValue } from '../../values/index.ts'
 import type { ActionEntry, Render, RuleData } from '../../sinks/index.ts'
 import type { ActionInput } from './action-input.ts'
 

@@ -2,7 +2,8 @@
 // is sent to the others at the end of the turn. Of two simultaneous changes of one key, the one that reaches the main
 // thread last is valid.
 
-import { decodeJson, valueAsJson, type RuleValue } from '../../rules/index.ts'
+import { valueAsJson } from '../../rules/index.ts'
+import { decodeJson, type RuleValue } from '../../values/index.ts'
 import type { StoredValueChange } from '../plan/rule-plan.ts'
 import type { StoredValues } from './rule-host.ts'
 

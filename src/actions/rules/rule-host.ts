@@ -2,13 +2,9 @@
 
 import { createHash, getHashes, randomUUID } from 'node:crypto'
 import { deflateRawSync, deflateSync, gunzipSync, gzipSync, inflateRawSync, inflateSync } from 'node:zlib'
-import {
-  RuleError,
-  type HostFunctions,
-  type RuleValue,
-  type SchemaRegistry,
-  type StoreArea,
-} from '../../rules/index.ts'
+import type { HostFunctions, StoreArea } from '../../rules/index.ts'
+import type { SchemaRegistry } from '../../schemas/index.ts'
+import { RuleError, type RuleValue } from '../../values/index.ts'
 
 const compressors = { gzip: gzipSync, 'deflate-raw': deflateRawSync, zlib: deflateSync }
 const decompressors = { gzip: gunzipSync, 'deflate-raw': inflateRawSync, zlib: inflateSync }

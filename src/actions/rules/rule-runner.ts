@@ -19,14 +19,8 @@ import {
   type RuleTriggerKind,
 } from '../../core/index.ts'
 import type { TopicFilter } from '../../protocol/index.ts'
-import {
-  type EventFields,
-  type HostFunctions,
-  type RuleError,
-  RuleEvent,
-  type RuleMap,
-  valueAsJson,
-} from '../../rules/index.ts'
+import { type EventFields, type HostFunctions, RuleEvent, valueAsJson } from '../../rules/index.ts'
+import type { RuleError, RuleMap } from '../../values/index.ts'
 import type { Log } from '../../telemetry/index.ts'
 import { EventMessages } from '../columns/event-messages.ts'
 import { MessageColumns, type PublisherFacts } from '../columns/message-columns.ts'

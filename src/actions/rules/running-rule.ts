@@ -1,7 +1,8 @@
 // A rule of a shard, as it runs: its compiled statement, its compiled actions and its counters.
 
 import type { MatchedRule, RuleActions } from '../../core/index.ts'
-import type { CompiledRule, HostFunctions, RuleEvent, RuleMap } from '../../rules/index.ts'
+import type { CompiledRule, HostFunctions, RuleEvent } from '../../rules/index.ts'
+import type { RuleMap } from '../../values/index.ts'
 import type { Original } from '../results/action-input.ts'
 import type { ActionOutcome, RuleStatistics } from '../statistics/rule-statistics.ts'
 

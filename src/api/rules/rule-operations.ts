@@ -38,19 +38,17 @@ import {
   columnsOf,
   compileRule,
   convertRuleSql,
-  decodeJson,
   eventDefinitions,
   explainRule,
   type HostFunctions,
   RuleCompileError,
-  RuleError,
-  type RuleMap,
   sampleEvent,
-  SchemaRegistry,
   selectedNames,
   testRule,
   valueAsJson,
 } from '../../rules/index.ts'
+import { SchemaRegistry } from '../../schemas/index.ts'
+import { decodeJson, RuleError, type RuleMap } from '../../values/index.ts'
 import { type QueryName, type QueryOf, type QueryResult } from '../../shard/index.ts'
 import { splitScopedName } from '../../core/index.ts'
 import { deadLetterOperations, type ShardQueries } from './dead-letters.ts'

@@ -1,7 +1,7 @@
 // Regular expressions of `rewrite`, with the engine of rules: their time is limited for any topic.
 
 import type { MatchRegex } from '../../core/index.ts'
-import { matcherOf } from '../../rules/index.ts'
+import { matcherOf } from '../../regex/index.ts'
 
 type Matcher = ReturnType<typeof matcherOf>
 

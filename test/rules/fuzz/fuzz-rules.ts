@@ -7,13 +7,13 @@ import {
   explainRule,
   fieldsOf,
   RuleCompileError,
-  RuleError,
   RuleEvent,
   sampleEvent,
   testRule,
   valueAsJson,
   type CompiledRule,
 } from '../../../src/rules/index.ts'
+import { RuleError } from '../../../src/values/index.ts'
 import { Random } from '../../protocol/fuzz/random.ts'
 import { sampleHost } from '../sample-host.ts'
 import { threadMs } from '../thread-time.ts'
