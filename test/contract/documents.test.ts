@@ -34,6 +34,23 @@ test('each operation has a unique name, and each path parameter is documented', 
   }
 })
 
+test('only operations that the API guide names succeed without a code', () => {
+  const withoutCode = Object.entries(openApiOf(endpoints, '1').paths).flatMap(([path, methods]) =>
+    Object.values(methods).flatMap(({ responses }) => {
+      const success = JSON.stringify(responses['200']?.['content'] ?? {})
+      return success.includes('application/json') && !success.includes('"code"') ? [path] : []
+    }),
+  )
+  const subjects = withoutCode.map((path) => path.replace(/^(\/api\/v\d\/[a-z]+).*/, '$1'))
+  assert.deepEqual([...new Set(subjects)].toSorted(), [
+    '/api/docs/openapi.json',
+    '/api/v4/metrics',
+    ...['actions', 'connectors', 'gateways', 'mqtt', 'rule', 'rules', 'schema', 'sources'].map(
+      (each) => `/api/v5/${each}`,
+    ),
+  ])
+})
+
 test('an operation documents only parameters that are in its path', () => {
   for (const [name, { path, params }] of Object.entries(all)) {
     for (const key of Object.keys(params?.properties ?? {})) assert.ok(path.includes(`:${key}`), `${name}: ${key}`)

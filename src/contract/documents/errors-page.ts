@@ -50,7 +50,8 @@ function usersOf(name: ResultCodeName, endpoints: Readonly<Record<string, Endpoi
 
 const head = `# Result codes of the management API
 
-Every JSON response has a number in \`code\`. Where it is not 0, \`message\` says what is wrong, with what, and what to do:
+The response to a failed request has a number in \`code\`, and \`message\` says what is wrong, with what, and what to do. A successful request has the
+code 0, or its object or list without a code:
 
 \`\`\`json
 { "code": 108, "message": "qos in the body must be <= 2" }

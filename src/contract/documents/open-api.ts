@@ -65,7 +65,8 @@ export interface Parameter {
 }
 
 const description = [
-  'Every JSON response has a `code`: 0 for success, otherwise a number from the table in `docs/errors.md`, with a `message`.',
+  'A failed request has a `code`, a number from the table in `docs/errors.md`, and a `message`. A successful one has the code 0.',
+  'Some operations of `/api/v5`, and `/api/v4/metrics`, return their object or list without a code: the HTTP status says that they succeeded.',
   'Failed requests below `/api/v5` also have a `reason`: a constant name of the error.',
   'Authenticate each request with HTTP Basic (an account, or the ID and secret of an API key), with a JSON Web Token, or with the token of a login.',
 ].join('\n')
