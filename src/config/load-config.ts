@@ -1,5 +1,6 @@
 // Creates a configuration from its layers: defaults, the file, later changes, `--set`.
 
+import type { IncludeReader } from './hocon/reading.ts'
 import type { AclRule } from './acl/acl-rule.ts'
 import { type AclFile, readAclFile } from './acl/read-acl-file.ts'
 import { checkAuth } from './auth-config.ts'
@@ -10,7 +11,6 @@ import { checkSettings, type SettingText } from './check/check-settings.ts'
 import { configErrorAt, type ConfigError, type Warning } from './hocon/config-errors.ts'
 import { toGodwitConfig, type GodwitConfig } from './godwit-config.ts'
 import { emptyObject, mergeObjects, putValue } from './hocon/merge.ts'
-import type { IncludeReader } from './hocon/parse-document.ts'
 import { parseHocon } from './hocon/parse-hocon.ts'
 import { parseOverride } from './hocon/parse-override.ts'
 import type { Environment } from './hocon/resolve.ts'

@@ -4,7 +4,7 @@
 // Differences from other implementations: a missing include is always an error (a missing file of passwords must not
 // mean "no passwords"), `url()` and `classpath()` are refused, and there are limits (limits.ts).
 
-import { configErrorAt, quoteForMessage, type ConfigError } from './config-errors.ts'
+import { configErrorAt, quoteForMessage } from './config-errors.ts'
 import { hoconLimits } from './limits.ts'
 import {
   define,
@@ -26,26 +26,10 @@ import {
   skipToNext,
   HoconSyntaxError,
 } from './read-text.ts'
+import { openInclude, startsInclude } from './read-include.ts'
+import type { Reading } from './reading.ts'
 import { TextCursor } from './text-cursor.ts'
 import { readScalar, type Position } from './values.ts'
-
-/**
- * Returns the content of `include "path"` in the file `from`. `file` is its name in errors and for its own includes;
- * default: `path` relative to `from`.
- */
-export type IncludeReader = (
-  path: string,
-  from: string,
-) => { readonly text: string; readonly file?: string } | { readonly error: string }
-
-/** State that a text and its includes share. */
-export interface Reading {
-  readonly errors: ConfigError[]
-  readonly readInclude: IncludeReader | undefined
-  characters: number
-  values: number
-  includes: number
-}
 
 /** Position of a text in the tree: the root, or the place of an include. */
 interface Place {
@@ -67,8 +51,6 @@ export function parseDocument(text: string, file: string, reading: Reading): Obj
     depth: 0,
   })
 }
-
-const emptyHint = 'restore it; if it is to have no settings, write a comment, such as "# none"'
 
 class DocumentParser {
   readonly #cursor: TextCursor
@@ -160,7 +142,7 @@ class DocumentParser {
   }
 
   #parseField(object: ObjectNode, place: Place): void {
-    if (this.#isInclude()) return this.#parseInclude(object, place)
+    if (startsInclude(this.#cursor)) return this.#parseInclude(object, place)
     const at = this.#cursor.position()
     if (this.#cursor.peek() === ',') throw new HoconSyntaxError(at, 'expected a key, found a comma', 'remove it')
     const path = this.#readKey()
@@ -316,63 +298,12 @@ class DocumentParser {
     return { kind: 'reference', paths, isOptional, at }
   }
 
-  /** `include` is an ordinary key unless a file name follows. */
-  #isInclude(): boolean {
-    if (!this.#cursor.startsWith('include')) return false
-    let ahead = 'include'.length
-    while (isBlank(this.#cursor.peek(ahead))) ahead++
-    if (this.#cursor.peek(ahead) === '"') return true
-    return ['file(', 'required(', 'url(', 'classpath('].some((opening) => this.#cursor.startsWith(opening, ahead))
-  }
-
   #parseInclude(object: ObjectNode, place: Place): void {
-    const at = this.#cursor.position()
-    const name = this.#readIncludeName(at)
-    const { readInclude } = this.#reading
-    this.#reading.includes++
-    if (this.#reading.includes > hoconLimits.maxIncludes)
-      throw new HoconSyntaxError(at, `more than ${hoconLimits.maxIncludes} files are included`)
-    if (place.openFiles.length > hoconLimits.maxIncludeDepth) {
-      throw new HoconSyntaxError(at, `files include each other more than ${hoconLimits.maxIncludeDepth} deep`)
-    }
-    if (readInclude === undefined)
-      throw new HoconSyntaxError(at, 'files cannot be included here', 'write the settings themselves')
-    const found = readInclude(name, this.#cursor.file)
-    if ('error' in found) throw new HoconSyntaxError(at, `cannot include ${quoteForMessage(name)}: ${found.error}`)
-    // Such as a file that was cut by a full disk: what it denied would be allowed.
-    if (found.text.trim() === '')
-      throw new HoconSyntaxError(at, `cannot include ${quoteForMessage(name)}: the file is empty`, emptyHint)
-    const file = found.file ?? resolveInclude(this.#cursor.file, name)
-    if (place.openFiles.includes(file)) throw new HoconSyntaxError(at, `${quoteForMessage(file)} includes itself`)
-    const parser = new DocumentParser(new TextCursor(found.text, file), this.#reading, this.#key)
+    const { text, file } = openInclude(this.#cursor, this.#reading, place.openFiles)
+    const parser = new DocumentParser(new TextCursor(text, file), this.#reading, this.#key)
     const path = place.path
     const inside = { path, prefix: path ?? [], openFiles: [...place.openFiles, file], depth: place.depth }
-    mergeInto(object, parser.parse(found.text.length, inside))
-  }
-
-  #readIncludeName(at: Position): string {
-    this.#cursor.skip('include'.length)
-    this.#cursor.takeWhile(isBlank)
-    let open = 0
-    while (this.#cursor.peek() !== '"') {
-      const word = this.#cursor.takeWhile((character) => character !== '(' && character !== '\n' && character !== '"')
-      if (word === 'url' || word === 'classpath')
-        throw new HoconSyntaxError(at, `include ${word}() is not supported`, 'include a file')
-      const isKnown = (word === 'required' && open === 0) || word === 'file'
-      if (!isKnown || this.#cursor.peek() !== '(')
-        throw new HoconSyntaxError(at, 'the include names no file', 'write include "file"')
-      this.#cursor.skip()
-      this.#cursor.takeWhile(isBlank)
-      open++
-    }
-    const name = readQuoted(this.#cursor)
-    for (; open > 0; open--) {
-      this.#cursor.takeWhile(isBlank)
-      if (this.#cursor.peek() !== ')')
-        throw new HoconSyntaxError(at, 'a parenthesis of the include is not closed', 'close it with )')
-      this.#cursor.skip()
-    }
-    return name
+    mergeInto(object, parser.parse(text.length, inside))
   }
 
   #checkDepth(place: Place, at: Position): void {
@@ -409,12 +340,6 @@ class DocumentParser {
     if (this.#hasTooManyErrors) return
     this.#reading.errors.push(configErrorAt(error.at, this.#key.join('.'), error.message, error.hint))
   }
-}
-
-/** Resolves `name` against the directory of the file `from`. */
-function resolveInclude(from: string, name: string): string {
-  const directory = from.slice(0, from.lastIndexOf('/') + 1)
-  return name.startsWith('/') ? name : directory + name
 }
 
 function readableAsKey(character: string): boolean {

@@ -1,5 +1,6 @@
+import type { IncludeReader, Reading } from './reading.ts'
 import type { ConfigError } from './config-errors.ts'
-import { parseDocument, type IncludeReader, type Reading } from './parse-document.ts'
+import { parseDocument } from './parse-document.ts'
 import { resolve, type Environment } from './resolve.ts'
 import type { ConfigObject } from './values.ts'
 
