@@ -1,4 +1,5 @@
 // Entry point of the module boot: composes a node, its API and its management server.
 
-export { type NodeOptions, type NodeStart, type RunningNode, startNode } from './start-node.ts'
+export type { NodeOptions, NodeStart, RunningNode } from './running-node.ts'
+export { startNode } from './start-node.ts'
 export { startProblems } from './start-problems.ts'

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { loadConfig } from '../../src/config/index.ts'
-import type { NodeOptions, RunningNode } from '../../src/boot/start-node.ts'
+import type { NodeOptions, RunningNode } from '../../src/boot/running-node.ts'
 import { importNode } from '../node/built-node.ts'
 import { atEnd, type Scope, temporaryFolder } from './godwit-process.ts'
 

@@ -8,7 +8,7 @@ import { connectAsync, type IClientOptions, type MqttClient } from 'mqtt'
 import { checkArchive, folderOfArchive, linesOf, archiveMembers } from '../../../src/backup/index.ts'
 import { hashPassword, type HashedPassword, makeScramRecord } from '../../../src/access/index.ts'
 import type { BackupFile, BackupScope } from '../../../src/node/backup/backup-folder.ts'
-import type { RunningNode } from '../../../src/boot/start-node.ts'
+import type { RunningNode } from '../../../src/boot/running-node.ts'
 import { atEnd, temporaryFolder } from '../../e2e/godwit-process.ts'
 import { importNode } from '../built-node.ts'
 

@@ -1,0 +1,254 @@
+// Starts the parts of a node: the store, the shards, what observes them, the API and the schedule of backups.
+
+import { type NodeParts, operationsOf, ShutdownRequests } from '../api/index.ts'
+import { clockBaseMs, readClock, shardEntry, type ShardStart } from '../shard/index.ts'
+import { StorageFailure } from '../storage/index.ts'
+import {
+  type AccessRecordsDependencies,
+  type BridgeConfig,
+  brokerIdOf,
+  type ConfigManager,
+  type ConfigOutcome,
+  defaultRestartPolicy,
+  type GatewayConfig,
+  isDiskFull,
+  keepReserve,
+  libraryReporter,
+  type ListenerManager,
+  listenersConsumer,
+  NamespaceLimitsInForce,
+  type NodeStore,
+  observeNode,
+  openAccessRecords,
+  openAuditLog,
+  openNodeStore,
+  planShards,
+  quarantineText,
+  reloadWithAudit,
+  type RuleConfig,
+  runRulesForAlarm,
+  ShadowedCredentials,
+  ShardSupervisor,
+  shardsOf,
+  SysTopics,
+  type SysTopicsOptions,
+} from '../node/index.ts'
+import {
+  createBridgeConfig,
+  createGatewayConfig,
+  createListenerManager,
+  createRuleConfig,
+  type PreparedParts,
+} from './config-parts.ts'
+import { createConfigManager } from './create-config-manager.ts'
+import { startManagement } from './management.ts'
+import { auditConsumer, filesConsumer, scheduledBackups } from './node-consumers.ts'
+import type { NodeOptions, NodeStart, RunningNode } from './running-node.ts'
+
+/** Maximum time for the shards to stop: a part of the ten seconds of the node. */
+const defaultShardStopMs = 8_000
+
+/** A problem is a sentence for administrators; then no part is left running, except the log. */
+export async function startParts(options: NodeOptions, foundation: PreparedParts): Promise<NodeStart> {
+  const { config } = options
+  const { directory, alarms } = foundation
+  const undo: Undo = { stop: async () => {} }
+  try {
+    const store = await openNodeStore({ dataDirectory: directory, shards: shardsOf(config), ...config.storage, alarms })
+    undo.stop = () => store.close()
+    return await startShards({ options, foundation, store, undo })
+  } catch (error) {
+    // Otherwise shards would serve clients, and nothing would stop them.
+    await undo.stop()
+    if (!(error instanceof StorageFailure)) throw error
+    return { problem: error.message, isDiskFull: isDiskFull(error) }
+  }
+}
+
+/** Ends what a start has begun when one of its later steps fails. */
+interface Undo {
+  stop: () => Promise<void>
+}
+
+async function undoStart(undo: Undo, problem: { readonly problem: string }): Promise<NodeStart> {
+  await undo.stop()
+  return problem
+}
+
+interface ShardsStart {
+  readonly options: NodeOptions
+  readonly foundation: PreparedParts
+  readonly store: NodeStore
+  readonly undo: Undo
+}
+
+async function startShards({ options, foundation, store, undo }: ShardsStart): Promise<NodeStart> {
+  const { config } = options
+  const { log, alarms, directory, name } = foundation
+  const clock = clockBaseMs(await readClock(store.client))
+  const live = createListenerManager(config, foundation, () => supervisor)
+  const plan = await planShards({ ...partsOfShards(foundation), listeners: live.placed, clockBaseMs: clock, config })
+  const { starts, counters, histograms, memory, freeDescriptors, maxFileConnections } = plan
+  const namespaceLimits = new NamespaceLimitsInForce(config, plan.namespaceTable, starts.length)
+  const { promise: broken, resolve: reportBroken } = Promise.withResolvers<string>()
+  const sysTopics = sysTopicsOf(options, { nodeName: name, counters, supervisor: () => supervisor })
+  alarms.listen((what, alarm) => sysTopics.noteAlarm(what, alarm))
+  const supervisor = supervisorOf({ options, foundation, store, starts, maxHeapMb: memory.maxHeapMb, reportBroken })
+  alarms.listen((what, alarm) => runRulesForAlarm(supervisor, what, alarm))
+  const bridges = createBridgeConfig(foundation, supervisor)
+  const rules = createRuleConfig(foundation, supervisor)
+  const gateways = createGatewayConfig(config, foundation, supervisor)
+  const audit = openAuditLog(directory, log, config.maxAuditBytes)
+  const shared = { nodeName: name, dataDirectory: directory, counters, supervisor, log, bridges, gateways, audit }
+  const watched = { ...shared, histograms, alarms }
+  const observation = observeNode({ ...watched, memory, freeDescriptors, live })
+  const accessDependencies = { store: store.client, ...distributeAccess(supervisor, namespaceLimits) }
+  const accessRecords = await openAccessRecords(accessDependencies)
+  const configured = config.auth.credentials
+  const shadowedCredentials = new ShadowedCredentials({ records: accessRecords, log, configured })
+  const consumers = { listeners: live, bridges, rules, gateways, shadowedCredentials }
+  const configuration = await configurationOf(options, foundation, { ...consumers, supervisor, sysTopics })
+  const outcome = await supervisor.start()
+  const reloadFiles = (): void => {
+    for (const { shardNumber } of starts) supervisor.send(shardNumber, { kind: 'reload-files' })
+    observation.lookAtFiles()
+  }
+  let closeManagement = nothingToClose
+  const reserve = keepReserve(directory)
+  const stop = async (): Promise<void> => {
+    reserve.stop()
+    await closeManagement()
+    await audit.close()
+    await observation.stop()
+    sysTopics.stop()
+    await supervisor.stop(options.shardStopMs ?? defaultShardStopMs)
+    await foundation.dashboard.remove()
+    await store.close()
+    await foundation.lock.release()
+    await log.close()
+  }
+  undo.stop = stop
+  if (!outcome.ready) return undoStart(undo, { problem: outcome.message })
+  const control = new ShutdownRequests(log, options.problemOfRestart)
+  const stored = { accessRecords, shadowedCredentials, namespaceLimits, ownStore: store.client }
+  const limits = { config, listeners: live, maxFileConnections }
+  const program = { version: options.version ?? '', startedAtMs: performance.now() }
+  const node: NodeParts = { ...watched, ...stored, ...limits, ...program, configuration, observation }
+  const operations = operationsOf(node)
+  await observation.start()
+  const management = await startManagement({ node, control, operations, ...placesOf(options, foundation) })
+  if ('problem' in management) return undoStart(undo, management)
+  const schedule = scheduledBackups(config, operations.backup)
+  closeManagement = () => schedule.endWith(management)
+  const own = [filesConsumer(reloadFiles), schedule.consumer, auditConsumer(audit), namespaceLimits.consumer]
+  for (const consumer of [management.consumer, ...own]) configuration.addConsumer(consumer)
+  sysTopics.start()
+  await configuration.noteStart()
+  const reloadConfiguration = (): Promise<ConfigOutcome> => reloadWithAudit(configuration, audit)
+  const events = { broken, shutdownRequested: control.requested }
+  const doing = { ...events, reloadConfiguration, reloadFiles, stop, reportLibraryFailure: libraryReporter(log) }
+  const parts = { name, dataDirectory: directory, log, counters, accessRecords, management, configuration }
+  return { node: withListeners({ ...parts, ...doing, backup: operations.backup }, live) }
+}
+
+/** Places of files for the management API. */
+function placesOf({ installation }: NodeOptions, { dashboard }: PreparedParts) {
+  return { installationRoot: installation.root, dashboardSocket: dashboard.path }
+}
+
+/** Parts that every shard gets. */
+function partsOfShards({ bridges, rules, gateways, accessSecret, name: nodeName, directory, access }: PreparedParts) {
+  return { bridges, brokerName: brokerIdOf(accessSecret), rules, gateways, nodeName, directory, access }
+}
+
+function distributeAccess(
+  supervisor: ShardSupervisor,
+  limits: NamespaceLimitsInForce,
+): Pick<AccessRecordsDependencies, 'sendToShards' | 'noteNamespace'> {
+  return {
+    sendToShards: (records) => supervisor.change((change) => ({ kind: 'access', change, records }), {}),
+    noteNamespace: (name, record) => limits.note(name, record),
+  }
+}
+
+/** Returns the node with a getter of its listeners, which change while the node runs. */
+function withListeners(node: Omit<RunningNode, 'listeners'>, live: ListenerManager): RunningNode {
+  return {
+    ...node,
+    get listeners() {
+      return live.addresses
+    },
+  }
+}
+
+function sysTopicsOf(
+  { config, version = '' }: NodeOptions,
+  {
+    nodeName,
+    counters,
+    supervisor,
+  }: { readonly nodeName: string; readonly counters: SharedArrayBuffer; readonly supervisor: () => ShardSupervisor },
+): SysTopics {
+  const { intervalMs } = config.sysTopics
+  const publish: SysTopicsOptions['publish'] = (messages) => supervisor().send(0, { kind: 'broker-messages', messages })
+  return new SysTopics({ nodeName, version, counters, intervalMs, publish })
+}
+
+interface SupervisorDependencies {
+  readonly options: NodeOptions
+  readonly foundation: PreparedParts
+  readonly store: NodeStore
+  readonly starts: readonly ShardStart[]
+  readonly maxHeapMb: number
+  readonly reportBroken: (message: string) => void
+}
+
+function supervisorOf({
+  options,
+  foundation,
+  store,
+  starts,
+  maxHeapMb,
+  reportBroken,
+}: SupervisorDependencies): ShardSupervisor {
+  const { log, directory, alarms } = foundation
+  return new ShardSupervisor({
+    entry: options.shardEntry ?? shardEntry,
+    starts,
+    storeOwner: store.owner,
+    log,
+    restarts: options.restarts ?? defaultRestartPolicy,
+    maxHeapMb,
+    onRestartLimit: reportBroken,
+    quarantine: async (suspect) => {
+      const text = await quarantineText(store.client, directory, suspect)
+      alarms.raise(suspect.kind === 'session' ? 'session-set-aside' : 'retained-set-aside', text)
+    },
+    alarms,
+  })
+}
+
+function configurationOf(
+  { config, sources }: NodeOptions,
+  { directory, accessSecret: secret, log, dashboard }: PreparedParts,
+  parts: {
+    readonly supervisor: ShardSupervisor
+    readonly sysTopics: SysTopics
+    readonly listeners: ListenerManager
+    readonly bridges: BridgeConfig
+    readonly rules: RuleConfig
+    readonly gateways: GatewayConfig
+    readonly shadowedCredentials: ShadowedCredentials
+  },
+): Promise<ConfigManager> {
+  const consumers = [
+    listenersConsumer(parts.listeners, (config) => dashboard.addTo(config)),
+    parts.bridges,
+    parts.rules,
+    parts.gateways,
+    parts.shadowedCredentials,
+  ]
+  return createConfigManager({ ...parts, config, sources, dataDirectory: directory, secret, log, consumers })
+}
+
+const nothingToClose = async (): Promise<void> => {}
