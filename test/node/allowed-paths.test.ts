@@ -5,7 +5,7 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { loadConfig } from '../../src/config/index.ts'
-import { AllowedPaths } from '../../src/node/configuration/allowed-paths.ts'
+import { AllowedPaths } from '../../src/node/configuration/layers/allowed-paths.ts'
 import { type Scope, temporaryFolder } from '../e2e/godwit-process.ts'
 
 interface Stage {

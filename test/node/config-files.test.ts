@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { includeReader, readConfigFile } from '../../src/node/configuration/config-files.ts'
+import { includeReader, readConfigFile } from '../../src/node/configuration/layers/config-files.ts'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
 
 interface Tree {

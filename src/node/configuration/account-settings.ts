@@ -2,7 +2,7 @@
 
 import { type ConfigObject, type Difference, putValue, valueAt } from '../../config/index.ts'
 import type { ConfigAuthor } from './config-history.ts'
-import { type ConfigDocument, nothingChanged, type TextOrigin } from './config-layers.ts'
+import { type ConfigDocument, nothingChanged, type TextOrigin } from './layers/config-layers.ts'
 import type { ConfigRefusal } from './config-refusals.ts'
 
 /**

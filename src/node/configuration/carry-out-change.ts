@@ -17,11 +17,11 @@ import {
 import { refusalOfAccountChange } from './account-settings.ts'
 import { applyEverywhere } from './config-consumers.ts'
 import type { ConfigState } from './config-history.ts'
-import { type ConfigLayers, nothingChanged, writeSettings } from './config-layers.ts'
+import { type ConfigLayers, nothingChanged, writeSettings } from './layers/config-layers.ts'
 import type { ConfigChange, ConfigOutcome } from './config-outcome.ts'
 import { type ConfigRefusal, refuseDisk, refuseErrors, refuseMasked, refuseProblem } from './config-refusals.ts'
 import type { ChangeRequest, CurrentConfiguration } from './current-configuration.ts'
-import { maskedKeys } from './setting-paths.ts'
+import { maskedKeys } from './layers/setting-paths.ts'
 import { commitAll, discardAll, type StagedFile, stageFile } from './staged-file.ts'
 
 /** Applies `layers` and writes them. `current` has them then, unless the change is refused. */

@@ -2,10 +2,10 @@
 
 import type { GodwitConfig, Warning } from '../../config/index.ts'
 import type { Logger } from '../../telemetry/index.ts'
-import type { AllowedPaths } from './allowed-paths.ts'
+import type { AllowedPaths } from './layers/allowed-paths.ts'
 import type { ConfigConsumer, Problem } from './config-consumers.ts'
 import type { ConfigHistory } from './config-history.ts'
-import type { ConfigDependencies, ConfigLayers } from './config-layers.ts'
+import type { ConfigDependencies, ConfigLayers } from './layers/config-layers.ts'
 
 export interface ConfigManagerOptions {
   readonly dependencies: ConfigDependencies

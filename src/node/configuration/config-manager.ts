@@ -16,19 +16,26 @@ import {
   withoutValues,
 } from '../../config/index.ts'
 import { carryOutChange, rememberChange } from './carry-out-change.ts'
-import { readConfigFile } from './config-files.ts'
+import { readConfigFile } from './layers/config-files.ts'
 import type { ConfigAuthor, ConfigHistory } from './config-history.ts'
 import type { ConfigManagerOptions } from './config-manager-options.ts'
 import type { ConfigOutcome, PreviewedChange } from './config-outcome.ts'
 import { type ConfigRefusal, refuseErrors, refusePinned, refuseProblem, refuseUntilRestart } from './config-refusals.ts'
-import { type ConfigLayers, nothingChanged, readDocument, requestName, settingsOf, writtenAt } from './config-layers.ts'
+import {
+  type ConfigLayers,
+  nothingChanged,
+  readDocument,
+  requestName,
+  settingsOf,
+  writtenAt,
+} from './layers/config-layers.ts'
 import type { ConfigConsumer } from './config-consumers.ts'
 import { type ChangeRequest, CurrentConfiguration } from './current-configuration.ts'
 import { layersOver } from './layers/layers-over.ts'
 import { overruledSettings } from './layers/overruled-settings.ts'
 import { previewAsOutcome, previewLayers, previewSettings } from './preview-change.ts'
 import { layersOfText, readSentText } from './sent-text.ts'
-import { isPinned, maskedPaths, pinnedPaths, settingsIn } from './setting-paths.ts'
+import { isPinned, maskedPaths, pinnedPaths, settingsIn } from './layers/setting-paths.ts'
 import { layersWithout, pathsOfKeys, type UnsetOptions } from './unset-settings.ts'
 
 export type { ConfigAuthor } from './config-history.ts'

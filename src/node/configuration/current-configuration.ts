@@ -13,11 +13,11 @@ import {
   putValues,
 } from '../../config/index.ts'
 import type { ConfigAuthor } from './config-history.ts'
-import { type ConfigLayers, loadLayers, nothingChanged, type TextOrigin } from './config-layers.ts'
+import { type ConfigLayers, loadLayers, nothingChanged, type TextOrigin } from './layers/config-layers.ts'
 import type { ConfigConsumer } from './config-consumers.ts'
 import type { ConfigManagerOptions } from './config-manager-options.ts'
 import { localErrors } from './layers/local-settings.ts'
-import { isPinned, pinnedPaths, settingsIn } from './setting-paths.ts'
+import { isPinned, pinnedPaths, settingsIn } from './layers/setting-paths.ts'
 
 /** A change of the configuration, without its content. */
 export interface ChangeRequest {

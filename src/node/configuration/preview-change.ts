@@ -1,7 +1,7 @@
 // The effect that a change of the configuration would have. Nothing is changed.
 
 import { type ConfigObject, type Difference, differences, mergeObjects } from '../../config/index.ts'
-import { type ConfigLayers, loadLayers } from './config-layers.ts'
+import { type ConfigLayers, loadLayers } from './layers/config-layers.ts'
 import type { ConfigOutcome, PreviewedChange } from './config-outcome.ts'
 import { type ConfigRefusal, refuseErrors, refuseProblem } from './config-refusals.ts'
 import type { CurrentConfiguration } from './current-configuration.ts'

@@ -11,8 +11,8 @@ import {
   type Warning,
 } from '../../config/index.ts'
 import { defaultDataDirectory, type Installation } from '../data-dir/data-directory.ts'
-import { AllowedPaths } from './allowed-paths.ts'
-import { readConfigFile } from './config-files.ts'
+import { AllowedPaths } from './layers/allowed-paths.ts'
+import { readConfigFile } from './layers/config-files.ts'
 import {
   type ConfigDocument,
   type ConfigDependencies,
@@ -21,7 +21,7 @@ import {
   nothingChanged,
   readDocument,
   settingsOf,
-} from './config-layers.ts'
+} from './layers/config-layers.ts'
 import { findLostChanges, problemOfLostFile, readNewestVersion } from './lost-settings.ts'
 import { layersOver } from './layers/layers-over.ts'
 import { overruledSettings } from './layers/overruled-settings.ts'

@@ -2,7 +2,7 @@
 
 import { hoconLimits, mergeObjects } from '../../config/index.ts'
 import { withStoredAccount } from './account-settings.ts'
-import type { AllowedPaths } from './allowed-paths.ts'
+import type { AllowedPaths } from './layers/allowed-paths.ts'
 import {
   type ConfigDocument,
   type ConfigDependencies,
@@ -11,11 +11,11 @@ import {
   readDocument,
   requestName,
   writeSettings,
-} from './config-layers.ts'
+} from './layers/config-layers.ts'
 import { type ConfigRefusal, refuseErrors } from './config-refusals.ts'
 import type { CurrentConfiguration } from './current-configuration.ts'
 import { keptLocal } from './layers/local-settings.ts'
-import { maskedPaths, storedAt } from './setting-paths.ts'
+import { maskedPaths, storedAt } from './layers/setting-paths.ts'
 
 /**
  * Returns the layers with the text in the place of the whole configuration, or with `merges`, in addition to earlier changes. What a text

@@ -21,7 +21,7 @@ import {
   withoutValue,
 } from '../../config/index.ts'
 import type { ConfigAuthor } from './config-history.ts'
-import { type ConfigLayers, nothingChanged } from './config-layers.ts'
+import { type ConfigLayers, nothingChanged } from './layers/config-layers.ts'
 import { type ConfigRefusal, refuseErrors } from './config-refusals.ts'
 
 type Path = readonly string[]

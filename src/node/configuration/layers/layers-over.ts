@@ -1,7 +1,7 @@
 // The layers after the configuration file was read: at the start, and at a reload.
 
 import { mergeObjects, type Warning } from '../../../config/index.ts'
-import { type ConfigDocument, type ConfigLayers, nothingChanged } from '../config-layers.ts'
+import { type ConfigDocument, type ConfigLayers, nothingChanged } from './config-layers.ts'
 import { withoutLocal } from './local-settings.ts'
 import { withoutGone } from './removed-sections.ts'
 

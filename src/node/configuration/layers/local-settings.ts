@@ -11,7 +11,7 @@ import {
   valueAt,
   withoutValues,
 } from '../../../config/index.ts'
-import { type ConfigDocument, nothingChanged } from '../config-layers.ts'
+import { type ConfigDocument, nothingChanged } from './config-layers.ts'
 
 const noPosition = { file: 'configuration', line: 0, column: 0 }
 

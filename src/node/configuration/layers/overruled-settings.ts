@@ -2,9 +2,9 @@
 // would seem to have no effect.
 
 import { configErrorAt, type GodwitConfig, type Warning } from '../../../config/index.ts'
-import { AllowedPaths } from '../allowed-paths.ts'
-import { type ConfigDependencies, type ConfigLayers, loadLayers, nothingChanged } from '../config-layers.ts'
-import { settingsIn } from '../setting-paths.ts'
+import { AllowedPaths } from './allowed-paths.ts'
+import { type ConfigDependencies, type ConfigLayers, loadLayers, nothingChanged } from './config-layers.ts'
+import { settingsIn } from './setting-paths.ts'
 
 const hint =
   'use the value of the file with "godwit ctl config unset KEY", or make both equal with "godwit ctl config set"'

@@ -21,7 +21,7 @@ import {
   putValue,
   toPlain,
   valueAt,
-} from '../../config/index.ts'
+} from '../../../config/index.ts'
 import type { AllowedPaths } from './allowed-paths.ts'
 import { includeReader, includeTarget, namedFileReader } from './config-files.ts'
 

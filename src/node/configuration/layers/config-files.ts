@@ -3,7 +3,7 @@
 
 import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { dirname, isAbsolute, relative, resolve } from 'node:path'
-import { fileErrorText } from '../../telemetry/index.ts'
+import { fileErrorText } from '../../../telemetry/index.ts'
 
 export type FileText = { readonly text: string } | { readonly error: string }
 

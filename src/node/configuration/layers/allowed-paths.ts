@@ -10,8 +10,8 @@ import {
   type GodwitConfig,
   type NamedPath,
   type Position,
-} from '../../config/index.ts'
-import { isReservedEntry } from '../data-dir/data-entries.ts'
+} from '../../../config/index.ts'
+import { isReservedEntry } from '../../data-dir/data-entries.ts'
 
 export interface PathPlaces {
   /** Absolute. */

@@ -11,7 +11,7 @@ import {
   putValues,
   toPlain,
   valueAt,
-} from '../../config/index.ts'
+} from '../../../config/index.ts'
 
 export interface WrittenSetting {
   readonly path: readonly string[]
