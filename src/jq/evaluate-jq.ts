@@ -15,7 +15,7 @@ import {
   RuleError,
   type RuleValue,
 } from '../values/index.ts'
-import { maxJqDepth } from './jq-limits.ts'
+import { maxJqDepth } from './model/jq-limits.ts'
 import { assign } from './jq-assignments.ts'
 import { callFunction } from './jq-calls.ts'
 import { bindPattern, buildObject, interpolate } from './jq-combinations.ts'
@@ -23,7 +23,7 @@ import { formatText } from './jq-formats.ts'
 import { behind, type JqPath } from './jq-paths.ts'
 import type { JqEmit, JqRunner } from './jq-runner.ts'
 import { Break, defined, JqError, type JqLibrary, labelOf, Passing, type Scope } from './jq-scope.ts'
-import type { JqNode } from './jq-syntax.ts'
+import type { JqNode } from './model/jq-syntax.ts'
 import { isTruthy, memberOf, operate, shownValue, sliceOf } from './jq-values.ts'
 
 type ControlKind = 'call' | 'define' | 'bind' | 'reduce' | 'foreach' | 'if' | 'try' | 'label' | 'break' | 'assign'

@@ -4,7 +4,7 @@ import type { RuleValue } from '../values/index.ts'
 import { deletePaths, getPath, type JqPath, setPath } from './jq-paths.ts'
 import type { JqFrame, JqRunner } from './jq-runner.ts'
 import type { Scope } from './jq-scope.ts'
-import type { JqNode } from './jq-syntax.ts'
+import type { JqNode } from './model/jq-syntax.ts'
 import { isTruthy, operate } from './jq-values.ts'
 
 type Assignment = Extract<JqNode, { kind: 'assign' }>

@@ -7,7 +7,7 @@ import { jqFunctions } from './jq-functions.ts'
 import { getPath, type JqPath } from './jq-paths.ts'
 import type { JqEmit, JqFrame, JqRunner } from './jq-runner.ts'
 import { type Closure, type FunctionScope, JqError, noNames, type Scope } from './jq-scope.ts'
-import type { JqNode } from './jq-syntax.ts'
+import type { JqNode } from './model/jq-syntax.ts'
 import { isTruthy, shownValue } from './jq-values.ts'
 
 type Call = Extract<JqNode, { kind: 'call' }>

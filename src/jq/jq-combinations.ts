@@ -4,7 +4,7 @@ import { isText, type MapBuilder, RuleError, type RuleValue, setKey, stringOf } 
 import { formatText } from './jq-formats.ts'
 import type { JqRunner } from './jq-runner.ts'
 import type { Scope } from './jq-scope.ts'
-import type { JqNode, JqPattern } from './jq-syntax.ts'
+import type { JqNode, JqPattern } from './model/jq-syntax.ts'
 import { memberOf, shownValue } from './jq-values.ts'
 
 interface Building {

@@ -1,7 +1,7 @@
 // Functions of jq that are written in jq.
 
 import { defined, type JqLibrary } from './jq-scope.ts'
-import { parseJqLibrary } from './parse-jq.ts'
+import { parseJqLibrary } from './parse/parse-jq.ts'
 
 const library = String.raw`
 def map(f): [.[] | f];

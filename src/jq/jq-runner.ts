@@ -3,7 +3,7 @@
 import type { Budget, RuleValue } from '../values/index.ts'
 import type { JqPath } from './jq-paths.ts'
 import type { JqLibrary, Scope } from './jq-scope.ts'
-import type { JqNode } from './jq-syntax.ts'
+import type { JqNode } from './model/jq-syntax.ts'
 
 export type JqEmit = (value: RuleValue, path: JqPath | undefined) => void
 

@@ -1,7 +1,7 @@
 // The names that a jq program can use, and the exceptions that end its filters.
 
 import { type Budget, encodeJson, isText, RuleError, type RuleValue, stringOf } from '../values/index.ts'
-import type { JqFunction, JqNode } from './jq-syntax.ts'
+import type { JqFunction, JqNode } from './model/jq-syntax.ts'
 
 /** A filter with the names that it can use: an argument, or the body of a definition. */
 export interface Closure {

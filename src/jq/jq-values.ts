@@ -20,7 +20,7 @@ import {
   toFloat,
 } from '../values/index.ts'
 import { codePointsOf } from './code-points.ts'
-import type { JqOperator } from './jq-syntax.ts'
+import type { JqOperator } from './model/jq-syntax.ts'
 
 const typeRanks = { null: 0, false: 1, true: 2, number: 3, string: 4, array: 5, object: 6 } as const
 

@@ -1,11 +1,11 @@
 // Compiles and runs jq programs, within the budget of the rule.
 
 import { type Budget, limitError, RuleError, type RuleValue } from '../values/index.ts'
-import { maxJqDepth } from './jq-limits.ts'
+import { maxJqDepth } from './model/jq-limits.ts'
 import { JqEvaluation } from './evaluate-jq.ts'
 import { jqLibrary } from './jq-library.ts'
-import type { JqNode } from './jq-syntax.ts'
-import { parseJq } from './parse-jq.ts'
+import type { JqNode } from './model/jq-syntax.ts'
+import { parseJq } from './parse/parse-jq.ts'
 
 /** A program that was compiled. */
 export type JqProgram = JqNode

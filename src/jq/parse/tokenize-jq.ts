@@ -1,6 +1,6 @@
 // Tokens of a jq program. A text with interpolations has the tokens of each `\(...)` inside.
 
-import { RuleError } from '../values/index.ts'
+import { RuleError } from '../../values/index.ts'
 
 export type JqToken =
   | {

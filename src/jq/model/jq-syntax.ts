@@ -1,6 +1,6 @@
 // The tree of a jq program.
 
-import type { RuleValue } from '../values/index.ts'
+import type { RuleValue } from '../../values/index.ts'
 
 export type JqOperator = '+' | '-' | '*' | '/' | '%' | '==' | '!=' | '<' | '<=' | '>' | '>='
 
