@@ -12,7 +12,7 @@ import { Delivery } from '../../src/core/state/sessions/delivery.ts'
 import { PacketIdSet } from '../../src/core/state/sessions/packet-id-set.ts'
 import { Session } from '../../src/core/state/sessions/session.ts'
 import { SharedGroup } from '../../src/core/topics/index.ts'
-import { FilterSubscribers } from '../../src/core/topics/subscription-trie.ts'
+import { FilterSubscribers } from '../../src/core/topics/filter-subscribers.ts'
 import { Topic, type TopicName } from '../../src/protocol/index.ts'
 import { ShardStage, type TestClient } from '../shard/stage.ts'
 

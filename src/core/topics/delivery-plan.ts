@@ -14,7 +14,7 @@ import type { MatchedRule } from '../model/rule-hook.ts'
 import { peerMatchesOf, crossShardGroupsOf, type PeerMatch, type CrossShardGroup } from './peer-matches.ts'
 import type { SharedGroup } from './shared-group.ts'
 import type { SubscriptionOptions } from './subscription-options.ts'
-import type { FilterSubscribers } from './subscription-trie.ts'
+import type { FilterSubscribers } from './filter-subscribers.ts'
 
 /** The combined options of all matching subscriptions of one subscriber. */
 export interface EffectiveOptions {

@@ -6,6 +6,7 @@ export { DeliveryPlan, MatchedSubscriber, type EffectiveOptions } from './delive
 export { RetainedTree, type RetainedCursor, type RetainedSlice } from './retained-tree.ts'
 export { TopicRouter } from './topic-router.ts'
 export { SharedGroup, type SharedMember } from './shared-group.ts'
-export { SubscriptionTrie, type FilterSubscribers } from './subscription-trie.ts'
+export type { FilterSubscribers } from './filter-subscribers.ts'
+export { SubscriptionTrie } from './subscription-trie.ts'
 export type { SubscriptionOptions } from './subscription-options.ts'
 export { LargeMap, type LargeMapWalk } from './large-map.ts'

@@ -8,7 +8,7 @@
 import type { QoS, TopicFilter } from '../../protocol/index.ts'
 import type { Interest } from '../model/peer-messages.ts'
 import type { SharedGroup } from './shared-group.ts'
-import type { FilterSubscribers } from './subscription-trie.ts'
+import type { FilterSubscribers } from './filter-subscribers.ts'
 
 /** A shard with non-shared subscribers. It gets the message once, whatever the number of matching filters. */
 export class PeerMatch<P extends object> {

@@ -24,7 +24,8 @@ import type { Interest } from '../model/peer-messages.ts'
 import type { MatchedRule } from '../model/rule-hook.ts'
 import type { SharedGroup } from './shared-group.ts'
 import type { SubscriptionOptions } from './subscription-options.ts'
-import { SubscriptionTrie, type FilterSubscribers } from './subscription-trie.ts'
+import type { FilterSubscribers } from './filter-subscribers.ts'
+import { SubscriptionTrie } from './subscription-trie.ts'
 
 const noPeers: readonly never[] = []
 const anySubscriber = (): boolean => true
