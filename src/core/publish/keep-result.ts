@@ -13,7 +13,7 @@ import { CommitBarrier } from '../model/commit-barrier.ts'
 import type { PeerPublish } from '../model/peer-messages.ts'
 import { reserveDelayedName } from '../namespaces/internal-session-names.ts'
 import type { Parts, ReleaseParts } from '../state/parts.ts'
-import type { KeptHandoffs } from '../delivery/forward-to-peers.ts'
+import type { KeptHandoffs } from '../delivery/peer-deliveries.ts'
 import { onceKeyOf, storeUntilCommitted } from './stored-wills.ts'
 
 export interface KeptResult extends KeptHandoffs {
