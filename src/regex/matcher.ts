@@ -7,7 +7,7 @@ import { Regex } from './regex.ts'
 export type Matcher = (text: string) => readonly (string | undefined)[] | undefined
 
 /** Compiles a pattern. A text: why it is none. */
-export function matcherOf(pattern: string): Matcher | string {
+export function compileMatcher(pattern: string): Matcher | string {
   try {
     const regex = new Regex(pattern)
     return (text) => groupsOf(regex, text)

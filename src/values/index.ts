@@ -7,7 +7,7 @@ export { compare, equals, strictlyEquals, type ComparisonOperator } from './comp
 export { nearestName } from './errors/nearest-name.ts'
 export { limitError, RuleError, type RuleErrorKind } from './errors/rule-error.ts'
 export { positionAt, quoted, type SourcePosition } from './errors/source-text.ts'
-export { decodeJson, placeOfJsonError, tryDecodeJson } from './json-decode.ts'
+export { decodeJson, findJsonError, tryDecodeJson } from './json-decode.ts'
 export { encodeJson } from './json-encode.ts'
 export { measureValue } from './measure-value.ts'
 export {

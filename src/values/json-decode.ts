@@ -32,12 +32,12 @@ export function tryDecodeJson(text: RuleText): RuleValue {
 }
 
 /** Returns the offset where a text stops being JSON. */
-export function placeOfJsonError(text: string): number {
+export function findJsonError(text: string): number {
   const reader = new ExactReader(text)
   try {
     reader.document()
   } catch {
-    // The place says it.
+    // The offset of the reader says it.
   }
   return reader.at
 }

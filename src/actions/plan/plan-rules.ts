@@ -6,7 +6,7 @@ import { type DerivedRules, type GodwitConfig, withFallbacks } from '../../confi
 import { splitScopedName } from '../../core/index.ts'
 import { parseTopicFilter, parseTopicName } from '../../protocol/index.ts'
 import { compileRule, compileTemplate, RuleCompileError } from '../../rules/index.ts'
-import { matcherOf } from '../../regex/index.ts'
+import { compileMatcher } from '../../regex/index.ts'
 import {
   type ActionAssignment,
   type PlanProblem,
@@ -39,7 +39,7 @@ function problemOfTopics({
   core: { topicRewrites = [] },
 }: GodwitConfig): PlanProblem | undefined {
   for (const { re, source_topic: source } of topicRewrites) {
-    const matcher = matcherOf(re)
+    const matcher = compileMatcher(re)
     if (typeof matcher === 'string') return { problem: `rewrite: re ${JSON.stringify(re)}: ${matcher}` }
     if (parseTopicFilter(source) === undefined)
       return { problem: `rewrite: source_topic ${JSON.stringify(source)} is not a topic filter` }

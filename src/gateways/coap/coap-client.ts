@@ -25,6 +25,7 @@ import type { PeerAddress } from '../../transports/index.ts'
 import { type Observation, Observations } from './coap-observations.ts'
 import { type RetainedReadDone, RetainedReads } from './retained-reads.ts'
 import type { CoapSettings } from './coap-settings.ts'
+import { toPingIntervalMs } from '../ping-interval.ts'
 
 /** Compares secrets in constant time. */
 function isSameSecret(one: string | undefined, other: string | undefined): boolean {
@@ -314,7 +315,7 @@ export class CoapClient implements MqttConnectionCallbacks, GatewayClient {
 
   #handleConnack({ reasonCode, properties }: ConnackPacket): void {
     const seconds = properties?.serverKeepAliveSeconds
-    if (seconds !== undefined) this.#pingIntervalMs = seconds === 0 ? Infinity : (seconds * msPerSecond) / 2
+    if (seconds !== undefined) this.#pingIntervalMs = toPingIntervalMs(seconds)
     if (reasonCode === reasonCodes.success) this.#state = 'open'
     for (const onResponse of this.#takeWaiting()) onResponse(reasonCode)
     if (reasonCode !== reasonCodes.success) this.#end(reasonCode)

@@ -8,7 +8,7 @@ import { overrideClientId, overrideClientInfo } from '../client-info.ts'
 import { canBeSameDevice, hasSameIdentity, isSamePeer, peerKey } from '../peer-identity.ts'
 import type { PeerAddress } from '../../transports/index.ts'
 import { CoapClient, type CoapClientDependencies, type CoapCredentials } from './coap-client.ts'
-import { clientIdOf, type CoapRequest } from './coap-request.ts'
+import { readClientId, type CoapRequest } from './coap-request.ts'
 
 export class CoapClients {
   readonly #gateway: CoapClientDependencies
@@ -55,7 +55,7 @@ export class CoapClients {
   clientOf(parsed: CoapRequest, peer: PeerAddress): CoapClient | 'unauthenticated' | 'full' {
     const { query } = parsed
     const token = query.get('token')
-    const clientId = clientIdOf(parsed, peer)
+    const clientId = readClientId(parsed, peer)
     const known = this.#clients.get(this.#nameOf(clientId))
     if (known?.token !== undefined || this.#gateway.settings.requiresConnection || token !== undefined)
       return this.withToken(clientId, token, peer) ?? 'unauthenticated'

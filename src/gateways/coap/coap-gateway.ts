@@ -28,7 +28,7 @@ import {
   options,
   uintOption,
 } from './endpoint/coap-message.ts'
-import { payloadOf } from './mqtt-mapping.ts'
+import { copyPayload } from './mqtt-mapping.ts'
 
 const dayMs = 86_400_000
 const maxCachedTopics = 1_024
@@ -160,7 +160,7 @@ export class CoapGateway implements DatagramGateway, CoapClientDependencies, Coa
     observation.sequence = (observation.sequence + 1) & 0xffffff
     const { target } = observation
     const { peer } = client
-    const { payload, block } = this.#endpoint.blocks.begin(payloadOf(packet), {
+    const { payload, block } = this.#endpoint.blocks.begin(copyPayload(packet), {
       peer: peerKey(peer),
       target,
       // Also for an address that has not proven itself: a message that is too large for it waits for the response to a ping.

@@ -13,9 +13,9 @@ import type { CoapClients } from './coap-clients.ts'
 import { type CoapRequest, readRequest } from './coap-request.ts'
 import type { CoapSettings } from './coap-settings.ts'
 import { type CoapEndpoint, type CoapResponse, type Exchange, linkResponse } from './endpoint/coap-endpoint.ts'
-import { blockOption, code, methods, options, readTarget, uintOf, uintOption } from './endpoint/coap-message.ts'
+import { blockOption, code, methods, options, readTarget, readUint, uintOption } from './endpoint/coap-message.ts'
 import { toRefusalCode } from './endpoint/refusal-codes.ts'
-import { payloadOf, qosIn, qosOfType } from './mqtt-mapping.ts'
+import { copyPayload, readQos, chooseQos } from './mqtt-mapping.ts'
 
 /** Random bytes of the token of a connection, which is sent as a decimal number. */
 const tokenBytes = 8
@@ -96,7 +96,7 @@ export class CoapRequestHandler {
   #handlePublish(exchange: Exchange, parsed: CoapRequest, topic: string): void {
     const { request } = exchange
     const name = parseTopicName(topic)
-    const qos = qosIn(parsed.query)
+    const qos = readQos(parsed.query)
     if (name === undefined || qos === 'bad') return this.#respond(exchange, { code: code(4, 0) })
     const expiry = parsed.query.get('expiry')
     if (expiry !== undefined && !/^\d{1,9}$/.test(expiry)) return this.#respond(exchange, { code: code(4, 0) })
@@ -107,7 +107,7 @@ export class CoapRequestHandler {
     const message = {
       topic: name,
       payload: received.payload,
-      qos: qos ?? this.#gateway.settings.publishQoS ?? qosOfType(request),
+      qos: qos ?? this.#gateway.settings.publishQoS ?? chooseQos(request),
       retain: parsed.query.get('retain') === 'true' || parsed.query.get('retain') === '1',
       expirySeconds: expiry === undefined ? undefined : Number(expiry),
     }
@@ -132,9 +132,9 @@ export class CoapRequestHandler {
 
   #handleGet(exchange: Exchange, parsed: CoapRequest, topic: string): void {
     const { request } = exchange
-    const observe = uintOf(request, options.observe)
+    const observe = readUint(request, options.observe)
     const filter = parseTopicFilter(topic)
-    const qos = qosIn(parsed.query)
+    const qos = readQos(parsed.query)
     const isBad = filter === undefined || qos === 'bad' || (observe !== undefined && request.token.length === 0)
     if (isBad || (observe === undefined && hasWildcard(topic))) return this.#respond(exchange, { code: code(4, 0) })
     const client = this.#clientOf(exchange, parsed)
@@ -144,7 +144,7 @@ export class CoapRequestHandler {
     const { query } = parsed
     const wanted = {
       filter,
-      qos: qos ?? this.#gateway.settings.subscribeQoS ?? qosOfType(request),
+      qos: qos ?? this.#gateway.settings.subscribeQoS ?? chooseQos(request),
       target: readTarget(request),
       noLocal: query.get('nl') === '1',
       retainHandling: (['0', '1', '2'].includes(query.get('rh') ?? '') ? Number(query.get('rh')) : 0) as 0 | 1 | 2,
@@ -172,7 +172,7 @@ export class CoapRequestHandler {
       const isSent = client.readRetained(topic, (packet, reasonCode) => {
         if (reasonCode !== reasonCodes.success) return this.#respond(exchange, { code: toRefusalCode(reasonCode) })
         if (packet === undefined) return this.#respond(exchange, { code: code(4, 4) })
-        const { payload, block } = this.#gateway.endpoint.beginBody(payloadOf(packet), exchange)
+        const { payload, block } = this.#gateway.endpoint.beginBody(copyPayload(packet), exchange)
         const more = block === undefined ? [] : [blockOption(options.block2, block)]
         this.#respond(exchange, { code: code(2, 5), options: more, payload })
       })

@@ -1,7 +1,7 @@
 // Parses a CoAP request: decodes path and query, and replaces short query names (`c`) by the full names (`clientid`).
 
 import type { PeerAddress } from '../../transports/index.ts'
-import { code, coapTypes, type CoapMessage, methods, options, textsOf } from './endpoint/coap-message.ts'
+import { code, coapTypes, type CoapMessage, methods, options, readTexts } from './endpoint/coap-message.ts'
 
 export interface CoapRequest {
   /** Undefined: not found. */
@@ -50,8 +50,8 @@ export function readRequest(message: CoapMessage): CoapRequest | RefusedRequest 
   }
   if (isUnknown) return { code: code(4, 2), isDropped: isNon }
   if (method > methods.delete) return { code: code(4, 5) }
-  const path = textsOf(message, options.uriPath)
-  const queries = textsOf(message, options.uriQuery)
+  const path = readTexts(message, options.uriPath)
+  const queries = readTexts(message, options.uriQuery)
   if (path === undefined || queries === undefined) return { code: code(4, 0) }
   const query = new Map<string, string>()
   for (const text of queries) {
@@ -84,6 +84,6 @@ function decodeOnce(text: string): string {
 }
 
 /** A client without a client ID is identified by its address. */
-export function clientIdOf({ query }: CoapRequest, { address, port }: PeerAddress): string {
+export function readClientId({ query }: CoapRequest, { address, port }: PeerAddress): string {
   return query.get('clientid') ?? `coap-${address}-${port}`
 }

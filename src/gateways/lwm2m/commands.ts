@@ -7,7 +7,7 @@ import {
   formatCode,
   methods,
   options,
-  uintOf,
+  readUint,
   uintOption,
 } from '../coap/endpoint/coap-message.ts'
 import { decodeContent, formats } from './content.ts'
@@ -185,7 +185,7 @@ export function contentOf(
   { response, body }: DeviceResponse,
   objects: ObjectDefinitions,
 ): unknown {
-  const format = uintOf(response, options.contentFormat)
+  const format = readUint(response, options.contentFormat)
   if (type === 'discover' || format === formats.link) return splitLinks(body.toString('utf8'))
   const values = decodeContent(body, format, { path, objects })
   // An invalid body is published unchanged.

@@ -15,7 +15,7 @@ import { connectPacket } from '../../mqtt-client/index.ts'
 import type { GatewayClient } from '../../core/index.ts'
 import type { AddressProofs } from '../address-proofs.ts'
 import { overrideClientId, overrideClientInfo } from '../client-info.ts'
-import { type CoapMessage, options, uintOf } from '../coap/endpoint/coap-message.ts'
+import { type CoapMessage, options, readUint } from '../coap/endpoint/coap-message.ts'
 import { maxUnsentBytes, type MqttConnection, type MqttConnectionCallbacks, publishFieldsOf } from '../gateway.ts'
 import { storedPeer } from '../peer-identity.ts'
 import type { PeerAddress } from '../../transports/index.ts'
@@ -26,6 +26,7 @@ import { takeNotification } from './notifications.ts'
 import { Observations } from './lwm2m-observations.ts'
 import type { StoredDevice, Registration } from './registration.ts'
 import type { Translator } from './lwm2m-settings.ts'
+import { toPingIntervalMs } from '../ping-interval.ts'
 
 const msPerSecond = 1_000
 const maxKeepAliveSeconds = 65_535
@@ -85,7 +86,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     this.commands = new DeviceCommands(this, this.#observations, gateway, place.restored?.commands ?? [])
     this.#receivedAtMs = gateway.dependencies.nowMs()
     this.#lostAtMs = place.restored?.lostAtMs ?? this.#receivedAtMs + registration.lifetimeSeconds * msPerSecond
-    this.#pingIntervalMs = (this.#keepAliveSeconds * msPerSecond) / 2
+    this.#pingIntervalMs = toPingIntervalMs(this.#keepAliveSeconds)
     this.#nextPingMs = this.#receivedAtMs + this.#pingIntervalMs
     // The device has not sent a packet since the broker started, so it may sleep.
     if (this.#isRestored && registration.isQueueMode) this.noteAsleep()
@@ -193,7 +194,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
       publish: (document) => this.publish(settings.translators.notify, document),
       noteIncomplete: () => dependencies.counters.dropped.malformed++,
     })
-    if (uintOf(response, options.observe) === undefined) {
+    if (readUint(response, options.observe) === undefined) {
       observations.delete(response.token)
       this.store()
     }
@@ -288,7 +289,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
 
   #handleConnack({ reasonCode, properties }: ConnackPacket): void {
     const seconds = properties?.serverKeepAliveSeconds
-    if (seconds !== undefined) this.#pingIntervalMs = seconds === 0 ? Infinity : (seconds * msPerSecond) / 2
+    if (seconds !== undefined) this.#pingIntervalMs = toPingIntervalMs(seconds)
     const onConnected = this.#whenConnected
     this.#whenConnected = undefined
     if (reasonCode !== reasonCodes.success) {

@@ -1,7 +1,7 @@
 // The observations of a device [RFC 7641], each begun by a command. They continue after a restart.
 
 import type { CoapMessage } from '../coap/endpoint/coap-message.ts'
-import { options, uintOf } from '../coap/endpoint/coap-message.ts'
+import { options, readUint } from '../coap/endpoint/coap-message.ts'
 import { ownerOfName, type ShardPlace } from '../shard-place.ts'
 import { type Command, parseCommand } from './commands.ts'
 import { parsePath, textOfPath } from './path.ts'
@@ -76,7 +76,7 @@ export class Observations {
   /** Returns whether a notification is newer than those before: the network may repeat and reorder them. Then it is the newest. */
   isFresh(notification: CoapMessage, nowMs: number): boolean {
     const observation = this.#running.get(notification.token.toString('hex'))
-    const number = uintOf(notification, options.observe)
+    const number = readUint(notification, options.observe)
     // Without a number, it is the last one.
     if (observation === undefined || number === undefined) return true
     const { latest } = observation
@@ -107,10 +107,10 @@ export class Observations {
   ): void {
     const key = response.token.toString('hex')
     if (command.observes === 'end' && known !== undefined) this.#running.delete(known.toString('hex'))
-    const isObserved = command.observes === 'begin' && uintOf(response, options.observe) !== undefined
+    const isObserved = command.observes === 'begin' && readUint(response, options.observe) !== undefined
     const hasSpace = this.#running.size < maxObservations || this.#running.has(key)
     if (!isObserved || !hasSpace) return
-    const number = uintOf(response, options.observe) ?? 0
+    const number = readUint(response, options.observe) ?? 0
     const latest = { number, messageId: response.messageId, atMs: nowMs }
     this.#running.set(key, { command, token: response.token, latest })
   }

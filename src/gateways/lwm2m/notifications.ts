@@ -2,13 +2,13 @@
 
 import type { DeviceRequests } from '../coap/endpoint/device-requests.ts'
 import {
-  blockOf,
+  readBlock,
   type CoapMessage,
   type CoapOption,
   formatCode,
   methods,
   options,
-  uintOf,
+  readUint,
 } from '../coap/endpoint/coap-message.ts'
 import type { PeerAddress } from '../../transports/index.ts'
 import { type Command, contentOf } from './commands.ts'
@@ -30,7 +30,7 @@ interface Notified {
 /** Publishes a notification when all of it is there. [RFC 7959 3.4] It contains only the first block of a large body: the others are read. */
 export function takeNotification(command: Command, notification: CoapMessage, notified: Notified): void {
   const { token } = notification
-  const block = blockOf(notification, options.block2)
+  const block = readBlock(notification, options.block2)
   const publish = (body: Buffer): void => {
     const data = {
       reqPath: command.pathText,
@@ -38,7 +38,7 @@ export function takeNotification(command: Command, notification: CoapMessage, no
       codeMsg: 'content',
       content: contentOf(command, { response: notification, body }, notified.objects),
     }
-    const seqNum = uintOf(notification, options.observe) ?? 0
+    const seqNum = readUint(notification, options.observe) ?? 0
     notified.publish({ ...command.received, msgType: 'notify', seqNum, data })
   }
   // A newer notification has another content than the one that is being read.

@@ -7,7 +7,7 @@
 import { randomBytes } from 'node:crypto'
 import { asTopicPart, reasonCodes } from '../../protocol/index.ts'
 import { type CoapEndpoint, type Exchange, linkResponse } from '../coap/endpoint/coap-endpoint.ts'
-import { code, type CoapMessage, methods, options, textsOf } from '../coap/endpoint/coap-message.ts'
+import { code, type CoapMessage, methods, options, readTexts } from '../coap/endpoint/coap-message.ts'
 import { toRefusalCode } from '../coap/endpoint/refusal-codes.ts'
 import { canBeSameDevice, hasSameIdentity, isSamePeer } from '../peer-identity.ts'
 import { ownName } from '../shard-place.ts'
@@ -42,8 +42,8 @@ export class RegistrationRequests {
   handle(exchange: Exchange): void {
     const { request, peer } = exchange
     const { devices, endpoint } = this.#gateway
-    const path = textsOf(request, options.uriPath)
-    const queries = textsOf(request, options.uriQuery)
+    const path = readTexts(request, options.uriPath)
+    const queries = readTexts(request, options.uriQuery)
     if (path === undefined || queries === undefined) return this.refuse(exchange, code(4, 0))
     const [first, location, more] = path
     if (first === '.well-known' && location === 'core') return endpoint.respond(exchange, linkResponse(coreLinks))
@@ -72,14 +72,14 @@ export class RegistrationRequests {
     const endpointName = query.get('ep') ?? ''
     const version = query.get('lwm2m') ?? defaultVersion
     if (!versions.has(version)) return this.refuse(exchange, code(4, 12))
-    const lifetimeSeconds = this.#lifetimeIn(query, defaultLifetimeSeconds)
+    const lifetimeSeconds = this.#readLifetime(query, defaultLifetimeSeconds)
     const objects = this.#receiveObjects(exchange)
     if (objects === 'responded') return
     const isBadName = endpointName === '' || Buffer.byteLength(endpointName) > maxEndpointNameBytes
     if (isBadName || asTopicPart(endpointName) === undefined || lifetimeSeconds === undefined || objects === undefined)
       return this.refuse(exchange, code(4, 0))
     const known = devices.withEndpointName(endpointName)
-    const names = namesIn(query, endpointName)
+    const names = readNames(query, endpointName)
     // For the same client ID, the broker decides who may take over. Another client must not end the registration of this one.
     if (known !== undefined && known.registration.clientId !== names.clientId && !canBeSameDevice(known.peer, peer))
       return this.refuse(exchange, code(4, 3))
@@ -121,7 +121,7 @@ export class RegistrationRequests {
     const { peer, request } = exchange
     const { dependencies, devices, endpoint } = this.#gateway
     const { lifetimeSeconds: before, alternatePath, objects: listed } = device.registration
-    const lifetimeSeconds = this.#lifetimeIn(query, before)
+    const lifetimeSeconds = this.#readLifetime(query, before)
     const hasObjects = request.payload.length > 0
     const objects = hasObjects ? this.#receiveObjects(exchange) : { alternatePath, objects: listed }
     if (objects === 'responded') return
@@ -138,7 +138,7 @@ export class RegistrationRequests {
   }
 
   /** Undefined: not a number. */
-  #lifetimeIn(query: ReadonlyMap<string, string>, otherwise: number): number | undefined {
+  #readLifetime(query: ReadonlyMap<string, string>, otherwise: number): number | undefined {
     const text = query.get('lt')
     const { lifetimeMinSeconds, lifetimeMaxSeconds } = this.#gateway.settings
     if (text !== undefined && !/^\d{1,10}$/.test(text)) return undefined
@@ -162,12 +162,12 @@ export class RegistrationRequests {
 
 /** Returns the name with which a request names its device: the location, or the endpoint name. */
 export function readDeviceName(request: CoapMessage): string | undefined {
-  const [first, location] = textsOf(request, options.uriPath) ?? []
+  const [first, location] = readTexts(request, options.uriPath) ?? []
   if (first !== 'rd') return undefined
-  return location ?? readQuery(textsOf(request, options.uriQuery) ?? []).get('ep')
+  return location ?? readQuery(readTexts(request, options.uriQuery) ?? []).get('ep')
 }
 
-function namesIn(query: ReadonlyMap<string, string>, endpointName: string) {
+function readNames(query: ReadonlyMap<string, string>, endpointName: string) {
   return {
     clientId: query.get('device_id') ?? endpointName,
     username: query.get('imei') ?? endpointName,

@@ -24,6 +24,7 @@ import { StompDecoder, type StompFrame, type StompVersion, writeFrame } from './
 import { maxUnacknowledged, Publications, type Settled } from './publications.ts'
 import type { StompSettings } from './stomp-settings.ts'
 import { Subscriptions } from './subscriptions.ts'
+import { toPingIntervalMs } from '../ping-interval.ts'
 
 const versions: readonly StompVersion[] = ['1.2', '1.1', '1.0']
 /** Maximum unacknowledged messages of the broker. */
@@ -260,7 +261,7 @@ export class StompClient implements GatewayStreamCallbacks {
   }
 
   #planPing(keepAliveSeconds: number): void {
-    this.#pingIntervalMs = keepAliveSeconds === 0 ? Infinity : (keepAliveSeconds * msPerSecond) / 2
+    this.#pingIntervalMs = toPingIntervalMs(keepAliveSeconds)
     this.#nextPingMs = this.#dependencies.nowMs() + this.#pingIntervalMs
   }
 

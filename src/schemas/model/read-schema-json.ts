@@ -1,6 +1,6 @@
 // Schemas that are JSON: their text as a value, with the place of an error.
 
-import { decodeJson, placeOfJsonError, RuleError, type RuleValue } from '../../values/index.ts'
+import { decodeJson, findJsonError, RuleError, type RuleValue } from '../../values/index.ts'
 import { checkLength, SchemaError } from './schema.ts'
 
 /** Throws SchemaError with line and column if the text is not JSON. */
@@ -11,7 +11,7 @@ export function readSchemaJson(source: string): RuleValue {
   } catch (error) {
     if (!(error instanceof RuleError)) throw error
     if (error.kind === 'limit') throw new SchemaError({ path: '' }, error.message)
-    const at = placeOfJsonError(source)
+    const at = findJsonError(source)
     const summary = at >= source.length ? 'not JSON: the text ends too early' : 'not JSON: unexpected character'
     throw new SchemaError({ source, at }, summary)
   }

@@ -11,7 +11,7 @@ export interface DatagramLimits {
   readonly connections: ConnectionLimit
 }
 
-export function datagramLimitsOf(
+export function createDatagramLimits(
   { maxConnections, connectionSlots, maxConnectionRate = Number.POSITIVE_INFINITY }: ShardListener,
   {
     own,

@@ -18,7 +18,7 @@ import type { PeerAddress } from '../../transports/index.ts'
 import type { GatewayAssignment, GatewayPlan, GatewayReport } from '../messages/gateway-plan.ts'
 import { DeadlineTimer } from '../runtime/deadline-timer.ts'
 import { createProtocol } from './create-protocol.ts'
-import { type DatagramLimits, datagramLimitsOf } from './datagram-limits.ts'
+import { type DatagramLimits, createDatagramLimits } from './datagram-limits.ts'
 import type { DatagramLinks } from './datagram-links.ts'
 import { dropCheckMs, DropLog } from './drop-log.ts'
 import { GatewayConnection } from './gateway-connection.ts'
@@ -52,7 +52,7 @@ export class RunningGateway {
     this.#services = services
     const { dependencies } = services
     const { own, shards, connections } = dependencies
-    this.#limits = datagramLimitsOf(assignment.listener, { own, connections, nowMs: () => dependencies.nowMs() })
+    this.#limits = createDatagramLimits(assignment.listener, { own, connections, nowMs: () => dependencies.nowMs() })
     // All datagrams of a DTLS socket are received and sent by one shard.
     this.#place = assignment.dtls === undefined ? { own, shards } : { own: 0, shards: 1 }
     this.#timer = new DeadlineTimer(() => services.guarded(() => this.#tick()))

@@ -1,9 +1,9 @@
 // Regular expressions of `rewrite`, with the engine of rules: their time is limited for any topic.
 
 import type { MatchRegex } from '../../core/index.ts'
-import { matcherOf } from '../../regex/index.ts'
+import { compileMatcher } from '../../regex/index.ts'
 
-type Matcher = ReturnType<typeof matcherOf>
+type Matcher = ReturnType<typeof compileMatcher>
 
 /** More than a configuration has: beyond it the oldest are compiled again. */
 const maxPatterns = 1_000
@@ -15,7 +15,7 @@ export function createMatchRegex(): MatchRegex {
     let matcher = compiled.get(pattern)
     if (matcher === undefined) {
       if (compiled.size >= maxPatterns) compiled.clear()
-      matcher = matcherOf(pattern)
+      matcher = compileMatcher(pattern)
       compiled.set(pattern, matcher)
     }
     return typeof matcher === 'string' ? undefined : matcher(text)

@@ -3,7 +3,7 @@
 
 import type { PeerAddress } from '../../../transports/index.ts'
 import { peerKey } from '../../peer-identity.ts'
-import { blockOf, type Block, type CoapMessage, options } from './coap-message.ts'
+import { readBlock, type Block, type CoapMessage, options } from './coap-message.ts'
 
 /** Maximum incomplete bodies of one peer. */
 const maxBodiesPerPeer = 4
@@ -56,7 +56,7 @@ export class BlockTransfers {
     nowMs: number,
     targetOf: (request: CoapMessage) => string,
   ): BlockOutcome {
-    const block = blockOf(request, options.block1)
+    const block = readBlock(request, options.block1)
     if (block === 'bad') return { outcome: 'bad' }
     if (block === undefined) {
       const isTooLarge = request.payload.length > this.#maxBodyBytes

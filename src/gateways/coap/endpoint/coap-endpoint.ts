@@ -10,7 +10,7 @@ import type { GatewayDependencies } from '../../gateway.ts'
 import { peerKey } from '../../peer-identity.ts'
 import { type BodyPart, BlockTransfers, type ReceivedBody } from './block-transfers.ts'
 import {
-  blockOf,
+  readBlock,
   blockOption,
   code,
   coapTypes,
@@ -182,7 +182,7 @@ export class CoapEndpoint {
   /** Returns the first block of the body of a response, in the size that the client has requested. The rest is stored for later requests. */
   beginBody(payload: Buffer, exchange: Exchange): BodyPart {
     const { peer, request } = exchange
-    const block = blockOf(request, options.block2)
+    const block = readBlock(request, options.block2)
     const requestedBytes = block === undefined || block === 'bad' ? Infinity : block.bytes
     const maxBytes = Math.min(requestedBytes, this.#maxPayloadBytes(exchange))
     const nowMs = this.#dependencies.nowMs()
@@ -192,7 +192,7 @@ export class CoapEndpoint {
   /** Returns the response to a request for a later block of an earlier response; undefined: the request is another one. */
   continueBody(exchange: Exchange): CoapResponse | undefined {
     const { request, peer } = exchange
-    const block = blockOf(request, options.block2)
+    const block = readBlock(request, options.block2)
     if (block === 'bad') return { code: code(4, 0) }
     if (block === undefined || block.number === 0) return undefined
     const next = this.blocks.next(block, {

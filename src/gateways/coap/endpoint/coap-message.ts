@@ -77,17 +77,17 @@ export function readMessage(datagram: Buffer): CoapReading {
   const messageId = datagram.readUInt16BE(2)
   const klass = messageCode >> 5
   const isEmpty = messageCode === 0
-  if (tokenBytes > maxTokenBytes || klass === 1 || klass === 6 || klass === 7) return rejectedOf(type, messageId)
-  if (isEmpty && datagram.length > headerBytes) return rejectedOf(type, messageId)
-  if (headerBytes + tokenBytes > datagram.length) return rejectedOf(type, messageId)
+  if (tokenBytes > maxTokenBytes || klass === 1 || klass === 6 || klass === 7) return toRejected(type, messageId)
+  if (isEmpty && datagram.length > headerBytes) return toRejected(type, messageId)
+  if (headerBytes + tokenBytes > datagram.length) return toRejected(type, messageId)
   // A copy: an observation keeps it.
   const token = tokenBytes === 0 ? empty : Buffer.from(datagram.subarray(headerBytes, headerBytes + tokenBytes))
   const rest = readOptions(datagram, headerBytes + tokenBytes)
-  if (rest === undefined) return rejectedOf(type, messageId)
+  if (rest === undefined) return toRejected(type, messageId)
   return { message: { type, code: messageCode, messageId, token, options: rest.options, payload: rest.payload } }
 }
 
-function rejectedOf(type: CoapType, messageId: number): CoapReading {
+function toRejected(type: CoapType, messageId: number): CoapReading {
   return { isRejected: true, type, messageId }
 }
 
@@ -183,7 +183,7 @@ export function uintOption(number: number, value: number): CoapOption {
   return { number, value: Buffer.from(bytes) }
 }
 
-export function uintOf(message: CoapMessage, number: number): number | undefined {
+export function readUint(message: CoapMessage, number: number): number | undefined {
   const value = valueOf(message, number)
   if (value === undefined || value.length > 4) return undefined
   let result = 0
@@ -197,7 +197,7 @@ function valueOf({ options: list }: CoapMessage, number: number): Buffer | undef
 }
 
 /** Undefined: one of them is not UTF-8. */
-export function textsOf({ options: list }: CoapMessage, number: number): readonly string[] | undefined {
+export function readTexts({ options: list }: CoapMessage, number: number): readonly string[] | undefined {
   const texts: string[] = []
   for (const option of list) {
     if (option.number !== number) continue
@@ -210,7 +210,7 @@ export function textsOf({ options: list }: CoapMessage, number: number): readonl
 
 /** Returns path and query of a request as received, which identify the blocks of one body. Few requests need it. */
 export function readTarget(request: CoapMessage): string {
-  const [path = [], queries = []] = [textsOf(request, options.uriPath), textsOf(request, options.uriQuery)]
+  const [path = [], queries = []] = [readTexts(request, options.uriPath), readTexts(request, options.uriQuery)]
   return `${path.join('/')}?${queries.join('&')}`
 }
 
@@ -243,9 +243,9 @@ export interface Block {
 }
 
 /** Undefined: there is none. `'bad'`: size exponent 7, which is reserved. */
-export function blockOf(message: CoapMessage, number: number): Block | 'bad' | undefined {
+export function readBlock(message: CoapMessage, number: number): Block | 'bad' | undefined {
   if (valueOf(message, number) === undefined) return undefined
-  const value = uintOf(message, number)
+  const value = readUint(message, number)
   if (value === undefined) return 'bad'
   if ((value & 7) === 7 || value > 0xffffff) return 'bad'
   return { number: value >> 4, hasMore: (value & 8) !== 0, bytes: 16 << (value & 7) }

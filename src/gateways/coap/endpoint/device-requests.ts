@@ -3,7 +3,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { Deadlines } from '../../../core/index.ts'
-import { type Block, blockOf, blockOption, type CoapMessage, code, methods, options } from './coap-message.ts'
+import { type Block, readBlock, blockOption, type CoapMessage, code, methods, options } from './coap-message.ts'
 import type { Exchanges } from './exchanges.ts'
 import type { GatewayDependencies } from '../../gateway.ts'
 import type { PeerAddress } from '../../../transports/index.ts'
@@ -163,7 +163,7 @@ export class DeviceRequests {
       pending.sent += blockBytes
       return this.#send(pending)
     }
-    const block = blockOf(response, options.block2)
+    const block = readBlock(response, options.block2)
     if (block === undefined || block === 'bad') return this.#finish(pending, response)
     // A block out of order cannot be appended.
     if (block.number * block.bytes !== pending.bytes) return this.#settle(pending, { outcome: 'timeout' })

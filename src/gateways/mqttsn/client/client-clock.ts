@@ -1,8 +1,7 @@
 // Deadlines of one MQTT-SN client: when it is lost without another packet, and when the broker needs a packet for the keep alive.
 
 import { lostAfterMs } from './connect-packet.ts'
-
-const msPerSecond = 1_000
+import { toPingIntervalMs } from '../../ping-interval.ts'
 
 export class ClientClock {
   lostAtMs = Infinity
@@ -26,8 +25,7 @@ export class ClientClock {
 
   /** The broker monitors the keep alive of its side, too. */
   planPing(nowMs: number): void {
-    const seconds = this.keepAliveSeconds
-    this.nextPingAtMs = seconds === 0 ? Infinity : nowMs + (seconds * msPerSecond) / 2
+    this.nextPingAtMs = nowMs + toPingIntervalMs(this.keepAliveSeconds)
   }
 
   stop(): void {
