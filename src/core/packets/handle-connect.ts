@@ -192,7 +192,7 @@ function refuseClientId(settings: CoreSettings, connection: Connection, connect:
     return { reason, text: 'the client id or user name of the certificate contains U+0000' }
   // A client with such a client ID would receive everything that waits for the internal client.
   if (isInternalClient(clientId))
-    return { reason, text: 'client ids that begin like this one are for the bridges of the broker' }
+    return { reason, text: 'client ids that begin like this one are for clients of the broker itself' }
   const { maxClientIdBytes } = settings
   if (clientId.length > maxClientIdBytes || Buffer.byteLength(clientId) > maxClientIdBytes) {
     return { reason, text: `the client id is longer than ${maxClientIdBytes} bytes` }
