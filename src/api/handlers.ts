@@ -20,6 +20,8 @@ import { configurationHandlers } from './configuration/configuration.ts'
 import { controlHandlers } from './control/control.ts'
 import { clientHandlers } from './clients/clients.ts'
 import { clientRuleHandlers } from './client-rules/client-rules.ts'
+import { StoredRules } from './client-rules/stored-rules.ts'
+import { CredentialLists, ScramHasher } from './credentials/credential-lists.ts'
 import { credentialHandlers } from './credentials/credentials.ts'
 import { documentHandlers } from './documents/documents.ts'
 import { listenerHandlers } from './listeners/listeners.ts'
@@ -55,11 +57,18 @@ interface SharedParts {
   readonly control: ShutdownRequests
   readonly live: LiveStreams
   readonly countedTopics: CountedTopics
+  readonly scramHasher: ScramHasher
 }
 
 /** Returns the handlers of all endpoints. `control`: receives requests to stop or restart. */
 export function handlersFor(node: NodeParts, control: ShutdownRequests, operations: Operations): HandlersFor {
-  const shared = { operations, control, live: new LiveStreams(node), countedTopics: new CountedTopics(node) }
+  const shared = {
+    operations,
+    control,
+    live: new LiveStreams(node),
+    countedTopics: new CountedTopics(node),
+    scramHasher: new ScramHasher(),
+  }
   return (namespace, authenticator) => {
     const scoped = namespace === undefined ? operations : { ...operations, ...operations.within(namespace) }
     return createHandlers({ ...node, names: namesOf(namespace) }, { ...shared, operations: scoped }, authenticator)
@@ -68,10 +77,11 @@ export function handlersFor(node: NodeParts, control: ShutdownRequests, operatio
 
 function createHandlers(
   context: ApiContext,
-  { operations, control, live, countedTopics }: SharedParts,
+  { operations, control, live, countedTopics, scramHasher }: SharedParts,
   authenticator: () => Authenticator,
 ): Handlers<typeof endpoints> {
   const clients = new ClientQueries(context)
+  const { namespace } = context.names
   return {
     ...bridgeHandlers(operations.bridges),
     ...brokerHandlers(context),
@@ -79,8 +89,8 @@ function createHandlers(
     ...controlHandlers(control),
     ...clientHandlers(clients),
     ...subscriptionHandlers(clients),
-    ...clientRuleHandlers(operations.clientRules),
-    ...credentialHandlers(operations.credentials),
+    ...clientRuleHandlers(new StoredRules(context, namespace)),
+    ...credentialHandlers(new CredentialLists({ ...context, scramHasher }, namespace)),
     ...documentHandlers(context, endpoints),
     ...listenerHandlers(context),
     ...publishingHandlers(context),
@@ -91,7 +101,7 @@ function createHandlers(
     ...accountHandlers(operations.accounts, authenticator),
     ...diagnosticsHandlers(context),
     ...slowSubscriptionHandlers(context),
-    ...namespaceHandlers(operations.namespaces),
+    ...namespaceHandlers(context),
     ...ruleHandlers(operations.rules),
     ...schemaHandlers(context),
     ...v4RuleHandlers(operations.rules),

@@ -3,17 +3,12 @@
 import type { BridgeOperations } from './bridges/bridge-types.ts'
 import type { BackupOperations } from './backup/backup.ts'
 import type { AccountOperations } from './accounts/v4.ts'
-import type { NamespaceOperations } from './namespaces/namespaces.ts'
 import type { GatewayOperations } from './gateways/gateways.ts'
 import type { RuleOperations } from './rules/rules.ts'
 import type { ConfigurationOperations } from './configuration/configuration.ts'
-import type { ClientRuleOperations } from './client-rules/client-rules.ts'
-import type { CredentialOperations } from './credentials/credentials.ts'
 
 /** Operations that exist separately for each namespace. */
 export interface NamespacedOperations {
-  readonly clientRules: ClientRuleOperations
-  readonly credentials: CredentialOperations
   readonly rules: RuleOperations
 }
 
@@ -24,6 +19,5 @@ export interface Operations extends NamespacedOperations {
   readonly accounts: AccountOperations
   readonly backup: BackupOperations
   readonly configuration: ConfigurationOperations
-  readonly namespaces: NamespaceOperations
   readonly gateways: GatewayOperations
 }

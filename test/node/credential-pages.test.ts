@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { loadConfig } from '../../src/config/index.ts'
 import { openAccessRecords } from '../../src/node/records/access-records.ts'
 import { ShadowedCredentials } from '../../src/node/records/shadowed-credentials.ts'
-import { credentialOperations } from '../../src/api/credentials/credential-operations.ts'
+import { CredentialLists, ScramHasher } from '../../src/api/credentials/credential-lists.ts'
 import type { CredentialRecord } from '../../src/records/index.ts'
 import { openMemoryStore } from '../../src/storage/index.ts'
 
@@ -26,7 +26,8 @@ test('each page of 100,000 credentials is correct, and the event loop runs while
   assert.ok('config' in loaded)
   const log = { debug() {}, info() {}, warn() {}, error() {}, fatal() {}, trace() {} }
   const shadowedCredentials = new ShadowedCredentials({ records, log, configured: [] })
-  const credentials = credentialOperations({ accessRecords: records, configuration: loaded, shadowedCredentials })
+  const dependencies = { configuration: loaded, shadowedCredentials, scramHasher: new ScramHasher() }
+  const credentials = new CredentialLists({ accessRecords: records, ...dependencies })
   let turns = 0
   const timer = setInterval(() => turns++, 0)
   const page = await credentials.list('username', { id: undefined, like: undefined, page: { page: 50_000, limit: 2 } })

@@ -1,71 +1,20 @@
-// Access rules (`/acl`) and bans (`/banned`): operations of the node, and handlers.
+// Access rules (`/acl`) and bans (`/banned`).
 
 import type { clientRuleEndpoints } from './endpoints.ts'
+import { parseAddressRange, readAclTopic } from '../../config/index.ts'
 import type { ReplyOf, ResultCodeName } from '../../contract/index.ts'
 import {
   type Handlers,
   metaOf,
   type PagingQuery,
   pageWanted,
-  type PageFound,
-  type PageWanted,
   type ApiError,
   refuse,
   shortened,
 } from '../../management/index.ts'
-import { type NotStored, notStoredError } from '../credentials/credentials.ts'
-
-export type RuleSubject = 'clientid' | 'username' | 'all'
-
-export interface ClientRule {
-  readonly about: RuleSubject
-  /** '' if it concerns all clients. */
-  readonly who: string
-  readonly topic: string
-  readonly action: 'publish' | 'subscribe' | 'pubsub'
-  readonly permit: 'allow' | 'deny'
-}
-
-export interface RuleListQuery {
-  readonly who?: string | undefined
-  readonly like?: string | undefined
-  readonly topic?: string | undefined
-  readonly action?: ClientRule['action'] | undefined
-  readonly permit?: ClientRule['permit'] | undefined
-  readonly page: PageWanted
-}
-
-export interface Ban {
-  readonly as: 'clientid' | 'username' | 'peerhost'
-  readonly who: string
-  readonly reason: string
-  readonly by: string
-  readonly atMs: number
-  /** undefined: unlimited. */
-  readonly untilMs: number | undefined
-}
-
-/** Changes are durable and applied on every shard when the promises resolve. */
-export interface ClientRuleOperations {
-  /** In order of evaluation. */
-  listRules(about: RuleSubject, query: RuleListQuery): Promise<PageFound<ClientRule>>
-  /** Appended in their order; undefined: success. */
-  storeRules(rules: readonly ClientRule[]): Promise<NotStored | undefined>
-  /** All rules for this topic, for any action. */
-  deleteRules(rule: Pick<ClientRule, 'about' | 'who' | 'topic'>): Promise<'deleted' | 'missing' | NotStored>
-  /** Returns why a topic is invalid for a rule. */
-  problemOfTopic(topic: string): string | undefined
-  /** Active bans, newest first. */
-  listBans(query: {
-    readonly who?: string
-    readonly as?: Ban['as']
-    readonly page: PageWanted
-  }): Promise<PageFound<Ban>>
-  storeBan(ban: Ban): Promise<NotStored | undefined>
-  deleteBan(ban: Pick<Ban, 'as' | 'who'>): Promise<'deleted' | 'missing' | NotStored>
-  /** Returns whether this is an address or a range. */
-  isAddress(who: string): boolean
-}
+import type { NotStored } from '../credentials/credential-lists.ts'
+import { notStoredError } from '../credentials/credentials.ts'
+import type { Ban, ClientRule, RuleListQuery, StoredRules } from './stored-rules.ts'
 
 export interface RuleFault {
   readonly code: ResultCodeName
@@ -92,8 +41,8 @@ const knownKeys: ReadonlySet<string> = new Set(['clientid', 'username', 'all', '
 
 export const actionNames = { publish: 'pub', subscribe: 'sub', pubsub: 'pubsub' } as const
 
-/** Returns the rule, or its first error. `problemOfTopic`: returns why a topic is invalid. */
-export function readRule(item: unknown, problemOfTopic: (topic: string) => string | undefined): ClientRule | RuleFault {
+/** Returns the rule, or its first error. */
+function readRule(item: unknown): ClientRule | RuleFault {
   if (typeof item !== 'object' || item === null || Array.isArray(item)) {
     return { code: 'notJson', message: 'the body is no JSON object', word: 'badarg' }
   }
@@ -115,6 +64,17 @@ export function readRule(item: unknown, problemOfTopic: (topic: string) => strin
   if (access === undefined) return missing('access')
   if (access !== 'allow' && access !== 'deny') return { ...invalid('access is allow or deny'), word: 'access' }
   return { ...subject, topic, action: act, permit: access }
+}
+
+/** Returns why a topic is invalid for a rule. */
+function problemOfTopic(topic: string): string | undefined {
+  const read = readAclTopic(topic)
+  return 'problem' in read ? read.problem : undefined
+}
+
+/** Returns whether this is an address or a range. */
+function isAddress(who: string): boolean {
+  return parseAddressRange(who) !== undefined
 }
 
 function readSubject(clientId: unknown, username: unknown): Pick<ClientRule, 'about' | 'who'> | RuleFault {
@@ -146,7 +106,7 @@ const msPerSecond = 1_000
 /** Default duration of a ban. */
 const defaultBanMs = 300_000
 
-export function clientRuleHandlers(rules: ClientRuleOperations): Handlers<typeof clientRuleEndpoints> {
+export function clientRuleHandlers(rules: StoredRules): Handlers<typeof clientRuleEndpoints> {
   return {
     list_acl_clientid: async ({ query }) => {
       const ruleQuery = listQueryOf(query, { who: query.clientid, like: query['_like_clientid'] })
@@ -181,7 +141,7 @@ export function clientRuleHandlers(rules: ClientRuleOperations): Handlers<typeof
       return { code: 0, data: found.items.map(showBan), meta: metaOf(page, found) }
     },
     create_banned: async ({ body }) => {
-      if (body.as === 'peerhost' && !rules.isAddress(body.who)) {
+      if (body.as === 'peerhost' && !isAddress(body.who)) {
         return refuse('invalidParameter', 'who must be an address or a range of addresses if as is peerhost')
       }
       // [MQTT-1.5.3-1, -2] A client could never send such a text.
@@ -219,7 +179,7 @@ function listQueryOf(query: RuleQuery, name: Pick<RuleListQuery, 'who' | 'like'>
 }
 
 async function deleteRules(
-  rules: ClientRuleOperations,
+  rules: StoredRules,
   about: ClientRule['about'],
   params: Readonly<Record<string, unknown>>,
 ): Promise<{ code: 0 } | ApiError> {
@@ -234,21 +194,18 @@ function deletionReply(outcome: 'deleted' | 'missing' | NotStored, message: stri
   return outcome === 'deleted' ? { code: 0 } : notStoredError(outcome)
 }
 
-async function createOne(
-  rules: ClientRuleOperations,
-  item: unknown,
-): Promise<{ code: 0; data: RuleResult } | ApiError> {
-  const rule = readRule(item, (topic) => rules.problemOfTopic(topic))
+async function createOne(rules: StoredRules, item: unknown): Promise<{ code: 0; data: RuleResult } | ApiError> {
+  const rule = readRule(item)
   if ('code' in rule) return refuse(rule.code, rule.message)
   const outcome = await rules.storeRules([rule])
   return outcome === undefined ? { code: 0, data: { ...show(rule), result: 'ok' } } : notStoredError(outcome)
 }
 
 async function createEach(
-  rules: ClientRuleOperations,
+  rules: StoredRules,
   items: readonly unknown[],
 ): Promise<{ code: 0; data: RuleResult[] } | ApiError> {
-  const read = items.map((item) => readRule(item, (topic) => rules.problemOfTopic(topic)))
+  const read = items.map((item) => readRule(item))
   const outcome = await rules.storeRules(read.filter((rule): rule is ClientRule => !('code' in rule)))
   if (outcome !== undefined) return notStoredError(outcome)
   return { code: 0, data: read.map((rule, index) => ruleResult(rule, items[index])) }

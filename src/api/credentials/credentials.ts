@@ -1,5 +1,4 @@
-// Credentials of clients, in lists by user name, client ID, SCRAM user and pre-shared key: operations of the node, and
-// handlers.
+// Credentials of clients, in lists by user name, client ID, SCRAM user and pre-shared key.
 
 import type { credentialEndpoints } from './endpoints.ts'
 import { namespaceKey, type ResultCodeName } from '../../contract/index.ts'
@@ -8,64 +7,18 @@ import {
   metaOf,
   type PageMeta,
   pageWanted,
-  type PageFound,
-  type PageWanted,
   type ApiError,
   refuse,
   shortened,
 } from '../../management/index.ts'
-
-/** Lists of client credentials; names are unique within each. */
-export type CredentialList = 'username' | 'clientid' | 'scram' | 'psk'
-
-export type ScramName = 'SCRAM-SHA-256' | 'SCRAM-SHA-512'
-
-/** The public part of an entry, without secrets. */
-export interface StoredCredential {
-  /** User name, client ID or identity of the key. */
-  readonly id: string
-  readonly createdAtMs: number
-  /** Algorithm of a SCRAM user; undefined for other credentials. */
-  readonly algorithm: ScramName | undefined
-}
-
-export interface NewCredential {
-  readonly id: string
-  /** The password, or the pre-shared key in hexadecimal. */
-  readonly secret: string
-  /** SCRAM users only. */
-  readonly algorithm: ScramName | undefined
-}
-
-/** Conditions for entries of a list. */
-export interface CredentialQuery {
-  /** Exactly this name. */
-  readonly id: string | undefined
-  /** Names that contain this text. */
-  readonly like: string | undefined
-  readonly page: PageWanted
-}
-
-/** The write failed. The change is not active now, but may become so: it is written with the next change. */
-export interface NotStored {
-  /** A sentence for the caller. */
-  readonly notStored: string
-}
-
-/** Changes are durable when the promises resolve, and apply to every later CONNECT. */
-export interface CredentialOperations {
-  /** Newest first. */
-  list(list: CredentialList, query: CredentialQuery): Promise<PageFound<StoredCredential>>
-  find(list: CredentialList, id: string): StoredCredential | undefined
-  /** Entries are handled one after the other and separately. */
-  create(
-    list: CredentialList,
-    entries: readonly NewCredential[],
-  ): Promise<readonly ('created' | 'existed')[] | NotStored>
-  /** `algorithm` undefined: unchanged. */
-  update(list: CredentialList, entry: NewCredential): Promise<'updated' | 'missing' | NotStored>
-  delete(list: CredentialList, id: string): Promise<'deleted' | 'missing' | NotStored>
-}
+import type {
+  CredentialList,
+  CredentialLists,
+  NewCredential,
+  NotStored,
+  ScramName,
+  StoredCredential,
+} from './credential-lists.ts'
 
 /** Keys of a list. */
 export interface ListSpelling {
@@ -200,7 +153,7 @@ type BatchReply = { code: 0; data?: Record<string, string> }
 
 /** The five operations of each list; `show` converts an entry. */
 function operationsOn<Item>(
-  credentials: CredentialOperations,
+  credentials: CredentialLists,
   spelling: ListSpelling,
   show: (stored: StoredCredential) => Item,
 ) {
@@ -237,7 +190,7 @@ function operationsOn<Item>(
 }
 
 async function createOne(
-  credentials: CredentialOperations,
+  credentials: CredentialLists,
   spelling: ListSpelling,
   item: unknown,
 ): Promise<BatchReply | ApiError> {
@@ -249,7 +202,7 @@ async function createOne(
 }
 
 async function createEach(
-  credentials: CredentialOperations,
+  credentials: CredentialLists,
   spelling: ListSpelling,
   items: readonly unknown[],
 ): Promise<BatchReply | ApiError> {
@@ -283,7 +236,7 @@ export function notStoredError({ notStored }: NotStored): ApiError {
   return refuse('unknownError', notStored)
 }
 
-export function credentialHandlers(credentials: CredentialOperations): Handlers<typeof credentialEndpoints> {
+export function credentialHandlers(credentials: CredentialLists): Handlers<typeof credentialEndpoints> {
   const byUsername = operationsOn(
     credentials,
     { list: 'username', id: 'username', secret: 'password' },

@@ -11,7 +11,7 @@ import {
   type GatewayOrListener,
   type GatewayUser,
 } from './gateways.ts'
-import type { NotStored } from '../credentials/credentials.ts'
+import type { NotStored } from '../credentials/credential-lists.ts'
 import { refuseChange } from '../context/setting-writer.ts'
 
 type Settings = Readonly<Record<string, unknown>>

@@ -5,7 +5,7 @@ import type { GodwitConfig } from '../../config/index.ts'
 import type { GatewayOrListener, GatewayUser, GatewayUserOperations } from './gateways.ts'
 import type { GatewayUserRecord } from '../../records/index.ts'
 import { gatewayTypes, socketsOf, type AccessRecords, filterInSlices } from '../../node/index.ts'
-import { orNotStored, pageFromTheEnd } from '../credentials/credential-operations.ts'
+import { orNotStored, pageFromTheEnd } from '../credentials/credential-lists.ts'
 
 interface GatewayUserDependencies {
   readonly accessRecords: AccessRecords

@@ -14,7 +14,7 @@ import {
 } from '../../management/index.ts'
 import { refuseChange } from '../context/setting-writer.ts'
 import type { SettingProblem } from '../context/setting-writer.ts'
-import type { NotStored } from '../credentials/credentials.ts'
+import type { NotStored } from '../credentials/credential-lists.ts'
 
 /** The authentication that is configured for a gateway or a listener. */
 export interface GatewayAuthentication {

@@ -1,9 +1,11 @@
+// Namespaces in the records of the node, and what they contain on the shards.
+
 import { hasRules } from '../../actions/index.ts'
 import type { GodwitConfig } from '../../config/index.ts'
 import { type CommandResult, namespaceTopics } from '../../core/index.ts'
-import type { ClientQueries } from '../clients/client-queries.ts'
+import { ClientQueries } from '../clients/client-queries.ts'
+import { wholeBroker } from '../context/names.ts'
 import type { ListPosition, ShardUnavailable } from '../../management/index.ts'
-import type { Namespace, NamespaceLimits, NamespaceOperations, RemovedNamespace } from './namespaces.ts'
 import type { Requester } from '../control/control.ts'
 import { parseTopicFilter } from '../../protocol/index.ts'
 import type { AccessRecordKey, NamespaceRecord, AdminRecordKey } from '../../records/index.ts'
@@ -16,9 +18,10 @@ import {
   type QueryableShards,
   queryShard,
 } from '../../node/index.ts'
-import { orNotStored } from '../credentials/credential-operations.ts'
+import { type NotStored, orNotStored } from '../credentials/credential-lists.ts'
 
 export interface NamespaceDependencies {
+  readonly nodeName: string
   readonly accessRecords: AccessRecords
   readonly configuration: { readonly config: GodwitConfig }
   readonly namespaceLimits: Pick<NamespaceLimitsInForce, 'counts'>
@@ -26,69 +29,112 @@ export interface NamespaceDependencies {
   readonly log: Log
 }
 
+/** Limits of a namespace; undefined: those of `namespaces` in the configuration. */
+export type NamespaceLimits = Readonly<NonNullable<NamespaceRecord['limits']>>
+
+export interface Namespace {
+  readonly name: string
+  /** undefined: a listener or an account names it, and it was not created by the API. */
+  readonly createdAtMs: number | undefined
+  readonly limits: NamespaceLimits
+  /** Connected clients. */
+  readonly clients: number
+  readonly retainedMessages: number
+}
+
+/** Counts of what was deleted with a namespace. */
+export interface RemovedNamespace {
+  readonly sessions: number
+  readonly retainedMessages: number
+}
+
 const nothing: NodeRecordChange = { put: [], delete: [] }
 const noLimits: NamespaceLimits = { clients: undefined, retainedMessages: undefined, messagesPerSecond: undefined }
 
-export function namespaceOperations(
-  dependencies: NamespaceDependencies,
-  clients: Pick<ClientQueries, 'listClients'>,
-): NamespaceOperations {
-  const { accessRecords: records, log } = dependencies
-  const logChange = (what: string, { name, address }: Requester): void =>
-    log.warn('namespaces changed', { what, by: name, address })
-  const find = (name: string): NamespaceRecord | undefined => records.find({ kind: 'namespace', name })
-  const isFull = (): boolean => [...records.list('namespace')].length >= maxNamespaces
-  return {
-    list: () => listNamespaces(dependencies),
-    create: (name, by) =>
-      orNotStored(async () => {
-        let outcome = 'exists' as Namespace | 'exists' | 'too-many'
-        await records.decide(() => {
-          if (find(name) !== undefined) return nothing
-          if (isFull()) {
-            outcome = 'too-many'
-            return nothing
-          }
-          const made = { kind: 'namespace', name, createdAtMs: records.newMomentMs() } as const
-          outcome = described(dependencies, made)
-          return { put: [made], delete: [] }
-        })
-        if (typeof outcome === 'object') logChange(`namespace ${name} made`, by)
-        return outcome
-      }),
-    changeLimits: (name, changed, by) =>
-      orNotStored(async () => {
-        let outcome = 'missing' as Namespace | 'missing' | 'too-many'
-        await records.decide(() => {
-          const before = find(name)
-          if (before === undefined && !listNamespaces(dependencies).some((one) => one.name === name)) return nothing
-          if (before === undefined && isFull()) {
-            outcome = 'too-many'
-            return nothing
-          }
-          const limits = { ...noLimits, ...before?.limits, ...changed }
-          const createdAtMs = before?.createdAtMs ?? records.newMomentMs()
-          const made = { kind: 'namespace', name, createdAtMs, limits } as const
-          outcome = described(dependencies, made)
-          return { put: [made], delete: [] }
-        })
-        if (typeof outcome === 'object') logChange(`limits of the namespace ${name} changed`, by)
-        return outcome
-      }),
-    remove: (name, by) =>
-      orNotStored(async () => {
-        const known = await removeRecords(dependencies, name)
-        if (known === 'in-use') return known
-        // The namespace itself is deleted last, so that an incomplete deletion can be repeated.
-        const gone = await emptyNamespace(dependencies, clients, name)
-        if ('unavailableShard' in gone || 'notStored' in gone) return gone
-        const wasThere = find(name) !== undefined
-        await records.change({ put: [], delete: wasThere ? [{ kind: 'namespace', name }] : [] })
-        if (!wasThere && known === 'none' && gone.sessions + gone.retainedMessages === 0) return 'missing'
-        logChange(`namespace ${name} deleted`, by)
-        return gone
-      }),
-  }
+function find({ accessRecords }: NamespaceDependencies, name: string): NamespaceRecord | undefined {
+  return accessRecords.find({ kind: 'namespace', name })
+}
+
+function isFull({ accessRecords }: NamespaceDependencies): boolean {
+  return [...accessRecords.list('namespace')].length >= maxNamespaces
+}
+
+function logChange({ log }: NamespaceDependencies, what: string, { name, address }: Requester): void {
+  log.warn('namespaces changed', { what, by: name, address })
+}
+
+export function createNamespace(
+  node: NamespaceDependencies,
+  name: string,
+  by: Requester,
+): Promise<Namespace | 'exists' | 'too-many' | NotStored> {
+  const { accessRecords: records } = node
+  return orNotStored(async () => {
+    let outcome = 'exists' as Namespace | 'exists' | 'too-many'
+    await records.decide(() => {
+      if (find(node, name) !== undefined) return nothing
+      if (isFull(node)) {
+        outcome = 'too-many'
+        return nothing
+      }
+      const made = { kind: 'namespace', name, createdAtMs: records.newMomentMs() } as const
+      outcome = described(node, made)
+      return { put: [made], delete: [] }
+    })
+    if (typeof outcome === 'object') logChange(node, `namespace ${name} made`, by)
+    return outcome
+  })
+}
+
+/** Absent limits are unchanged. */
+export function changeLimits(
+  node: NamespaceDependencies,
+  name: string,
+  changed: Partial<NamespaceLimits>,
+  by: Requester,
+): Promise<Namespace | 'missing' | 'too-many' | NotStored> {
+  const { accessRecords: records } = node
+  return orNotStored(async () => {
+    let outcome = 'missing' as Namespace | 'missing' | 'too-many'
+    await records.decide(() => {
+      const before = find(node, name)
+      if (before === undefined && !listNamespaces(node).some((one) => one.name === name)) return nothing
+      if (before === undefined && isFull(node)) {
+        outcome = 'too-many'
+        return nothing
+      }
+      const limits = { ...noLimits, ...before?.limits, ...changed }
+      const createdAtMs = before?.createdAtMs ?? records.newMomentMs()
+      const made = { kind: 'namespace', name, createdAtMs, limits } as const
+      outcome = described(node, made)
+      return { put: [made], delete: [] }
+    })
+    if (typeof outcome === 'object') logChange(node, `limits of the namespace ${name} changed`, by)
+    return outcome
+  })
+}
+
+/**
+ * Removes the namespace with its credentials, rules, bans, clients, sessions and retained messages. `in-use`: an account or a listener
+ * uses it. If a shard does not respond, something may remain.
+ */
+export function removeNamespace(
+  node: NamespaceDependencies,
+  name: string,
+  by: Requester,
+): Promise<RemovedNamespace | 'missing' | 'in-use' | NotStored | ShardUnavailable> {
+  return orNotStored(async () => {
+    const known = await removeRecords(node, name)
+    if (known === 'in-use') return known
+    // The namespace itself is deleted last, so that an incomplete deletion can be repeated.
+    const gone = await emptyNamespace(node, name)
+    if ('unavailableShard' in gone || 'notStored' in gone) return gone
+    const wasThere = find(node, name) !== undefined
+    await node.accessRecords.change({ put: [], delete: wasThere ? [{ kind: 'namespace', name }] : [] })
+    if (!wasThere && known === 'none' && gone.sessions + gone.retainedMessages === 0) return 'missing'
+    logChange(node, `namespace ${name} deleted`, by)
+    return gone
+  })
 }
 
 /** Deletes credentials, rules and bans, so that no client can authenticate with them. */
@@ -109,10 +155,10 @@ const maxRowsPerQuery = 250
 const beginning: ListPosition = { shard: 0, place: 0, offset: 0 }
 
 async function emptyNamespace(
-  { supervisor }: NamespaceDependencies,
-  clients: Pick<ClientQueries, 'listClients'>,
+  { supervisor, nodeName }: NamespaceDependencies,
   namespace: string,
 ): Promise<RemovedNamespace | ShardUnavailable | { readonly notStored: string }> {
+  const clients = new ClientQueries({ nodeName, supervisor, names: wholeBroker })
   let [sessions, retainedMessages] = [0, 0]
   for (let from: ListPosition | undefined = beginning; from !== undefined;) {
     const { shard }: ListPosition = from
@@ -161,7 +207,8 @@ function countOf(result: CommandResult | ShardUnavailable): number | ShardUnavai
   return result.done ? result.matched : { notStored: 'the disk fails: the namespace is deleted in part; retry' }
 }
 
-function listNamespaces(dependencies: NamespaceDependencies): Namespace[] {
+/** By name. */
+export function listNamespaces(dependencies: NamespaceDependencies): Namespace[] {
   const { accessRecords: records, configuration } = dependencies
   const found = new Map<string, Namespace>()
   for (const record of records.list('namespace')) found.set(record.name, described(dependencies, record))

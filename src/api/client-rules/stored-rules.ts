@@ -1,62 +1,117 @@
-import { parseAddressRange, readAclTopic } from '../../config/index.ts'
+// Stored access rules and bans, and bans of flapping clients.
+
 import { namespacedName } from '../../core/index.ts'
-import type { Ban, ClientRule, ClientRuleOperations, RuleListQuery, RuleSubject } from './client-rules.ts'
-import type { NotStored } from '../credentials/credentials.ts'
-import type { PageFound } from '../../management/index.ts'
+import type { PageFound, PageWanted } from '../../management/index.ts'
 import type { AccessRecordKey, BanRecord, RuleRecord } from '../../records/index.ts'
 import { type AccessRecords, type QueryableShards, queryShard, filterInSlices } from '../../node/index.ts'
-import { orNotStored, pageFromTheEnd } from '../credentials/credential-operations.ts'
+import { type NotStored, orNotStored, pageFromTheEnd } from '../credentials/credential-lists.ts'
 
 /** Maximum rules in one change, which would otherwise block the event loops of the receivers. */
 const maxRulesPerWrite = 1_000
 /** Expired bans that are deleted with the next new one. */
 const maxExpiredBansRemoved = 100
 
-/** `namespace`: of the rules and bans; undefined: of no namespace. */
-export function clientRuleOperations(
-  {
-    accessRecords: records,
-    supervisor,
-  }: { readonly accessRecords: AccessRecords; readonly supervisor: QueryableShards },
-  namespace?: string,
-): ClientRuleOperations {
-  const book = { records, namespace }
-  const flapping = (): Promise<readonly BanRecord[]> => flappingOnShards(supervisor, namespace)
-  return {
-    listRules: (about, query) => listRules(book, about, query),
-    storeRules: (rules) => orNotStored(() => storeRules(book, rules)),
-    deleteRules: ({ about, who, topic }) => {
-      const keys = (['publish', 'subscribe', 'pubsub'] as const).map((action): AccessRecordKey => ({
-        kind: 'rule',
-        namespace,
-        about,
-        who,
-        topic,
-        action,
-      }))
-      return orNotStored(() => deleteThose(records, keys))
-    },
-    problemOfTopic: (topic) => {
-      const read = readAclTopic(topic)
-      return 'problem' in read ? read.problem : undefined
-    },
-    listBans: async ({ who, as, page: { page, limit } }) => {
-      const nowMs = Date.now()
-      const isMatch = (ban: BanRecord): boolean =>
-        !hasExpired(ban, nowMs) && (who === undefined || ban.who === who) && (as === undefined || ban.as === as)
-      const stored = await filterInSlices(records.list('ban', namespace), isMatch)
-      const found = [...stored, ...(await flapping()).filter(isMatch)]
-      return { items: pageFromTheEnd(found, page, limit), count: found.length }
-    },
-    storeBan: (ban) => orNotStored(() => storeBan(book, ban)),
-    deleteBan: ({ as, who }) =>
-      orNotStored(async () => {
-        const isFlapping = as === 'clientid' && (await flapping()).some((ban) => ban.who === who)
-        const outcome = await deleteThose(records, [{ kind: 'ban', namespace, as, who }])
-        return isFlapping ? 'deleted' : outcome
-      }),
-    isAddress: (who) => parseAddressRange(who) !== undefined,
+export type RuleSubject = 'clientid' | 'username' | 'all'
+
+export interface ClientRule {
+  readonly about: RuleSubject
+  /** '' if it concerns all clients. */
+  readonly who: string
+  readonly topic: string
+  readonly action: 'publish' | 'subscribe' | 'pubsub'
+  readonly permit: 'allow' | 'deny'
+}
+
+export interface RuleListQuery {
+  readonly who?: string | undefined
+  readonly like?: string | undefined
+  readonly topic?: string | undefined
+  readonly action?: ClientRule['action'] | undefined
+  readonly permit?: ClientRule['permit'] | undefined
+  readonly page: PageWanted
+}
+
+export interface Ban {
+  readonly as: 'clientid' | 'username' | 'peerhost'
+  readonly who: string
+  readonly reason: string
+  readonly by: string
+  readonly atMs: number
+  /** undefined: unlimited. */
+  readonly untilMs: number | undefined
+}
+
+interface Dependencies {
+  readonly accessRecords: AccessRecords
+  readonly supervisor: QueryableShards
+}
+
+/** Rules and bans of one namespace, or of no namespace. Changes are durable and applied on every shard when the promises resolve. */
+export class StoredRules {
+  readonly #records: AccessRecords
+  readonly #supervisor: QueryableShards
+  readonly #namespace: string | undefined
+  readonly #list: RuleList
+
+  constructor({ accessRecords: records, supervisor }: Dependencies, namespace?: string) {
+    this.#records = records
+    this.#supervisor = supervisor
+    this.#namespace = namespace
+    this.#list = { records, namespace }
   }
+
+  /** In order of evaluation. */
+  listRules(about: RuleSubject, query: RuleListQuery): Promise<PageFound<ClientRule>> {
+    return listRules(this.#list, about, query)
+  }
+
+  /** Appended in their order; undefined: success. */
+  storeRules(rules: readonly ClientRule[]): Promise<NotStored | undefined> {
+    return orNotStored(() => storeRules(this.#list, rules))
+  }
+
+  /** All rules for this topic, for any action. */
+  deleteRules(rule: Pick<ClientRule, 'about' | 'who' | 'topic'>): Promise<'deleted' | 'missing' | NotStored> {
+    const keys = (['publish', 'subscribe', 'pubsub'] as const).map((action): AccessRecordKey => ({
+      kind: 'rule',
+      namespace: this.#namespace,
+      ...rule,
+      action,
+    }))
+    return orNotStored(() => deleteThose(this.#records, keys))
+  }
+
+  /** Active bans, newest first. */
+  async listBans({ who, as, page: { page, limit } }: BanQuery): Promise<PageFound<Ban>> {
+    const nowMs = Date.now()
+    const isMatch = (ban: BanRecord): boolean =>
+      !hasExpired(ban, nowMs) && (who === undefined || ban.who === who) && (as === undefined || ban.as === as)
+    const stored = await filterInSlices(this.#records.list('ban', this.#namespace), isMatch)
+    const found = [...stored, ...(await this.#flapping()).filter(isMatch)]
+    return { items: pageFromTheEnd(found, page, limit), count: found.length }
+  }
+
+  storeBan(ban: Ban): Promise<NotStored | undefined> {
+    return orNotStored(() => storeBan(this.#list, ban))
+  }
+
+  deleteBan({ as, who }: Pick<Ban, 'as' | 'who'>): Promise<'deleted' | 'missing' | NotStored> {
+    return orNotStored(async () => {
+      const isFlapping = as === 'clientid' && (await this.#flapping()).some((ban) => ban.who === who)
+      const outcome = await deleteThose(this.#records, [{ kind: 'ban', namespace: this.#namespace, as, who }])
+      return isFlapping ? 'deleted' : outcome
+    })
+  }
+
+  #flapping(): Promise<readonly BanRecord[]> {
+    return flappingOnShards(this.#supervisor, this.#namespace)
+  }
+}
+
+interface BanQuery {
+  readonly who?: string
+  readonly as?: Ban['as']
+  readonly page: PageWanted
 }
 
 /** Each shard bans its flapping clients. A shard that does not respond has none. */

@@ -1,14 +1,8 @@
+// Stored credentials of clients.
+
 import { hashPassword, type HashParameters, makeScramRecordAsync, scramNameOf } from '../../access/index.ts'
 import type { GodwitConfig } from '../../config/index.ts'
-import type {
-  CredentialList,
-  CredentialOperations,
-  CredentialQuery,
-  NewCredential,
-  NotStored,
-  StoredCredential,
-} from './credentials.ts'
-import type { PageFound } from '../../management/index.ts'
+import type { PageFound, PageWanted } from '../../management/index.ts'
 import type { AccessRecordKey, CredentialRecord, PskRecord, ScramRecord } from '../../records/index.ts'
 import { StorageFailure } from '../../storage/index.ts'
 import {
@@ -19,11 +13,49 @@ import {
   ScanBudget,
 } from '../../node/index.ts'
 
+/** Lists of client credentials; names are unique within each. */
+export type CredentialList = 'username' | 'clientid' | 'scram' | 'psk'
+
+export type ScramName = 'SCRAM-SHA-256' | 'SCRAM-SHA-512'
+
+/** The public part of an entry, without secrets. */
+export interface StoredCredential {
+  /** User name, client ID or identity of the key. */
+  readonly id: string
+  readonly createdAtMs: number
+  /** Algorithm of a SCRAM user; undefined for other credentials. */
+  readonly algorithm: ScramName | undefined
+}
+
+export interface NewCredential {
+  readonly id: string
+  /** The password, or the pre-shared key in hexadecimal. */
+  readonly secret: string
+  /** SCRAM users only. */
+  readonly algorithm: ScramName | undefined
+}
+
+/** Conditions for entries of a list. */
+export interface CredentialQuery {
+  /** Exactly this name. */
+  readonly id: string | undefined
+  /** Names that contain this text. */
+  readonly like: string | undefined
+  readonly page: PageWanted
+}
+
+/** The write failed. The change is not active now, but may become so: it is written with the next change. */
+export interface NotStored {
+  /** A sentence for the caller. */
+  readonly notStored: string
+}
+
 export interface CredentialDependencies {
   readonly accessRecords: AccessRecords
   /** The current configuration determines how new passwords are hashed. */
   readonly configuration: { readonly config: GodwitConfig }
   readonly shadowedCredentials: ShadowedCredentials
+  readonly scramHasher: ScramHasher
 }
 
 /** Used for users that are stored while SCRAM is disabled. */
@@ -42,25 +74,48 @@ const lists = {
   psk: 'psk',
 } as const satisfies Record<CredentialList, AccessListName>
 
-/** `namespace`: of the lists; undefined: of no namespace. */
-export function credentialOperations(dependencies: CredentialDependencies, namespace?: string): CredentialOperations {
-  const { accessRecords: records } = dependencies
-  const maker = new RecordMaker(dependencies, namespace)
-  const keyIn = (list: CredentialList, id: string): SecretKey => keyOf(list, id, namespace)
-  return {
-    list: (list, query) => listCredentials(records, { list, namespace }, query),
-    find: (list, id) => {
-      const record = records.find(keyIn(list, id))
-      return record === undefined ? undefined : shown(record)
-    },
-    create: (list, entries) => orNotStored(() => createAll(dependencies, maker, list, entries)),
-    update: (list, entry) =>
-      orNotStored(async () => {
-        // Checked first, because hashing takes time, and an invalid name has no record.
-        if (records.find(keyIn(list, entry.id)) === undefined) return 'missing'
-        return replace(records, await maker.make(list, entry))
-      }),
-    delete: (list, id) => orNotStored(() => remove(records, keyIn(list, id))),
+/** Lists of one namespace, or of no namespace. Changes are durable when the promises resolve, and apply to every later CONNECT. */
+export class CredentialLists {
+  readonly #dependencies: CredentialDependencies
+  readonly #namespace: string | undefined
+  readonly #maker: RecordMaker
+
+  constructor(dependencies: CredentialDependencies, namespace?: string) {
+    this.#dependencies = dependencies
+    this.#namespace = namespace
+    this.#maker = new RecordMaker(dependencies, namespace)
+  }
+
+  /** Newest first. */
+  list(list: CredentialList, query: CredentialQuery): Promise<PageFound<StoredCredential>> {
+    return listCredentials(this.#dependencies.accessRecords, { list, namespace: this.#namespace }, query)
+  }
+
+  find(list: CredentialList, id: string): StoredCredential | undefined {
+    const record = this.#dependencies.accessRecords.find(keyOf(list, id, this.#namespace))
+    return record === undefined ? undefined : shown(record)
+  }
+
+  /** Entries are handled one after the other and separately. */
+  create(
+    list: CredentialList,
+    entries: readonly NewCredential[],
+  ): Promise<readonly ('created' | 'existed')[] | NotStored> {
+    return orNotStored(() => createAll(this.#dependencies, this.#maker, list, entries))
+  }
+
+  /** `algorithm` undefined: unchanged. */
+  update(list: CredentialList, entry: NewCredential): Promise<'updated' | 'missing' | NotStored> {
+    const { accessRecords: records } = this.#dependencies
+    return orNotStored(async () => {
+      // Checked first, because hashing takes time, and an invalid name has no record.
+      if (records.find(keyOf(list, entry.id, this.#namespace)) === undefined) return 'missing'
+      return replace(records, await this.#maker.make(list, entry))
+    })
+  }
+
+  delete(list: CredentialList, id: string): Promise<'deleted' | 'missing' | NotStored> {
+    return orNotStored(() => remove(this.#dependencies.accessRecords, keyOf(list, id, this.#namespace)))
   }
 }
 
@@ -147,13 +202,10 @@ class RecordMaker {
   readonly #dependencies: CredentialDependencies
   /** Fields of each record. */
   readonly #place: { readonly namespace?: string }
-  /** SCRAM is slow by design: one at a time, on another thread, for all callers. */
-  #lastScram: Promise<unknown>
 
   constructor(dependencies: CredentialDependencies, namespace: string | undefined) {
     this.#dependencies = dependencies
     this.#place = namespace === undefined ? {} : { namespace }
-    this.#lastScram = Promise.resolve()
   }
 
   async makeAll(list: CredentialList, entries: readonly NewCredential[]): Promise<SecretRecord[]> {
@@ -187,7 +239,7 @@ class RecordMaker {
     return { algorithm, saltPosition }
   }
 
-  #makeScram({ id, secret, algorithm }: NewCredential): Promise<SecretRecord> {
+  async #makeScram({ id, secret, algorithm }: NewCredential): Promise<SecretRecord> {
     const before = this.#dependencies.accessRecords.find(keyOf('scram', id, this.#place.namespace))
     const user = {
       username: id,
@@ -197,9 +249,18 @@ class RecordMaker {
       isSuperuser: false,
       createdAtMs: 0,
     }
-    const make = async (): Promise<SecretRecord> => ({ ...(await makeScramRecordAsync(user)), ...this.#place })
-    const made = this.#lastScram.then(make, make)
-    this.#lastScram = made
+    return { ...(await this.#dependencies.scramHasher.hash(user)), ...this.#place }
+  }
+}
+
+/** SCRAM is slow by design: one at a time, on another thread, for all callers of the process. */
+export class ScramHasher {
+  #last: Promise<unknown> = Promise.resolve()
+
+  hash(user: Parameters<typeof makeScramRecordAsync>[0]): ReturnType<typeof makeScramRecordAsync> {
+    const make = (): ReturnType<typeof makeScramRecordAsync> => makeScramRecordAsync(user)
+    const made = this.#last.then(make, make)
+    this.#last = made
     return made
   }
 }
