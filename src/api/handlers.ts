@@ -11,6 +11,7 @@ import { LiveStreams } from './live/live-stream.ts'
 import { CountedTopics } from './topic-metrics/counted-topics.ts'
 import { alarmHandlers } from './alarms/alarms.ts'
 import { bridgeHandlers, listBridges } from './bridges/bridges.ts'
+import type { StoredAccounts } from './accounts/stored-accounts.ts'
 import { accountHandlers } from './accounts/v4.ts'
 import { brokerHandlers } from './brokers/brokers.ts'
 import { diagnosticsHandlers } from './diagnostics/diagnostics.ts'
@@ -20,6 +21,9 @@ import { configurationHandlers } from './configuration/configuration.ts'
 import { controlHandlers } from './control/control.ts'
 import { clientHandlers } from './clients/clients.ts'
 import { clientRuleHandlers } from './client-rules/client-rules.ts'
+import { ConfiguredBridges } from './bridges/configured-bridges.ts'
+import { ConfiguredGateways } from './gateways/configured-gateways.ts'
+import { GatewayUsers } from './gateways/gateway-users.ts'
 import { StoredRules } from './client-rules/stored-rules.ts'
 import { CredentialLists, ScramHasher } from './credentials/credential-lists.ts'
 import { credentialHandlers } from './credentials/credentials.ts'
@@ -51,20 +55,26 @@ import { monitorHandlers } from './monitor/monitor.ts'
 import { namespaceHandlers } from './namespaces/namespaces.ts'
 import { userV5Handlers } from './accounts/users.ts'
 
-/** What exists once for all servers and namespaces. */
-interface SharedParts {
+/** What the code that starts the node provides in addition to its parts. */
+export interface ApiParts {
   readonly operations: Operations
+  /** Receives requests to stop or restart. */
   readonly control: ShutdownRequests
+  readonly accounts: StoredAccounts
+}
+
+/** What exists once for all servers and namespaces. */
+interface SharedParts extends ApiParts {
   readonly live: LiveStreams
   readonly countedTopics: CountedTopics
   readonly scramHasher: ScramHasher
 }
 
-/** Returns the handlers of all endpoints. `control`: receives requests to stop or restart. */
-export function handlersFor(node: NodeParts, control: ShutdownRequests, operations: Operations): HandlersFor {
+/** Returns the handlers of all endpoints. */
+export function handlersFor(node: NodeParts, parts: ApiParts): HandlersFor {
+  const { operations } = parts
   const shared = {
-    operations,
-    control,
+    ...parts,
     live: new LiveStreams(node),
     countedTopics: new CountedTopics(node),
     scramHasher: new ScramHasher(),
@@ -77,15 +87,18 @@ export function handlersFor(node: NodeParts, control: ShutdownRequests, operatio
 
 function createHandlers(
   context: ApiContext,
-  { operations, control, live, countedTopics, scramHasher }: SharedParts,
+  { operations, control, accounts, live, countedTopics, scramHasher }: SharedParts,
   authenticator: () => Authenticator,
 ): Handlers<typeof endpoints> {
   const clients = new ClientQueries(context)
   const { namespace } = context.names
+  const bridges = new ConfiguredBridges(context)
+  const gateways = new ConfiguredGateways(context)
+  const gatewayUsers = new GatewayUsers(context)
   return {
-    ...bridgeHandlers(operations.bridges),
+    ...bridgeHandlers(bridges),
     ...brokerHandlers(context),
-    ...configurationHandlers(operations.configuration, (areOfAws) => listBridges(operations.bridges, areOfAws)),
+    ...configurationHandlers(context, (areOfAws) => listBridges(bridges, areOfAws)),
     ...controlHandlers(control),
     ...clientHandlers(clients),
     ...subscriptionHandlers(clients),
@@ -95,10 +108,10 @@ function createHandlers(
     ...listenerHandlers(context),
     ...publishingHandlers(context),
     ...retainedHandlers(context),
-    ...metricHandlers(context, { rules: operations.rules, gateways: operations.gateways, topics: countedTopics }),
+    ...metricHandlers(context, { rules: operations.rules, gateways, topics: countedTopics }),
     ...alarmHandlers(context),
     ...traceHandlers(context),
-    ...accountHandlers(operations.accounts, authenticator),
+    ...accountHandlers(accounts, authenticator),
     ...diagnosticsHandlers(context),
     ...slowSubscriptionHandlers(context),
     ...namespaceHandlers(context),
@@ -108,18 +121,18 @@ function createHandlers(
     ...v4ResourceHandlers(operations.rules),
     ...actionHandlers(operations.rules),
     ...sourceHandlers(operations.rules),
-    ...gatewayHandlers(operations.gateways),
-    ...gatewayAuthenticationHandlers(operations.gateways),
-    ...gatewayClientHandlers(operations.gateways, clients, context),
-    ...gatewayListenerHandlers(operations.gateways),
+    ...gatewayHandlers(gateways),
+    ...gatewayAuthenticationHandlers(gateways, gatewayUsers),
+    ...gatewayClientHandlers(gateways, clients, context),
+    ...gatewayListenerHandlers(gateways, gatewayUsers),
     ...delayedHandlers(context),
     ...topicSettingHandlers(context),
     ...topicMetricsHandlers(countedTopics),
-    ...apiKeyHandlers(operations.accounts),
+    ...apiKeyHandlers(accounts),
     ...auditHandlers(context),
-    ...backupHandlers(operations.backup),
+    ...backupHandlers(context.backups),
     ...loginHandlers(context, authenticator),
-    ...userV5Handlers(operations.accounts),
+    ...userV5Handlers(accounts),
     ...monitorHandlers(context),
     ...liveHandlers(live),
   }

@@ -1,8 +1,6 @@
 // Entry point of the module api: the operations of the management API, one folder for each subject.
 
-export { accountOperations } from './accounts/account-operations.ts'
-export type { NodeBackups } from './backup/backup-operations.ts'
-export type { BackupOperations } from './backup/backup.ts'
+export { StoredAccounts } from './accounts/stored-accounts.ts'
 export type { NodeParts } from './context/api-context.ts'
 export { type ShutdownRequest, ShutdownRequests } from './control/control.ts'
 export { operationsOf } from './create-operations.ts'

@@ -19,7 +19,7 @@ import {
   AuthQueue,
 } from '../management/index.ts'
 import {
-  accountOperations,
+  StoredAccounts,
   endpoints,
   handlersFor,
   type NodeParts,
@@ -71,8 +71,7 @@ export interface ManagementDependencies {
   /** Socket for MQTT clients of the dashboard; undefined: none. */
   readonly dashboardSocket: string | undefined
   readonly control: ShutdownRequests
-  /** All operations except those of accounts. */
-  readonly operations: Omit<Operations, 'accounts'>
+  readonly operations: Operations
 }
 
 /** Starts the API. A `problem` is a sentence for administrators. */
@@ -84,7 +83,7 @@ export async function startManagement(dependencies: ManagementDependencies): Pro
   if ('problem' in settings) return settings
   const served = {
     endpoints,
-    handlersFor: handlersFor(node, control, { ...dependencies.operations, accounts: accounts.operations }),
+    handlersFor: handlersFor(node, { operations: dependencies.operations, control, accounts: accounts.stored }),
     audit: node.audit,
     log,
   }
@@ -199,7 +198,7 @@ class AdminAccounts {
   readonly work: PasswordHasher
   readonly authQueue: AuthQueue
   readonly oidc = new OidcProviders()
-  readonly operations: Operations['accounts']
+  readonly stored: StoredAccounts
   readonly #logins: Logins
   readonly #secondFactors: SecondFactors
   readonly #singleSignOn: SingleSignOn
@@ -218,7 +217,7 @@ class AdminAccounts {
     this.#refusesOwn = refusesOwn(config)
     const isHardened = config.node.securityProfile === 'hardened'
     const own = (): ConfiguredAccount => this.#own
-    this.operations = accountOperations({ records, work: this.work, own, isHardened, log })
+    this.stored = new StoredAccounts({ records, work: this.work, own, isHardened, log })
     const canLogIn = (name: string): boolean => !this.#refusesOwn || name !== this.#own.username
     const { nodeName } = dependencies
     this.#secondFactors = secondFactors({ records, own, nodeName, nowMs: () => Date.now() })

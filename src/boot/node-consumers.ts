@@ -1,8 +1,7 @@
 // Consumers of settings that the main thread applies itself: files, the audit log, and the schedule of backups.
 
-import type { NodeBackups } from '../api/index.ts'
 import type { GodwitConfig } from '../config/index.ts'
-import { type AuditLog, type ConfigConsumer, ScheduledBackups } from '../node/index.ts'
+import { type AuditLog, type Backups, type ConfigConsumer, ScheduledBackups } from '../node/index.ts'
 import type { RunningManagement } from './management.ts'
 
 export function auditConsumer(audit: AuditLog): ConfigConsumer {
@@ -16,8 +15,11 @@ export function auditConsumer(audit: AuditLog): ConfigConsumer {
 }
 
 /** Starts automatic backups. */
-export function scheduledBackups(config: GodwitConfig, { makeScheduled }: NodeBackups) {
-  const backups = new ScheduledBackups(config.backup, { nowMs: () => Date.now(), make: makeScheduled })
+export function scheduledBackups(config: GodwitConfig, made: Backups) {
+  const backups = new ScheduledBackups(config.backup, {
+    nowMs: () => Date.now(),
+    make: (keep) => made.makeScheduled(keep),
+  })
   backups.start()
   const consumer: ConfigConsumer = {
     owns: (key) => key.startsWith('backup.'),

@@ -1,9 +1,10 @@
 // A node: what it is started with, and what it offers while it runs.
 
-import type { BackupOperations, ShutdownRequest } from '../api/index.ts'
+import type { ShutdownRequest } from '../api/index.ts'
 import type { GodwitConfig, Warning } from '../config/index.ts'
 import type {
   AccessRecords,
+  Backups,
   ConfigManager,
   ConfigOutcome,
   ConfigurationSources,
@@ -56,7 +57,7 @@ export interface RunningNode {
   /** Stored access records; changes apply to all shards. */
   readonly accessRecords: AccessRecords
   /** Backups. */
-  readonly backup: BackupOperations
+  readonly backup: Backups
   /** Changes the configuration while the node runs. */
   readonly configuration: ConfigManager
   /** Reads the configuration files again on request, and records the request. */

@@ -5,6 +5,7 @@ import { clockBaseMs, readClock, shardEntry, type ShardStart } from '../shard/in
 import { StorageFailure } from '../storage/index.ts'
 import {
   type AccessRecordsDependencies,
+  Backups,
   type BridgeConfig,
   brokerIdOf,
   type ConfigManager,
@@ -133,12 +134,13 @@ async function startShards({ options, foundation, store, undo }: ShardsStart): P
   const stored = { accessRecords, shadowedCredentials, namespaceLimits, ownStore: store.client }
   const limits = { config, listeners: live, maxFileConnections }
   const program = { version: options.version ?? '', startedAtMs: performance.now() }
-  const node: NodeParts = { ...watched, ...stored, ...limits, ...program, configuration, observation }
+  const running = { ...watched, ...stored, ...limits, ...program, configuration, observation }
+  const node: NodeParts = { ...running, backups: new Backups(running) }
   const operations = operationsOf(node)
   await observation.start()
   const management = await startManagement({ node, control, operations, ...placesOf(options, foundation) })
   if ('problem' in management) return undoStart(undo, management)
-  const schedule = scheduledBackups(config, operations.backup)
+  const schedule = scheduledBackups(config, node.backups)
   closeManagement = () => schedule.endWith(management)
   const own = [filesConsumer(reloadFiles), schedule.consumer, auditConsumer(audit), namespaceLimits.consumer]
   for (const consumer of [management.consumer, ...own]) configuration.addConsumer(consumer)
@@ -148,7 +150,7 @@ async function startShards({ options, foundation, store, undo }: ShardsStart): P
   const events = { broken, shutdownRequested: control.requested }
   const doing = { ...events, reloadConfiguration, reloadFiles, stop, reportLibraryFailure: libraryReporter(log) }
   const parts = { name, dataDirectory: directory, log, counters, accessRecords, management, configuration }
-  return { node: withListeners({ ...parts, ...doing, backup: operations.backup }, live) }
+  return { node: withListeners({ ...parts, ...doing, backup: node.backups }, live) }
 }
 
 /** Places of files for the management API. */

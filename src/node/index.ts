@@ -113,37 +113,12 @@ export {
 } from './gateways/gateway-config.ts'
 export { type Gateway, type GatewaySocket, socketsOf } from './gateways/gateway-sockets.ts'
 
-export {
-  type BackupFile,
-  BackupFolder,
-  type BackupRefusal,
-  type BackupScope,
-  quoted,
-  refusal,
-} from './backup/backup-folder.ts'
+export { type BackupFile, type BackupRefusal, type BackupScope } from './backup/backup-folder.ts'
 export { ScheduledBackups } from './backup/backup-schedule.ts'
-export { accountSetsIn, checkFile, type CheckPlan } from './backup/check-file.ts'
-export { type ArchiveDifference, Comparison, configurationDifferences, plainConfigurationOf } from './backup/compare.ts'
-export {
-  archivedConfiguration,
-  archivedNamespace,
-  exportArchive,
-  type ExportDependencies,
-  type ExportPlan,
-} from './backup/export-archive.ts'
-export {
-  importArchive,
-  type ImportDependencies,
-  type ImportOutcome,
-  type ImportRequest,
-  limitsOf,
-} from './backup/import-archive.ts'
-export { problemOfConfiguration } from './backup/import-configuration.ts'
-export { forbiddenFor, profileOf, refusalOf } from './backup/import-permission.ts'
+export { type ArchiveDifference } from './backup/compare.ts'
+export { type ImportOutcome } from './backup/import-archive.ts'
+export { type ArchiveDescription, Backups } from './backup/backups.ts'
 export { importSessions, type SessionsImport } from './backup/import-sessions.ts'
 export { type TableChange } from './backup/import-tables.ts'
-export { scopedKey } from './backup/namespace-configuration.ts'
-export { TooLarge, writableOf } from './backup/open-file.ts'
-export { takeBrokerSnapshot } from './backup/snapshot.ts'
 
 export { type Monitoring, observeNode } from './monitoring.ts'

@@ -10,7 +10,7 @@ import { describe, test } from 'node:test'
 import { signToken } from '../../src/access/index.ts'
 import { type Caller, type ResultCodeName, resultCodes, unusedCodes } from '../../src/contract/index.ts'
 import { ApiError, bodyOfError, refuse, refuseFor } from '../../src/management/http/api-error.ts'
-import { backupHandlers, type BackupOperations } from '../../src/api/backup/backup.ts'
+import { backupHandlers, type UsedBackups } from '../../src/api/backup/backup.ts'
 import { temporaryFolder } from '../e2e/godwit-process.ts'
 import { testLength } from '../test-length.ts'
 import { administrator, type BrokerWithApi, type RequestOptions, shareConfigurableBroker } from './api.ts'
@@ -211,7 +211,7 @@ test('the error of a partly failed import names the parts that failed', async ()
   const parts = { global: 'bans: the disk is full' }
   const message = 'some parts were not restored'
   const backup = { nodeName: 'here', import: async () => ({ symbol: 'BAD_REQUEST', message, parts }) as const }
-  const { import_backup: handle } = backupHandlers(backup as unknown as BackupOperations)
+  const { import_backup: handle } = backupHandlers(backup as unknown as UsedBackups)
   const refused = await handle({ params: {}, query: {}, body: { filename: 'a.tar.gz' }, caller })
   assert.ok(refused instanceof ApiError)
   assert.equal(refused.status, 400)

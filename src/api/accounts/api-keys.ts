@@ -1,10 +1,10 @@
-// API keys (`/api_key`): handlers of version 5.
+// API keys (`/api_key`) in version 5 of the API.
 
 import { randomBytes } from 'node:crypto'
 import type { apiKeyEndpoints } from './api-key-endpoints.ts'
 import type { ReplyOf } from '../../contract/index.ts'
 import { type Handlers, ApiError, refuseFor, offsetTime } from '../../management/index.ts'
-import type { AccountOperations, App } from './v4.ts'
+import type { App, StoredAccounts } from './stored-accounts.ts'
 import { readRoleAssignment, type RoleAssignment, writtenRole } from './roles.ts'
 
 type Known = typeof apiKeyEndpoints
@@ -13,7 +13,7 @@ const idBytes = 12
 const newcomer: RoleAssignment = { role: 'administrator', namespace: undefined }
 
 /** Version 4 identifies a program by its ID, version 5 by its name, which is unique from now on. */
-export function apiKeyHandlers(accounts: AccountOperations): Handlers<Known> {
+export function apiKeyHandlers(accounts: StoredAccounts): Handlers<Known> {
   const find = (name: string): App | undefined => accounts.apps().find((app) => app.name === name) ?? accounts.app(name)
   return {
     get_api_keys: () => ({ code: 0, data: accounts.apps().map(written) }),

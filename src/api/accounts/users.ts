@@ -1,15 +1,16 @@
-// Accounts (`/users`): handlers of version 5.
+// Accounts (`/users`) in version 5 of the API.
 
 import type { ReplyOf } from '../../contract/index.ts'
 import type { userEndpoints } from './user-endpoints.ts'
 import { refuseAccountFor, type AccountRefusal } from './account-refusals.ts'
 import { type Handlers, ApiError, refuseFor } from '../../management/index.ts'
-import { type AccountOperations, type User, refusalOfPassword } from './v4.ts'
+import type { StoredAccounts, User } from './stored-accounts.ts'
+import { refusalOfPassword } from './v4.ts'
 import { readRoleAssignment, type RoleAssignment, writtenRole } from './roles.ts'
 
 type Known = typeof userEndpoints
 
-export function userV5Handlers(accounts: AccountOperations): Handlers<Known> {
+export function userV5Handlers(accounts: StoredAccounts): Handlers<Known> {
   const find = (name: string): User | undefined => accounts.users().find((user) => user.name === name)
   const responseWith = (name: string): ReplyOf<Known['add_user']> | ApiError => {
     const user = find(name)

@@ -1,78 +1,14 @@
-// Accounts and API keys: operations of the node, and the handlers of version 4.
+// Accounts and API keys in version 4 of the API.
 
 import type { accountEndpoints } from './v4-endpoints.ts'
-import type { ReplyOf, RequestOf, Caller, Role } from '../../contract/index.ts'
+import type { ReplyOf, RequestOf } from '../../contract/index.ts'
 import { refuseAccount, type AccountRefusal } from './account-refusals.ts'
+import type { App, AppChange, StoredAccounts } from './stored-accounts.ts'
 import { type Handlers, ApiError, refuse, requestedRole, type Authenticator } from '../../management/index.ts'
-
-/** An account with a name and a password. */
-export interface User {
-  readonly name: string
-  readonly role: Exclude<Role, 'publisher'>
-  /** undefined: in none. */
-  readonly namespace: string | undefined
-  readonly description: string
-  readonly mfa: 'none' | 'totp'
-  /** `oidc`: the provider says role and namespace at each login, and there is no password here. */
-  readonly backend: 'local' | 'oidc'
-}
-
-/** A program with an ID and a secret. */
-export interface App {
-  readonly id: string
-  readonly name: string
-  readonly description: string
-  readonly role: Role
-  readonly namespace: string | undefined
-  readonly isEnabled: boolean
-  /** Wall clock; undefined: never. */
-  readonly expiresAtMs: number | undefined
-  /** Wall clock. */
-  readonly createdAtMs: number
-}
-
-/** Absent fields are unchanged. */
-export type AppChange = Partial<Omit<App, 'id' | 'createdAtMs'>>
-
-export interface NewApp extends Omit<App, 'createdAtMs'> {
-  /** undefined: a random one. */
-  readonly secret: string | undefined
-}
-
-/** Accounts of the API. Changes are durable when the promise resolves; undefined: success. */
-export interface AccountOperations {
-  users(): readonly User[]
-  createUser(
-    user: Omit<User, 'mfa' | 'backend'> & { readonly password: string },
-    by: Caller,
-  ): Promise<AccountRefusal | undefined>
-  /** Absent fields are unchanged. */
-  updateUser(
-    name: string,
-    change: Partial<Omit<User, 'name' | 'mfa' | 'backend'>>,
-    by: Caller,
-  ): Promise<AccountRefusal | undefined>
-  deleteUser(name: string, by: Caller): Promise<AccountRefusal | undefined>
-  changePassword(
-    /** `old` undefined: not required. */
-    change: { readonly name: string; readonly old: string | undefined; readonly new: string },
-    by: Caller,
-  ): Promise<AccountRefusal | undefined>
-  /** From the next login on a one-time code is needed as well. */
-  requireMfa(name: string, by: Caller): Promise<AccountRefusal | undefined>
-  removeMfa(name: string, by: Caller): Promise<AccountRefusal | undefined>
-  /** Returns whether this is a well-known default password. */
-  isWellKnown(name: string, password: string): boolean
-  apps(): readonly App[]
-  app(id: string): App | undefined
-  createApp(app: NewApp, by: Caller): Promise<AccountRefusal | { readonly secret: string }>
-  updateApp(id: string, change: AppChange, by: Caller): Promise<AccountRefusal | undefined>
-  deleteApp(id: string, by: Caller): Promise<AccountRefusal | undefined>
-}
 
 type Known = typeof accountEndpoints
 
-export function accountHandlers(accounts: AccountOperations, authenticator: () => Authenticator): Handlers<Known> {
+export function accountHandlers(accounts: StoredAccounts, authenticator: () => Authenticator): Handlers<Known> {
   return {
     check_password: async ({ body: { username, password }, caller, gone }) => {
       const found = await authenticator().logIn(username, password, caller.address, { gone })
@@ -85,7 +21,7 @@ export function accountHandlers(accounts: AccountOperations, authenticator: () =
 
 type UserEndpoints = 'list_users' | 'create_user' | 'update_user' | 'delete_user' | 'change_password'
 
-function userHandlers(accounts: AccountOperations): Handlers<Pick<Known, UserEndpoints>> {
+function userHandlers(accounts: StoredAccounts): Handlers<Pick<Known, UserEndpoints>> {
   return {
     list_users: () => {
       const data = accounts.users().map(({ name, role, namespace }) => ({
@@ -126,7 +62,7 @@ function userHandlers(accounts: AccountOperations): Handlers<Pick<Known, UserEnd
 
 type AppEndpoints = 'list_apps' | 'create_app' | 'lookup_app' | 'update_app' | 'delete_app'
 
-function appHandlers(accounts: AccountOperations): Handlers<Pick<Known, AppEndpoints>> {
+function appHandlers(accounts: StoredAccounts): Handlers<Pick<Known, AppEndpoints>> {
   return {
     list_apps: () => ({ code: 0, data: accounts.apps().map(written) }),
     create_app: async ({ body, caller }) => {
@@ -182,7 +118,7 @@ function changeIn(body: RequestOf<Known['update_app']>['body']): AppChange | Api
 const passwordForm = /^[\x20-\x7e]{8,64}$/
 
 /** Returns why a password is not allowed. */
-export function refusalOfPassword(accounts: AccountOperations, name: string, password: string): ApiError | undefined {
+export function refusalOfPassword(accounts: StoredAccounts, name: string, password: string): ApiError | undefined {
   if (!passwordForm.test(password)) {
     return refuse(
       'invalidParameter',

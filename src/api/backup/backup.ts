@@ -1,101 +1,41 @@
-// Backup files (`/data/files`), exports, imports and comparisons: operations of the node, and handlers.
+// Backup files (`/data/files`), exports, imports and comparisons.
 
 import type { backupEndpoints } from './endpoints.ts'
 import type { Caller, ReplyOf } from '../../contract/index.ts'
 import {
   type Handlers,
   metaOf,
-  type PageFound,
-  type PageWanted,
   MalformedUpload,
   authorizeCaller,
   type ApiError,
   refuseFor,
   offsetTime,
 } from '../../management/index.ts'
-import type { Readable } from 'node:stream'
 import type {
+  ArchiveDescription,
   ArchiveDifference,
   BackupFile,
   BackupRefusal,
+  Backups,
   BackupScope,
   ImportOutcome,
-  ImportRequest,
 } from '../../node/index.ts'
-
-export interface BackupContent {
-  readonly file: BackupFile
-  readonly content: Readable
-}
-
-/** A new archive. */
-export interface CreatedBackup extends BackupFile {
-  /** Names of its tables. */
-  readonly tables: readonly string[]
-}
-
-/** The content of a new archive. undefined: all. */
-export interface ExportRequest {
-  /** For example `builtin_authn`; an unknown one is refused with BAD_REQUEST. */
-  readonly tableSets: readonly string[] | undefined
-  /** Sections of the configuration. */
-  readonly rootKeys: readonly string[] | undefined
-}
-
-export interface ArchiveDescription {
-  readonly file: BackupFile
-  readonly product: string
-  readonly version: string
-  readonly format: number
-  readonly profile: 'hardened' | 'legacy'
-  readonly createdAtMs: number
-  readonly members: readonly { readonly name: string; readonly bytes: number; readonly sha256: string }[]
-  readonly counts: Readonly<Record<string, number>>
-}
-
-/** Progress of the current operation. */
-export interface BackupProgress {
-  readonly job: 'export' | 'import' | 'verify' | 'diff'
-  readonly part: string
-  readonly done: number
-  /** undefined: unknown. */
-  readonly total: number | undefined
-}
-
-/** One export, import, verify or diff runs at a time; a second one is refused with CONFLICT. */
-export interface BackupOperations {
-  readonly nodeName: string
-  /** Newest first. */
-  list(scope: BackupScope, page: PageWanted): Promise<PageFound<BackupFile> | BackupRefusal>
-  read(scope: BackupScope, filename: string): Promise<BackupContent | BackupRefusal>
-  /**
-   * Receives a file, checks whether it is an archive, and stores it or nothing. The stream is always read or destroyed.
-   */
-  receive(scope: BackupScope, filename: string, content: Readable): Promise<BackupFile | BackupRefusal>
-  remove(scope: BackupScope, filename: string): Promise<BackupRefusal | undefined>
-  /** Resolves when the archive is complete and durable. */
-  export(scope: BackupScope, request: ExportRequest): Promise<CreatedBackup | BackupRefusal>
-  /** Resolves when everything is applied. */
-  import(scope: BackupScope, request: ImportRequest): Promise<ImportOutcome | BackupRefusal>
-  verify(scope: BackupScope, filename: string): Promise<ArchiveDescription | BackupRefusal>
-  /** `second` undefined: the running broker. */
-  diff(scope: BackupScope, first: string, second: string | undefined): Promise<ArchiveDifference | BackupRefusal>
-  /** undefined: none is running. */
-  progress(): BackupProgress | undefined
-}
 
 type Known = typeof backupEndpoints
 
 const defaultLimit = 100
 const msPerSecond = 1_000
 
-export function backupHandlers(backup: BackupOperations): Handlers<Known> {
+/** What the handlers use of the backups. */
+export type UsedBackups = Omit<Backups, 'makeScheduled'>
+
+export function backupHandlers(backup: UsedBackups): Handlers<Known> {
   return { ...fileHandlers(backup), ...jobHandlers(backup) }
 }
 
 type OfFiles = 'get_backup_files' | 'upload_backup_file' | 'download_backup_file' | 'delete_backup_file'
 
-function fileHandlers(backup: BackupOperations): Handlers<Pick<Known, OfFiles>> {
+function fileHandlers(backup: UsedBackups): Handlers<Pick<Known, OfFiles>> {
   return {
     get_backup_files: async ({ query, namespace, caller }) => {
       const page = { page: query.page ?? 1, limit: query.limit ?? defaultLimit }
@@ -130,7 +70,7 @@ function fileHandlers(backup: BackupOperations): Handlers<Pick<Known, OfFiles>> 
 
 type OfJobs = Exclude<keyof Known, OfFiles>
 
-function jobHandlers(backup: BackupOperations): Handlers<Pick<Known, OfJobs>> {
+function jobHandlers(backup: UsedBackups): Handlers<Pick<Known, OfJobs>> {
   return {
     import_backup: async ({ body, namespace, caller }) => {
       const refused = refusalOfNode(backup, body.node)
@@ -164,7 +104,7 @@ function scopeOf(caller: Caller, namespace: string | undefined): BackupScope {
   return { namespace, mayManageAccounts, by: caller }
 }
 
-function refusalOfNode({ nodeName }: BackupOperations, node: string | undefined): ApiError | undefined {
+function refusalOfNode({ nodeName }: UsedBackups, node: string | undefined): ApiError | undefined {
   if (node === undefined || node === nodeName) return undefined
   return refuseFor('BAD_REQUEST', `there is no node ${JSON.stringify(node)}: this one is ${nodeName}`)
 }

@@ -3,7 +3,7 @@
 import { mask, maskUrlSecrets, type MqttBridgeConfig, spoolPolicyOf, tlsOfBridge } from '../../config/index.ts'
 import type { bridgeEndpoints } from './endpoints.ts'
 import type { ReplyOf } from '../../contract/index.ts'
-import type { BridgeReport } from './bridge-types.ts'
+import type { BridgeReport } from '../../shard/index.ts'
 import { localTime } from '../../management/index.ts'
 
 export type BridgeNode = ReplyOf<(typeof bridgeEndpoints)['get_mqtt_bridges']>['data']['bridge']['nodes'][number]

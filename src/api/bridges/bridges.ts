@@ -1,4 +1,4 @@
-// Bridges: handlers.
+// Bridges.
 
 import { hasMaskedUrl, mask, type MqttBridgeConfig, nameAtAws, spoolMessagesIn } from '../../config/index.ts'
 import type { bridgeEndpoints } from './endpoints.ts'
@@ -6,7 +6,12 @@ import type { Caller, ReplyOf } from '../../contract/index.ts'
 import { awsSettingsOf, removeUnchanged } from './aws-bridge-node.ts'
 import { type BridgeNode, bridgeNodeOf } from './bridge-node.ts'
 import { type Handlers, ApiError, refuse } from '../../management/index.ts'
-import type { BridgeOperations, BridgeProblem, NewBridgeSettings } from './bridge-types.ts'
+import {
+  type BridgeProblem,
+  certificatesIn,
+  type ConfiguredBridges,
+  type NewBridgeSettings,
+} from './configured-bridges.ts'
 import { isSentObject, readBridgeNode, type ReadBridge, type Sent, withUserProperty } from './read-bridge-node.ts'
 
 type Listing = ReplyOf<(typeof bridgeEndpoints)['get_mqtt_bridges']>
@@ -19,7 +24,7 @@ interface BridgeCall {
   readonly caller: Caller
 }
 
-export function bridgeHandlers(bridges: BridgeOperations): Handlers<typeof bridgeEndpoints> {
+export function bridgeHandlers(bridges: ConfiguredBridges): Handlers<typeof bridgeEndpoints> {
   return {
     get_mqtt_bridges: () => listingOf(bridges, bridges.list()),
     get_mqtt_bridge: ({ params: { bridge_name: name } }) => {
@@ -50,13 +55,13 @@ export function bridgeHandlers(bridges: BridgeOperations): Handlers<typeof bridg
 const defaultCacheSize = 102_400
 
 /** Response of `GET /bridges`: bridges to AWS IoT only, or all others. */
-export async function listBridges(bridges: BridgeOperations, areOfAws: boolean): Promise<object> {
+export async function listBridges(bridges: ConfiguredBridges, areOfAws: boolean): Promise<object> {
   const chosen = [...bridges.list()].filter(([name]) => (nameAtAws(name) !== undefined) === areOfAws)
   const { nodes, sqlite } = (await listingOf(bridges, new Map(chosen))).data.bridge
   return areOfAws ? { nodes } : { nodes, sqlite }
 }
 
-async function listingOf(bridges: BridgeOperations, chosen: ReadonlyMap<string, MqttBridgeConfig>): Promise<Listing> {
+async function listingOf(bridges: ConfiguredBridges, chosen: ReadonlyMap<string, MqttBridgeConfig>): Promise<Listing> {
   const reports = await bridges.reports()
   const nodes = []
   for (const [name, bridge] of chosen) nodes.push(await shownNode(bridges, name, bridge, reports))
@@ -67,19 +72,19 @@ async function listingOf(bridges: BridgeOperations, chosen: ReadonlyMap<string, 
 }
 
 async function shownNode(
-  bridges: BridgeOperations,
+  bridges: ConfiguredBridges,
   name: string,
   bridge: MqttBridgeConfig,
-  reports?: Awaited<ReturnType<BridgeOperations['reports']>>,
+  reports?: Awaited<ReturnType<ConfiguredBridges['reports']>>,
 ): Promise<BridgeNode> {
   return bridgeNodeOf(name, bridge, {
-    readPem: (file) => bridges.certificatesIn(file),
+    readPem: certificatesIn,
     report: (reports ?? (await bridges.reports())).get(name),
     spoolMessages: spoolMessagesIn(bridges.cache()),
   })
 }
 
-async function putBridge(bridges: BridgeOperations, { params, body, caller }: BridgeCall): Promise<Done> {
+async function putBridge(bridges: ConfiguredBridges, { params, body, caller }: BridgeCall): Promise<Done> {
   const name = params.bridge_name
   if (!isSentObject(body)) return notAnObject('the body')
   const bridge = bridges.list().get(name)
@@ -99,7 +104,7 @@ async function putBridge(bridges: BridgeOperations, { params, body, caller }: Br
 }
 
 async function createBridge(
-  bridges: BridgeOperations,
+  bridges: ConfiguredBridges,
   { name, ...node }: Sent & { readonly name: string },
   caller: Caller,
 ): Promise<Done> {
@@ -131,7 +136,7 @@ function maskedKeyIn(node: Sent): string | undefined {
 }
 
 /** Returns a bridge in the form of PUT, by its name. */
-async function flattenedResponse(bridges: BridgeOperations, name: string): Promise<Flattened | ApiError> {
+async function flattenedResponse(bridges: ConfiguredBridges, name: string): Promise<Flattened | ApiError> {
   const bridge = bridges.list().get(name)
   if (bridge === undefined) return noSuchBridge(bridges, name)
   const { connector, ...node } = await shownNode(bridges, name, bridge)
@@ -143,13 +148,13 @@ function hasServer({ server, connector }: Sent): boolean {
 }
 
 /** Certificates sent as text are written to files, which the configuration then names. */
-async function withFiles(bridges: BridgeOperations, name: string, { settings, pems }: ReadBridge): Promise<Sent> {
+async function withFiles(bridges: ConfiguredBridges, name: string, { settings, pems }: ReadBridge): Promise<Sent> {
   const tls = { ...(settings['tls'] as Sent) }
   for (const { file, pem } of pems) tls[file] = await bridges.storePem(name, file, pem)
   return { ...settings, tls }
 }
 
-async function switchBridge(bridges: BridgeOperations, { params, body, caller }: BridgeCall): Promise<Done> {
+async function switchBridge(bridges: ConfiguredBridges, { params, body, caller }: BridgeCall): Promise<Done> {
   const name = params.bridge_name
   if (!isSentObject(body)) return notAnObject('the body')
   if (!bridges.list().has(name)) return noSuchBridge(bridges, name)
@@ -158,7 +163,7 @@ async function switchBridge(bridges: BridgeOperations, { params, body, caller }:
   return change(bridges, { name, settings: { enable }, caller })
 }
 
-async function subscribe(bridges: BridgeOperations, { params, body, caller }: BridgeCall): Promise<Done> {
+async function subscribe(bridges: ConfiguredBridges, { params, body, caller }: BridgeCall): Promise<Done> {
   const name = params.bridge_name
   const list = listIn(body, 'subscription')
   if (list instanceof ApiError) return list
@@ -181,7 +186,7 @@ async function subscribe(bridges: BridgeOperations, { params, body, caller }: Br
   return change(bridges, { name, settings, caller })
 }
 
-async function unsubscribe(bridges: BridgeOperations, { params, body, caller }: BridgeCall): Promise<Done> {
+async function unsubscribe(bridges: ConfiguredBridges, { params, body, caller }: BridgeCall): Promise<Done> {
   const name = params.bridge_name
   const list = listIn(body, 'unsubscription')
   if (list instanceof ApiError) return list
@@ -207,7 +212,7 @@ async function unsubscribe(bridges: BridgeOperations, { params, body, caller }: 
 }
 
 async function change(
-  bridges: BridgeOperations,
+  bridges: ConfiguredBridges,
   { name, settings, caller }: { readonly name: string; readonly settings: NewBridgeSettings; readonly caller: Caller },
 ): Promise<Done> {
   return doneUnless(await bridges.change(name, settings, caller))
@@ -245,7 +250,7 @@ function notAnObject(what: string): ApiError {
   return refuse('notJson', `${what} is not a JSON object`)
 }
 
-function noSuchBridge(bridges: BridgeOperations, name: string): ApiError {
+function noSuchBridge(bridges: ConfiguredBridges, name: string): ApiError {
   const names = [...bridges.list().keys()].join(', ')
   const known = names === '' ? 'none is configured' : `there are: ${names}`
   return refuse('invalidParameter', `there is no bridge ${JSON.stringify(name)}; ${known}`, 404)

@@ -2,7 +2,7 @@
 // them.
 
 import { tlsOfBridge, mask, type MqttBridgeConfig } from '../../config/index.ts'
-import type { BridgeFile } from './bridge-types.ts'
+import type { BridgeFile } from './configured-bridges.ts'
 
 export type Sent = Readonly<Record<string, unknown>>
 

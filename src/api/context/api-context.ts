@@ -5,6 +5,7 @@ import type {
   AccessRecords,
   Alarms,
   AuditLog,
+  Backups,
   BridgeConfig,
   ConfigManager,
   GatewayConfig,
@@ -44,6 +45,7 @@ export interface NodeParts {
   /** The store of the main thread. */
   readonly ownStore: Store
   readonly audit: AuditLog
+  readonly backups: Backups
   readonly namespaceLimits: NamespaceLimitsInForce
 }
 

@@ -2,7 +2,7 @@
 
 import type { gatewayClientEndpoints } from './client-endpoints.ts'
 import type { RequestOf } from '../../contract/index.ts'
-import type { GatewayRequest } from './gateways.ts'
+import type { GatewayRequest } from '../../gateways/index.ts'
 import { type ApiError, refuseFor, shortened } from '../../management/index.ts'
 
 type Body = RequestOf<typeof gatewayClientEndpoints.send_coap_request>['body']

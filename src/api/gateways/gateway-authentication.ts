@@ -3,14 +3,9 @@
 import type { Caller } from '../../contract/index.ts'
 import type { gatewayAuthenticationEndpoints } from './authentication-endpoints.ts'
 import { ApiError, refuseFor, shortened, type Handlers } from '../../management/index.ts'
-import {
-  findGateway,
-  findGatewayListener,
-  type GatewayAuthentication,
-  type GatewayOperations,
-  type GatewayOrListener,
-  type GatewayUser,
-} from './gateways.ts'
+import type { ConfiguredGateways, GatewayAuthentication, GatewayOrListener } from './configured-gateways.ts'
+import type { GatewayUser, GatewayUsers } from './gateway-users.ts'
+import { findGateway, findGatewayListener } from './gateways.ts'
 import type { NotStored } from '../credentials/credential-lists.ts'
 import { refuseChange } from '../context/setting-writer.ts'
 
@@ -36,10 +31,11 @@ interface Found {
 }
 
 export function gatewayAuthenticationHandlers(
-  gateways: GatewayOperations,
+  gateways: ConfiguredGateways,
+  users: GatewayUsers,
 ): Handlers<typeof gatewayAuthenticationEndpoints> {
-  const ofSettings = settingHandlers(gateways)
-  const ofUsers = userHandlers(gateways)
+  const ofSettings = settingHandlers(gateways, users)
+  const ofUsers = userHandlers(gateways, users)
   return {
     get_gateway_authentication: ofSettings.get,
     add_gateway_authentication: ofSettings.add,
@@ -62,7 +58,7 @@ export function gatewayAuthenticationHandlers(
   }
 }
 
-function settingHandlers(gateways: GatewayOperations) {
+function settingHandlers(gateways: ConfiguredGateways, users: GatewayUsers) {
   const put = async (found: Found, settings: Settings, caller: Caller): Promise<Settings | ApiError> => {
     if (typeof settings['mechanism'] !== 'string')
       return refuseFor('BAD_REQUEST', 'mechanism is missing: it is password_based or jwt')
@@ -95,7 +91,7 @@ function settingHandlers(gateways: GatewayOperations) {
       if (found instanceof ApiError) return found
       const problem = await gateways.changeAuthentication(found.of, undefined, caller)
       if (problem !== undefined) return refuseChange(problem)
-      const outcome = await gateways.users.deleteAll(found.of)
+      const outcome = await users.deleteAll(found.of)
       return outcome === 'deleted' ? { code: 0 } : refuseNotStored(outcome)
     },
   }
@@ -113,8 +109,7 @@ interface NewUser {
   readonly is_superuser?: boolean
 }
 
-function userHandlers(gateways: GatewayOperations) {
-  const { users } = gateways
+function userHandlers(gateways: ConfiguredGateways, users: GatewayUsers) {
   /** Returns the gateway or listener if its authentication stores users. */
   const withUsers = async (params: Params): Promise<Found | ApiError> => {
     const found = await find(gateways, params)
@@ -175,7 +170,7 @@ function userHandlers(gateways: GatewayOperations) {
   }
 }
 
-async function find(gateways: GatewayOperations, { name, id }: Params): Promise<Found | ApiError> {
+async function find(gateways: ConfiguredGateways, { name, id }: Params): Promise<Found | ApiError> {
   if (id === undefined) {
     const gateway = await findGateway(gateways, name)
     if (gateway instanceof ApiError) return gateway

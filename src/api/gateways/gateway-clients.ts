@@ -18,7 +18,9 @@ import {
 } from '../../management/index.ts'
 import { boundsOf, clientFilterOf } from '../clients/client-query.ts'
 import { clientRecord } from '../clients/client-record.ts'
-import { findGateway, type GatewayOperations, type GatewayResponse } from './gateways.ts'
+import type { GatewayResponse } from '../../gateways/index.ts'
+import type { ConfiguredGateways } from './configured-gateways.ts'
+import { findGateway } from './gateways.ts'
 import type { ClientQueries } from '../clients/client-queries.ts'
 import { type ActingDependencies, subscribeFor, unsubscribeFor } from '../publishing/act-for-client.ts'
 import { refuseFailure } from '../publishing/publishing.ts'
@@ -33,7 +35,7 @@ const sliceRows = 1_000
 const idBytes = 4
 
 export function gatewayClientHandlers(
-  gateways: GatewayOperations,
+  gateways: ConfiguredGateways,
   clients: ClientQueries,
   node: ActingDependencies,
 ): Handlers<Known> {
@@ -100,7 +102,7 @@ export function gatewayClientHandlers(
   }
 }
 
-type SendToClient = (...request: Parameters<GatewayOperations['request']>) => Promise<GatewayResponse | ApiError>
+type SendToClient = (...request: Parameters<ConfiguredGateways['request']>) => Promise<GatewayResponse | ApiError>
 type Lwm2mNames = 'lookup_lwm2m_answer' | 'observe_lwm2m' | 'read_lwm2m' | 'write_lwm2m'
 
 function lwm2mClientHandlers(send: SendToClient): Pick<Handlers<Known>, Lwm2mNames> {
@@ -133,8 +135,8 @@ function lwm2mClientHandlers(send: SendToClient): Pick<Handlers<Known>, Lwm2mNam
 
 /** Returns the client's response; refuses if the client is not connected or does not respond. */
 async function sendToClient(
-  gateways: GatewayOperations,
-  [name, clientId, request]: Parameters<GatewayOperations['request']>,
+  gateways: ConfiguredGateways,
+  [name, clientId, request]: Parameters<ConfiguredGateways['request']>,
 ): Promise<GatewayResponse | ApiError> {
   const response = await gateways.request(name, clientId, request)
   if (response === undefined) return refuseAbsent(name, clientId)

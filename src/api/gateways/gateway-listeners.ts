@@ -1,14 +1,10 @@
-// Listeners of gateways: handlers.
+// Listeners of gateways.
 
 import type { gatewayListenerEndpoints } from './listener-endpoints.ts'
 import { ApiError, refuseFor, type Handlers } from '../../management/index.ts'
-import {
-  findGateway,
-  findGatewayListener,
-  idOfListener,
-  type GatewayListener,
-  type GatewayOperations,
-} from './gateways.ts'
+import type { ConfiguredGateways, GatewayListener } from './configured-gateways.ts'
+import type { GatewayUsers } from './gateway-users.ts'
+import { findGateway, findGatewayListener, idOfListener } from './gateways.ts'
 import { refuseChange } from '../context/setting-writer.ts'
 
 type Settings = Readonly<Record<string, unknown>>
@@ -16,7 +12,10 @@ type Settings = Readonly<Record<string, unknown>>
 /** Fields of a response that are not settings. */
 const ownFields: ReadonlySet<string> = new Set(['id', 'type', 'name', 'running', 'current_connections'])
 
-export function gatewayListenerHandlers(gateways: GatewayOperations): Handlers<typeof gatewayListenerEndpoints> {
+export function gatewayListenerHandlers(
+  gateways: ConfiguredGateways,
+  users: GatewayUsers,
+): Handlers<typeof gatewayListenerEndpoints> {
   const find = (name: string, id: string): Promise<GatewayListener | ApiError> =>
     findGatewayListener(gateways, name, id)
   const shownAgain = async (name: string, id: string): Promise<Settings | ApiError> => {
@@ -55,7 +54,7 @@ export function gatewayListenerHandlers(gateways: GatewayOperations): Handlers<t
       const problem = await gateways.changeListener(place, undefined, caller)
       if (problem !== undefined) return refuseChange(problem)
       // One of the same name that is added later begins without users.
-      const outcome = await gateways.users.deleteAll({ gateway: name, listener: place })
+      const outcome = await users.deleteAll({ gateway: name, listener: place })
       return outcome === 'deleted' ? { code: 0 } : refuseFor('INTERNAL_ERROR', outcome.notStored)
     },
   }

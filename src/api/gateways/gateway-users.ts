@@ -2,83 +2,123 @@
 
 import { hashPassword, type HashParameters } from '../../access/index.ts'
 import type { GodwitConfig } from '../../config/index.ts'
-import type { GatewayOrListener, GatewayUser, GatewayUserOperations } from './gateways.ts'
+import type { PageFound, PageWanted } from '../../management/index.ts'
 import type { GatewayUserRecord } from '../../records/index.ts'
 import { gatewayTypes, socketsOf, type AccessRecords, filterInSlices } from '../../node/index.ts'
-import { orNotStored, pageFromTheEnd } from '../credentials/credential-lists.ts'
+import type { ApiContext } from '../context/api-context.ts'
+import { type NotStored, orNotStored, pageFromTheEnd } from '../credentials/credential-lists.ts'
+import type { GatewayOrListener } from './configured-gateways.ts'
 
-interface GatewayUserDependencies {
-  readonly accessRecords: AccessRecords
-  readonly configuration: { readonly config: GodwitConfig }
+export interface GatewayUser {
+  readonly id: string
+  readonly isSuperuser: boolean
 }
 
-export function gatewayUserOperations({
-  accessRecords: records,
-  configuration,
-}: GatewayUserDependencies): GatewayUserOperations {
-  const find = (of: GatewayOrListener, id: string): GatewayUserRecord | undefined =>
-    records.find({ kind: 'gateway-user', chain: chainOf(of), id })
-  const hashed = (of: GatewayOrListener, password: string) => hashPassword(password, mannerOf(configuration.config, of))
-  return {
-    list: async (of, { like, isSuperuser, page: { page, limit } }) => {
-      const found = await filterInSlices(records.gatewayUsers(chainOf(of)), (user) => {
-        const isWanted = isSuperuser === undefined || user.isSuperuser === isSuperuser
-        return isWanted && (like === undefined || user.id.includes(like))
+export interface GatewayUserQuery {
+  /** Names that hold this text. */
+  readonly like: string | undefined
+  readonly isSuperuser: boolean | undefined
+  readonly page: PageWanted
+}
+
+/** When a change resolves, it is on disk and applies to all clients that connect from then on. */
+export class GatewayUsers {
+  readonly #records: AccessRecords
+  readonly #configuration: { readonly config: GodwitConfig }
+
+  constructor({ accessRecords, configuration }: Pick<ApiContext, 'accessRecords' | 'configuration'>) {
+    this.#records = accessRecords
+    this.#configuration = configuration
+  }
+
+  /** The newest first. */
+  async list(
+    of: GatewayOrListener,
+    { like, isSuperuser, page: { page, limit } }: GatewayUserQuery,
+  ): Promise<PageFound<GatewayUser>> {
+    const found = await filterInSlices(this.#records.gatewayUsers(chainOf(of)), (user) => {
+      const isWanted = isSuperuser === undefined || user.isSuperuser === isSuperuser
+      return isWanted && (like === undefined || user.id.includes(like))
+    })
+    return { items: pageFromTheEnd(found, page, limit).map(shown), count: found.length }
+  }
+
+  find(of: GatewayOrListener, id: string): GatewayUser | undefined {
+    const user = this.#find(of, id)
+    return user === undefined ? undefined : shown(user)
+  }
+
+  create(
+    of: GatewayOrListener,
+    { id, password, isSuperuser }: GatewayUser & { readonly password: string },
+  ): Promise<'created' | 'existed' | NotStored> {
+    return orNotStored(async () => {
+      let outcome: 'created' | 'existed' = 'existed'
+      const made = this.#hash(of, password)
+      await this.#records.decide(() => {
+        if (this.#find(of, id) !== undefined) return nothing
+        outcome = 'created'
+        const createdAtMs = this.#records.newMomentMs()
+        return {
+          put: [{ kind: 'gateway-user', chain: chainOf(of), id, isSuperuser, createdAtMs, ...made }],
+          delete: [],
+        }
       })
-      return { items: pageFromTheEnd(found, page, limit).map(shown), count: found.length }
-    },
-    find: (of, id) => {
-      const user = find(of, id)
-      return user === undefined ? undefined : shown(user)
-    },
-    create: (of, { id, password, isSuperuser }) =>
-      orNotStored(async () => {
-        let outcome: 'created' | 'existed' = 'existed'
-        const made = hashed(of, password)
-        await records.decide(() => {
-          if (find(of, id) !== undefined) return nothing
-          outcome = 'created'
-          const createdAtMs = records.newMomentMs()
-          return {
-            put: [{ kind: 'gateway-user', chain: chainOf(of), id, isSuperuser, createdAtMs, ...made }],
-            delete: [],
-          }
-        })
-        return outcome
-      }),
-    update: (of, id, { password, isSuperuser }) =>
-      orNotStored(async () => {
-        let outcome: GatewayUser | 'missing' = 'missing'
-        if (find(of, id) === undefined) return outcome
-        const made = password === undefined ? undefined : hashed(of, password)
-        await records.decide(() => {
-          const before = find(of, id)
-          if (before === undefined) return nothing
-          const now = { ...before, ...made, isSuperuser: isSuperuser ?? before.isSuperuser }
-          outcome = shown(now)
-          return { put: [now], delete: [] }
-        })
-        return outcome
-      }),
-    delete: (of, id) =>
-      orNotStored(async () => {
-        let outcome: 'deleted' | 'missing' = 'missing'
-        await records.decide(() => {
-          if (find(of, id) === undefined) return nothing
-          outcome = 'deleted'
-          return { put: [], delete: [{ kind: 'gateway-user', chain: chainOf(of), id }] }
-        })
-        return outcome
-      }),
-    deleteAll: (of) =>
-      orNotStored(async () => {
-        const chain = chainOf(of)
-        await records.decide(() => ({
-          put: [],
-          delete: [...records.gatewayUsers(chain)].map(({ id }) => ({ kind: 'gateway-user' as const, chain, id })),
-        }))
-        return 'deleted' as const
-      }),
+      return outcome
+    })
+  }
+
+  /** Undefined values stay unchanged. */
+  update(
+    of: GatewayOrListener,
+    id: string,
+    { password, isSuperuser }: { readonly password?: string | undefined; readonly isSuperuser?: boolean | undefined },
+  ): Promise<GatewayUser | 'missing' | NotStored> {
+    return orNotStored(async () => {
+      let outcome: GatewayUser | 'missing' = 'missing'
+      if (this.#find(of, id) === undefined) return outcome
+      const made = password === undefined ? undefined : this.#hash(of, password)
+      await this.#records.decide(() => {
+        const before = this.#find(of, id)
+        if (before === undefined) return nothing
+        const now = { ...before, ...made, isSuperuser: isSuperuser ?? before.isSuperuser }
+        outcome = shown(now)
+        return { put: [now], delete: [] }
+      })
+      return outcome
+    })
+  }
+
+  delete(of: GatewayOrListener, id: string): Promise<'deleted' | 'missing' | NotStored> {
+    return orNotStored(async () => {
+      let outcome: 'deleted' | 'missing' = 'missing'
+      await this.#records.decide(() => {
+        if (this.#find(of, id) === undefined) return nothing
+        outcome = 'deleted'
+        return { put: [], delete: [{ kind: 'gateway-user', chain: chainOf(of), id }] }
+      })
+      return outcome
+    })
+  }
+
+  /** Deletes all users of a gateway or a listener. Users of the listeners of a gateway stay. */
+  deleteAll(of: GatewayOrListener): Promise<'deleted' | NotStored> {
+    const chain = chainOf(of)
+    return orNotStored(async () => {
+      await this.#records.decide(() => ({
+        put: [],
+        delete: [...this.#records.gatewayUsers(chain)].map(({ id }) => ({ kind: 'gateway-user' as const, chain, id })),
+      }))
+      return 'deleted' as const
+    })
+  }
+
+  #find(of: GatewayOrListener, id: string): GatewayUserRecord | undefined {
+    return this.#records.find({ kind: 'gateway-user', chain: chainOf(of), id })
+  }
+
+  #hash(of: GatewayOrListener, password: string): ReturnType<typeof hashPassword> {
+    return hashPassword(password, mannerOf(this.#configuration.config, of))
   }
 }
 

@@ -1,6 +1,6 @@
 // Metrics of gateways for Prometheus. A gateway without a listener has none.
 
-import type { Gateway, GatewayOperations } from '../gateways/gateways.ts'
+import type { ConfiguredGateways, Gateway } from '../gateways/configured-gateways.ts'
 import type { Sample } from './prometheus-text.ts'
 
 export type GatewayMetrics = Readonly<
@@ -17,7 +17,7 @@ export type GatewayMetrics = Readonly<
 const dropMark = 'dropped.'
 
 /** If a shard does not respond, there are none this time. */
-export function gatewayMetrics(found: Awaited<ReturnType<GatewayOperations['gateways']>>): GatewayMetrics {
+export function gatewayMetrics(found: Awaited<ReturnType<ConfiguredGateways['list']>>): GatewayMetrics {
   const gateways = 'unavailableShard' in found ? [] : found.filter(({ status }) => status !== 'unloaded')
   const each = (valueOf: (gateway: Gateway) => number): readonly Sample[] =>
     gateways.map((gateway) => ({ labels: { gateway: gateway.name }, value: valueOf(gateway) }))

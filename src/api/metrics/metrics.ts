@@ -12,8 +12,8 @@ import {
 import { type Handlers, type ApiError, refuse } from '../../management/index.ts'
 import { type GatewayMetrics, gatewayMetrics } from './gateway-metrics.ts'
 import { ageSeconds } from '../bridges/bridge-node.ts'
-import type { BridgeReport } from '../bridges/bridge-types.ts'
-import type { GatewayOperations } from '../gateways/gateways.ts'
+import type { BridgeReport } from '../../shard/index.ts'
+import type { ConfiguredGateways } from '../gateways/configured-gateways.ts'
 import { type MetricValue, type Sample, writePrometheus } from './prometheus-text.ts'
 import type { RuleOperations } from '../rules/rules.ts'
 import type { ApiContext } from '../context/api-context.ts'
@@ -32,7 +32,7 @@ export function metricHandlers(
     topics,
   }: {
     readonly rules: Pick<RuleOperations, 'scrape'>
-    readonly gateways: Pick<GatewayOperations, 'gateways'>
+    readonly gateways: Pick<ConfiguredGateways, 'list'>
     readonly topics: Pick<CountedTopics, 'scrape'>
   },
 ): Handlers<typeof metricEndpoints> {
@@ -49,7 +49,7 @@ export function metricHandlers(
         ...metricsOf(read()),
         ...ruleMetricsOf(await rules.scrape()),
         ...topicMetricsOf(await topics.scrape()),
-        ...gatewayMetrics(await gateways.gateways()),
+        ...gatewayMetrics(await gateways.list()),
       }),
     get_stats: () => ({ code: 0, data: [{ node: nodeName, stats: statsOf(read()) }] }),
     get_node_stats: ({ params }) => unknown(params.node) ?? { code: 0, data: statsOf(read()) },

@@ -45,7 +45,7 @@ test('an archive is created once at each scheduled time', () => {
 
 test('the newest scheduled archives are kept, older ones are deleted, and other files are not affected', async (t) => {
   const { node, folder } = await startInTest(t)
-  const backup = node.backup as typeof node.backup & { makeScheduled(keep: number): Promise<void> }
+  const { backup } = node
   await backup.export(
     {
       namespace: undefined,

@@ -6,13 +6,14 @@ import { join } from 'node:path'
 import {
   bridgesOfAws,
   type ConfigObject,
+  type DiskCacheConfig,
   type GodwitConfig,
   type MqttBridgeConfig,
   nameAtAws,
   parseHocon,
 } from '../../config/index.ts'
 import type { Caller } from '../../contract/index.ts'
-import type { BridgeOperations, BridgeProblem, NewBridgeSettings } from './bridge-types.ts'
+import type { ApiContext } from '../context/api-context.ts'
 import {
   type ConfigRefusal,
   refuseErrors,
@@ -22,37 +23,78 @@ import {
   dataEntries,
 } from '../../node/index.ts'
 
-export interface BridgeOperationDependencies {
-  /** Absolute path. */
-  readonly dataDirectory: string
-  readonly configuration: ConfigManager
-  readonly bridges: Pick<BridgeConfig, 'reports'>
+/** Files of a bridge: its certificate, its key, its trusted authorities. */
+export type BridgeFile = 'certfile' | 'keyfile' | 'cacertfile'
+
+type Settings = Readonly<Record<string, unknown>>
+
+/**
+ * By the names of the configuration; null: the default. A function gets the bridge after earlier changes: two
+ * simultaneous additions to a list would otherwise overwrite each other.
+ */
+export type NewBridgeSettings = Settings | ((bridge: MqttBridgeConfig) => Settings)
+
+/** `isAbout`: the settings are invalid, or could not be written. */
+export interface BridgeProblem {
+  readonly problem: string
+  readonly isAbout: 'settings' | 'disk'
 }
 
 /** Maximum size of a file with certificates, in bytes. */
 const maxPemBytes = 1_048_576
 const digestLength = 16
 
-export function bridgeOperations({
-  dataDirectory,
-  configuration,
-  bridges,
-}: BridgeOperationDependencies): BridgeOperations {
-  return {
-    list: () => bridgesIn(configuration.config),
-    cache: () => configuration.config.bridges.mqtt.cache,
-    reports: () => bridges.reports(),
-    certificatesIn,
-    storePem: (bridge, file, pem) => writePem(join(dataDirectory, dataEntries.certificates), `${bridge}-${file}`, pem),
-    create: (bridge, settings, caller) =>
-      write(configuration, { bridge, caller }, (config) =>
-        bridgesIn(config).has(bridge)
-          ? refuseProblem({ problem: `there is already a bridge ${JSON.stringify(bridge)}` })
-          : sectionOf(bridge, settings),
-      ),
-    remove: (bridge, caller) => write(configuration, { bridge, caller }, () => sectionOf(bridge, null)),
-    change: (bridge, settings, caller) =>
-      write(configuration, { bridge, caller }, (config) => changeOf(bridge, settings, config)),
+export class ConfiguredBridges {
+  readonly #certificates: string
+  readonly #configuration: ConfigManager
+  readonly #bridges: Pick<BridgeConfig, 'reports'>
+
+  constructor({
+    dataDirectory,
+    configuration,
+    bridges,
+  }: Pick<ApiContext, 'dataDirectory' | 'configuration' | 'bridges'>) {
+    this.#certificates = join(dataDirectory, dataEntries.certificates)
+    this.#configuration = configuration
+    this.#bridges = bridges
+  }
+
+  /** By name, in the order of the configuration; those to AWS IoT come last. */
+  list(): ReadonlyMap<string, MqttBridgeConfig> {
+    return bridgesIn(this.#configuration.config)
+  }
+
+  cache(): DiskCacheConfig {
+    return this.#configuration.config.bridges.mqtt.cache
+  }
+
+  /** By name. Bridges of a restarting shard are missing. */
+  reports(): ReturnType<BridgeConfig['reports']> {
+    return this.#bridges.reports()
+  }
+
+  /** Writes PEM of an existing bridge into the data directory. Returns the name of the file. */
+  storePem(bridge: string, file: BridgeFile, pem: string): Promise<string> {
+    return writePem(this.#certificates, `${bridge}-${file}`, pem)
+  }
+
+  /** Adds a bridge to the configuration. An existing name is a problem. */
+  create(bridge: string, settings: Settings, caller: Caller): Promise<BridgeProblem | undefined> {
+    return write(this.#configuration, { bridge, caller }, (config) =>
+      bridgesIn(config).has(bridge)
+        ? refuseProblem({ problem: `there is already a bridge ${JSON.stringify(bridge)}` })
+        : sectionOf(bridge, settings),
+    )
+  }
+
+  /** Removes an existing bridge from the configuration. */
+  remove(bridge: string, caller: Caller): Promise<BridgeProblem | undefined> {
+    return write(this.#configuration, { bridge, caller }, () => sectionOf(bridge, null))
+  }
+
+  /** Absent settings are unchanged. */
+  change(bridge: string, settings: NewBridgeSettings, caller: Caller): Promise<BridgeProblem | undefined> {
+    return write(this.#configuration, { bridge, caller }, (config) => changeOf(bridge, settings, config))
   }
 }
 
@@ -87,8 +129,8 @@ function sectionOf(bridge: string, settings: object | null): ConfigObject | Conf
   return 'errors' in parsed ? refuseErrors('invalid', parsed.errors) : parsed.value
 }
 
-/** Returns only certificates: a caller who may name a file must not see other contents of it. */
-async function certificatesIn(file: string): Promise<string | undefined> {
+/** Returns the certificates in a file, as PEM; undefined: missing or unreadable. Returns only certificates: a caller who may name a file must not see other contents of it. */
+export async function certificatesIn(file: string): Promise<string | undefined> {
   const status = await stat(file).catch(() => undefined)
   if (status?.isFile() !== true || status.size > maxPemBytes) return undefined
   const text = await readFile(file, 'latin1').catch(() => '')

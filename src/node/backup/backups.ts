@@ -13,41 +13,37 @@ import {
   tableSets,
 } from '../../backup/index.ts'
 import { describeAsObject, type PlainValue, toPlain } from '../../config/index.ts'
-import type { ArchiveDescription, BackupOperations, BackupProgress, ExportRequest, CreatedBackup } from './backup.ts'
+import type { PageFound, PageWanted } from '../../management/index.ts'
 import {
-  type ArchiveDifference,
   type BackupFile,
   type BackupRefusal,
   type BackupScope,
-  type ImportOutcome,
-  type ImportRequest,
   BackupFolder,
   quoted,
   refusal,
-  takeBrokerSnapshot,
-  accountSetsIn,
-  checkFile,
-  type CheckPlan,
-  Comparison,
-  configurationDifferences,
-  plainConfigurationOf,
+} from './backup-folder.ts'
+import { accountSetsIn, checkFile, type CheckPlan } from './check-file.ts'
+import { type ArchiveDifference, Comparison, configurationDifferences, plainConfigurationOf } from './compare.ts'
+import {
   archivedConfiguration,
   archivedNamespace,
   type ExportDependencies,
   exportArchive,
   type ExportPlan,
-  forbiddenFor,
+} from './export-archive.ts'
+import {
   importArchive,
   type ImportDependencies,
+  type ImportOutcome,
+  type ImportRequest,
   limitsOf,
-  problemOfConfiguration,
-  profileOf,
-  refusalOf,
-  scopedKey,
-  TooLarge,
-  writableOf,
-  ScanBudget,
-} from '../../node/index.ts'
+} from './import-archive.ts'
+import { problemOfConfiguration } from './import-configuration.ts'
+import { forbiddenFor, profileOf, refusalOf } from './import-permission.ts'
+import { scopedKey } from './namespace-configuration.ts'
+import { TooLarge, writableOf } from './open-file.ts'
+import { takeBrokerSnapshot } from './snapshot.ts'
+import { ScanBudget } from '../records/record-scan.ts'
 import { type Store, StorageFailure } from '../../storage/index.ts'
 import type { Logger } from '../../telemetry/index.ts'
 
@@ -70,50 +66,75 @@ const itself: BackupScope = {
   by: { name: 'schedule', by: 'nobody', role: 'administrator', namespace: undefined, address: '', login: undefined },
 }
 
-/** Operations for callers, and automatic backups. */
-export interface NodeBackups extends BackupOperations {
-  /** Makes one, and deletes the oldest automatic ones beyond `keep`. Failures are logged. Never rejects. */
-  readonly makeScheduled: (keep: number) => Promise<void>
+export interface BackupContent {
+  readonly file: BackupFile
+  readonly content: Readable
 }
 
-export function backupOperations(dependencies: Omit<BackupDependencies, 'store'>): NodeBackups {
-  const desk = new BackupOperator({ ...dependencies, store: dependencies.ownStore })
-  return {
-    nodeName: dependencies.nodeName,
-    list: (scope, page) => desk.list(scope, page),
-    read: (scope, filename) => desk.read(scope, filename),
-    receive: (scope, filename, content) => desk.receive(scope, filename, content),
-    remove: (scope, filename) => desk.remove(scope, filename),
-    export: (scope, request) => desk.export(scope, request),
-    import: (scope, request) => desk.import(scope, request),
-    verify: (scope, filename) => desk.verify(scope, filename),
-    diff: (scope, first, second) => desk.diff(scope, first, second),
-    progress: () => desk.progress,
-    makeScheduled: (keep) => desk.makeScheduled(keep),
-  }
+/** A new archive. */
+export interface CreatedBackup extends BackupFile {
+  /** Names of its tables. */
+  readonly tables: readonly string[]
 }
 
-class BackupOperator {
-  progress: BackupProgress | undefined
+/** The content of a new archive. undefined: all. */
+export interface ExportRequest {
+  /** For example `builtin_authn`; an unknown one is refused with BAD_REQUEST. */
+  readonly tableSets: readonly string[] | undefined
+  /** Sections of the configuration. */
+  readonly rootKeys: readonly string[] | undefined
+}
+
+export interface ArchiveDescription {
+  readonly file: BackupFile
+  readonly product: string
+  readonly version: string
+  readonly format: number
+  readonly profile: 'hardened' | 'legacy'
+  readonly createdAtMs: number
+  readonly members: readonly { readonly name: string; readonly bytes: number; readonly sha256: string }[]
+  readonly counts: Readonly<Record<string, number>>
+}
+
+/** Progress of the current operation. */
+export interface BackupProgress {
+  readonly job: 'export' | 'import' | 'verify' | 'diff'
+  readonly part: string
+  readonly done: number
+  /** undefined: unknown. */
+  readonly total: number | undefined
+}
+
+/** One export, import, verify or diff runs at a time; a second one is refused with CONFLICT. */
+export class Backups {
+  readonly nodeName: string
+  #progress: BackupProgress | undefined
   readonly #dependencies: BackupDependencies
   readonly #folder: BackupFolder
 
-  constructor(dependencies: BackupDependencies) {
-    this.#dependencies = dependencies
+  constructor(dependencies: Omit<BackupDependencies, 'store'>) {
+    this.nodeName = dependencies.nodeName
+    this.#dependencies = { ...dependencies, store: dependencies.ownStore }
     this.#folder = new BackupFolder(dependencies.dataDirectory, dependencies.nodeName)
-    this.progress = undefined
+    this.#progress = undefined
     this.#folder.removeUnfinished().catch((error: unknown) => {
       dependencies.log.warn('backup directory not cleaned', { why: (error as Error).message })
     })
   }
 
-  async list(scope: BackupScope, { page, limit }: { readonly page: number; readonly limit: number }) {
+  /** undefined: none is running. */
+  progress(): BackupProgress | undefined {
+    return this.#progress
+  }
+
+  /** Newest first. */
+  async list(scope: BackupScope, { page, limit }: PageWanted): Promise<PageFound<BackupFile> | BackupRefusal> {
     const files = await this.#folder.list(scope)
     if ('symbol' in files) return files
     return { items: files.slice((page - 1) * limit, page * limit), count: files.length }
   }
 
-  async read(scope: BackupScope, filename: string) {
+  async read(scope: BackupScope, filename: string): Promise<BackupContent | BackupRefusal> {
     const opened = await this.#folder.open(scope, filename)
     if ('symbol' in opened) return opened
     const { handle, file } = opened
@@ -139,6 +160,7 @@ class BackupOperator {
     return this.#folder.remove(scope, filename)
   }
 
+  /** Receives a file, checks whether it is an archive, and stores it or nothing. The stream is always read or destroyed. */
   async receive(scope: BackupScope, filename: string, content: Readable): Promise<BackupFile | BackupRefusal> {
     // It may fail before it is read; the reader gets the error.
     content.on('error', () => {})
@@ -163,6 +185,7 @@ class BackupOperator {
     }
   }
 
+  /** Makes one, and deletes the oldest automatic ones beyond `keep`. Failures are logged. Never rejects. */
   async makeScheduled(keep: number): Promise<void> {
     const { log } = this.#dependencies
     const made = await this.export(itself, { tableSets: undefined, rootKeys: undefined }, scheduledPrefix)
@@ -173,6 +196,7 @@ class BackupOperator {
     for (const { filename } of own.slice(keep)) await this.remove(itself, filename)
   }
 
+  /** Resolves when the archive is complete and durable. */
   export(scope: BackupScope, request: ExportRequest, prefix = exportPrefix): Promise<CreatedBackup | BackupRefusal> {
     const plan = this.#planOf(scope, request, prefix)
     if ('symbol' in plan) return Promise.resolve(plan)
@@ -224,6 +248,7 @@ class BackupOperator {
     }
   }
 
+  /** Resolves when everything is applied. */
   import(scope: BackupScope, request: ImportRequest): Promise<ImportOutcome | BackupRefusal> {
     return this.#withFile(scope, request.filename, 'import', async (opened) => {
       const onProgress = (part: string, done: number, total?: number): void =>
@@ -263,6 +288,7 @@ class BackupOperator {
     })
   }
 
+  /** `second` undefined: the running broker. */
   diff(scope: BackupScope, first: string, second: string | undefined): Promise<ArchiveDifference | BackupRefusal> {
     const comparison = new Comparison()
     const pass = (onRecord: 'addFirst' | 'addSecond' | 'addFirstAgain') => ({
@@ -349,8 +375,8 @@ class BackupOperator {
     job: BackupProgress['job'],
     work: () => Promise<Outcome | BackupRefusal>,
   ): Promise<Outcome | BackupRefusal> {
-    if (this.progress !== undefined) {
-      return refusal('CONFLICT', `another ${this.progress.job} is going on: wait until it is done`)
+    if (this.#progress !== undefined) {
+      return refusal('CONFLICT', `another ${this.#progress.job} is going on: wait until it is done`)
     }
     this.#note(job, { part: '', done: 0, total: undefined })
     try {
@@ -360,7 +386,7 @@ class BackupOperator {
       this.#dependencies.log.error('backup failed', { job, why: (error as Error).message })
       return refusal('INTERNAL_ERROR', `the disk refuses: ${(error as Error).message}`)
     } finally {
-      this.progress = undefined
+      this.#progress = undefined
     }
   }
 
@@ -368,7 +394,7 @@ class BackupOperator {
     job: BackupProgress['job'],
     { part, done, total }: { readonly part: string; readonly done: number; readonly total: number | undefined },
   ): void {
-    this.progress = { job, part, done, total }
+    this.#progress = { job, part, done, total }
   }
 }
 
