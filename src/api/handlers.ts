@@ -2,7 +2,6 @@
 
 import { endpoints } from './endpoints.ts'
 import type { Handlers, HandlersFor, Authenticator } from '../management/index.ts'
-import type { Operations } from './operations.ts'
 import { ClientQueries } from './clients/client-queries.ts'
 import type { ApiContext, NodeParts } from './context/api-context.ts'
 import { namesOf } from './context/names.ts'
@@ -37,6 +36,7 @@ import { v4ResourceHandlers } from './rules/v4/v4-resources.ts'
 import { v4RuleHandlers } from './rules/v4/v4-rules.ts'
 import { actionHandlers } from './rules/actions.ts'
 import { sourceHandlers } from './rules/sources.ts'
+import { ConfiguredRules, RuleParts } from './rules/configured-rules.ts'
 import { ruleHandlers } from './rules/rules.ts'
 import { schemaHandlers } from './schema-registry/schema-registry.ts'
 import { apiKeyHandlers } from './accounts/api-keys.ts'
@@ -57,7 +57,6 @@ import { userV5Handlers } from './accounts/users.ts'
 
 /** What the code that starts the node provides in addition to its parts. */
 export interface ApiParts {
-  readonly operations: Operations
   /** Receives requests to stop or restart. */
   readonly control: ShutdownRequests
   readonly accounts: StoredAccounts
@@ -68,30 +67,29 @@ interface SharedParts extends ApiParts {
   readonly live: LiveStreams
   readonly countedTopics: CountedTopics
   readonly scramHasher: ScramHasher
+  readonly ruleParts: RuleParts
 }
 
 /** Returns the handlers of all endpoints. */
 export function handlersFor(node: NodeParts, parts: ApiParts): HandlersFor {
-  const { operations } = parts
   const shared = {
     ...parts,
     live: new LiveStreams(node),
     countedTopics: new CountedTopics(node),
     scramHasher: new ScramHasher(),
+    ruleParts: new RuleParts(node),
   }
-  return (namespace, authenticator) => {
-    const scoped = namespace === undefined ? operations : { ...operations, ...operations.within(namespace) }
-    return createHandlers({ ...node, names: namesOf(namespace) }, { ...shared, operations: scoped }, authenticator)
-  }
+  return (namespace, authenticator) => createHandlers({ ...node, names: namesOf(namespace) }, shared, authenticator)
 }
 
 function createHandlers(
   context: ApiContext,
-  { operations, control, accounts, live, countedTopics, scramHasher }: SharedParts,
+  { control, accounts, live, countedTopics, scramHasher, ruleParts }: SharedParts,
   authenticator: () => Authenticator,
 ): Handlers<typeof endpoints> {
   const clients = new ClientQueries(context)
   const { namespace } = context.names
+  const rules = new ConfiguredRules(ruleParts, namespace)
   const bridges = new ConfiguredBridges(context)
   const gateways = new ConfiguredGateways(context)
   const gatewayUsers = new GatewayUsers(context)
@@ -108,19 +106,19 @@ function createHandlers(
     ...listenerHandlers(context),
     ...publishingHandlers(context),
     ...retainedHandlers(context),
-    ...metricHandlers(context, { rules: operations.rules, gateways, topics: countedTopics }),
+    ...metricHandlers(context, { rules: ruleParts, gateways, topics: countedTopics }),
     ...alarmHandlers(context),
     ...traceHandlers(context),
     ...accountHandlers(accounts, authenticator),
     ...diagnosticsHandlers(context),
     ...slowSubscriptionHandlers(context),
     ...namespaceHandlers(context),
-    ...ruleHandlers(operations.rules),
+    ...ruleHandlers(rules),
     ...schemaHandlers(context),
-    ...v4RuleHandlers(operations.rules),
-    ...v4ResourceHandlers(operations.rules),
-    ...actionHandlers(operations.rules),
-    ...sourceHandlers(operations.rules),
+    ...v4RuleHandlers(rules),
+    ...v4ResourceHandlers(rules),
+    ...actionHandlers(rules),
+    ...sourceHandlers(rules),
     ...gatewayHandlers(gateways),
     ...gatewayAuthenticationHandlers(gateways, gatewayUsers),
     ...gatewayClientHandlers(gateways, clients, context),

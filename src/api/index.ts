@@ -3,7 +3,5 @@
 export { StoredAccounts } from './accounts/stored-accounts.ts'
 export type { NodeParts } from './context/api-context.ts'
 export { type ShutdownRequest, ShutdownRequests } from './control/control.ts'
-export { operationsOf } from './create-operations.ts'
 export { endpoints } from './endpoints.ts'
 export { handlersFor } from './handlers.ts'
-export type { Operations } from './operations.ts'

@@ -18,14 +18,7 @@ import {
   socketAuthenticator,
   AuthQueue,
 } from '../management/index.ts'
-import {
-  StoredAccounts,
-  endpoints,
-  handlersFor,
-  type NodeParts,
-  type Operations,
-  type ShutdownRequests,
-} from '../api/index.ts'
+import { StoredAccounts, endpoints, handlersFor, type NodeParts, type ShutdownRequests } from '../api/index.ts'
 import type { Logger } from '../telemetry/index.ts'
 import {
   type ConfigConsumer,
@@ -71,7 +64,6 @@ export interface ManagementDependencies {
   /** Socket for MQTT clients of the dashboard; undefined: none. */
   readonly dashboardSocket: string | undefined
   readonly control: ShutdownRequests
-  readonly operations: Operations
 }
 
 /** Starts the API. A `problem` is a sentence for administrators. */
@@ -83,7 +75,7 @@ export async function startManagement(dependencies: ManagementDependencies): Pro
   if ('problem' in settings) return settings
   const served = {
     endpoints,
-    handlersFor: handlersFor(node, { operations: dependencies.operations, control, accounts: accounts.stored }),
+    handlersFor: handlersFor(node, { control, accounts: accounts.stored }),
     audit: node.audit,
     log,
   }

@@ -1,6 +1,6 @@
 // Starts the parts of a node: the store, the shards, what observes them, the API and the schedule of backups.
 
-import { type NodeParts, operationsOf, ShutdownRequests } from '../api/index.ts'
+import { type NodeParts, ShutdownRequests } from '../api/index.ts'
 import { clockBaseMs, readClock, shardEntry, type ShardStart } from '../shard/index.ts'
 import { StorageFailure } from '../storage/index.ts'
 import {
@@ -136,9 +136,8 @@ async function startShards({ options, foundation, store, undo }: ShardsStart): P
   const program = { version: options.version ?? '', startedAtMs: performance.now() }
   const running = { ...watched, ...stored, ...limits, ...program, configuration, observation }
   const node: NodeParts = { ...running, backups: new Backups(running) }
-  const operations = operationsOf(node)
   await observation.start()
-  const management = await startManagement({ node, control, operations, ...placesOf(options, foundation) })
+  const management = await startManagement({ node, control, ...placesOf(options, foundation) })
   if ('problem' in management) return undoStart(undo, management)
   const schedule = scheduledBackups(config, node.backups)
   closeManagement = () => schedule.endWith(management)

@@ -15,7 +15,8 @@ import { ageSeconds } from '../bridges/bridge-node.ts'
 import type { BridgeReport } from '../../shard/index.ts'
 import type { ConfiguredGateways } from '../gateways/configured-gateways.ts'
 import { type MetricValue, type Sample, writePrometheus } from './prometheus-text.ts'
-import type { RuleOperations } from '../rules/rules.ts'
+import type { RuleParts } from '../rules/configured-rules.ts'
+import { scrapeRules } from '../rules/rule-reports.ts'
 import type { ApiContext } from '../context/api-context.ts'
 import type { CountedTopics } from '../topic-metrics/counted-topics.ts'
 import { createNodeReader, type NodeReading } from './node-reading.ts'
@@ -31,7 +32,7 @@ export function metricHandlers(
     gateways,
     topics,
   }: {
-    readonly rules: Pick<RuleOperations, 'scrape'>
+    readonly rules: RuleParts
     readonly gateways: Pick<ConfiguredGateways, 'list'>
     readonly topics: Pick<CountedTopics, 'scrape'>
   },
@@ -47,7 +48,7 @@ export function metricHandlers(
     get_prometheus: async () =>
       writePrometheus({
         ...metricsOf(read()),
-        ...ruleMetricsOf(await rules.scrape()),
+        ...ruleMetricsOf(await scrapeRules(rules.configuration.config, rules.shards)),
         ...topicMetricsOf(await topics.scrape()),
         ...gatewayMetrics(await gateways.list()),
       }),

@@ -1,7 +1,7 @@
 // Metrics of rules, actions and connectors for Prometheus.
 
 import type { MetricName } from '../../contract/index.ts'
-import type { ActionMetrics, RuleMetrics, RuleScrape } from '../rules/rules.ts'
+import type { ActionMetrics, RuleMetrics, RuleScrape } from '../rules/rule-reports.ts'
 import type { MetricValue, Sample } from './prometheus-text.ts'
 
 /** Maximum rules with their own samples; others are added up as one. */

@@ -5,13 +5,14 @@ import type { actionEndpoints } from './action-endpoints.ts'
 import type { Caller, ReplyOf } from '../../contract/index.ts'
 import { refuseFor, type ApiError, type Handlers } from '../../management/index.ts'
 import { refuseChange } from '../context/setting-writer.ts'
-import type { ActionMetrics, NodeQueuedResult, RuleOperations } from './rules.ts'
+import type { ConfiguredRules } from './configured-rules.ts'
+import type { ActionMetrics, NodeQueuedResult } from './rule-reports.ts'
 import type { NodeDeadLetter, NodeRetryProgress } from './dead-letters.ts'
 
 type Known = typeof actionEndpoints
 type Written = ReplyOf<Known['get_connector']>
 
-export function actionHandlers(rules: RuleOperations): Handlers<Known> {
+export function actionHandlers(rules: ConfiguredRules): Handlers<Known> {
   const resources = new Resources(rules)
   const ofAction = async <Reply>(id: string, work: () => Promise<Reply>): Promise<Reply | ApiError> => {
     const found = resources.find('actions', id)
@@ -85,7 +86,7 @@ type StoredResultName =
 
 /** Handlers for what waits for the service of an action, and for what it refused. */
 function storedResultHandlers(
-  rules: RuleOperations,
+  rules: ConfiguredRules,
   ofAction: <Reply>(id: string, work: () => Promise<Reply>) => Promise<Reply | ApiError>,
 ): Pick<Handlers<Known>, StoredResultName> {
   return {
@@ -106,9 +107,9 @@ function storedResultHandlers(
 
 /** Connectors, actions and sources have the same operations. */
 export class Resources {
-  readonly #rules: RuleOperations
+  readonly #rules: ConfiguredRules
 
-  constructor(rules: RuleOperations) {
+  constructor(rules: ConfiguredRules) {
     this.#rules = rules
   }
 

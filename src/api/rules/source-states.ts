@@ -2,8 +2,14 @@
 
 import type { SourceReport } from '../../actions/index.ts'
 import { sourceOfBridge } from '../../core/index.ts'
-import type { SourceMetrics } from './rules.ts'
 import type { BridgeReport } from '../../shard/index.ts'
+import type { ActionMetrics } from './rule-reports.ts'
+
+export interface SourceMetrics extends Pick<ActionMetrics, 'status' | 'statusReason' | 'lastError'> {
+  readonly received: number
+  /** Messages that the broker cannot accept. */
+  readonly dropped: number
+}
 
 /** Counters restart after a reset, and with the shard. */
 export class SourceCounters {

@@ -3,10 +3,11 @@
 import type { ReplyOf } from '../../contract/index.ts'
 import type { sourceEndpoints } from './source-endpoints.ts'
 import type { ApiError, Handlers } from '../../management/index.ts'
-import type { RuleOperations, SourceMetrics } from './rules.ts'
+import type { ConfiguredRules } from './configured-rules.ts'
+import type { SourceMetrics } from './source-states.ts'
 import { Resources } from './actions.ts'
 
-export function sourceHandlers(rules: RuleOperations): Handlers<typeof sourceEndpoints> {
+export function sourceHandlers(rules: ConfiguredRules): Handlers<typeof sourceEndpoints> {
   const resources = new Resources(rules)
   /** Runs `work` if the source exists. */
   const ifExists = async <Reply>(id: string, work: () => Promise<Reply>): Promise<Reply | ApiError> => {

@@ -3,7 +3,8 @@
 
 import { createTableStatement, insertStatement, isTableName, serverOf } from '../../../config/index.ts'
 import { type ApiError, refuse } from '../../../management/index.ts'
-import type { RuleOperations } from '../rules.ts'
+import { selectedNames } from '../../../rules/index.ts'
+import { sinkTypes } from '../../../sinks/index.ts'
 import { type ConfiguredAction, nanoMqPrefix, type SentAction } from './v4-actions.ts'
 
 /** An action with its own connector. */
@@ -41,17 +42,17 @@ export function isForNanoMq(actions: readonly SentAction[] | undefined): boolean
 /** Reads the actions of rule `number`, or returns why they are invalid. */
 export function readNanoMqActions(
   actions: readonly SentAction[],
-  { number, sql, rules }: { readonly number: number; readonly sql: string; readonly rules: RuleOperations },
+  { number, sql }: { readonly number: number; readonly sql: string },
 ): readonly NanoMqAction[] | ApiError {
   const read: NanoMqAction[] = []
   for (const [place, { name, params = {} }] of actions.entries()) {
     const kind = Object.hasOwn(kinds, name) ? kinds[name] : undefined
-    if (kind === undefined || !rules.serviceTypes().includes(kind.type))
+    if (kind === undefined || !Object.hasOwn(sinkTypes, kind.type))
       return refuse('pluginClosed', `${JSON.stringify(name)} is not an action that this broker has`)
     const problem = problemOf(name, kind, params)
     if (problem !== undefined) return problem
     const own = `${nanoMqPrefix}${number}_${place}`
-    const fields = rules.selectedFields(sql)
+    const fields = selectedNames(sql)
     const service = kind.type === 'mqtt' ? repub(params) : tableOf(kind.type, params, fields)
     read.push({
       connector: { type: kind.type, name: own, settings: service.connector },

@@ -1,12 +1,13 @@
 // Creates, changes and deletes rules with their actions and connectors. Each is a separate change of the configuration:
 // if a later one fails, the earlier ones are undone.
 
-import type { ResourceKind } from '../../../actions/index.ts'
+import { problemOfSql, type ResourceKind } from '../../../actions/index.ts'
 import { randomBytes } from 'node:crypto'
 import type { Caller } from '../../../contract/index.ts'
 import { type ApiError, refuse } from '../../../management/index.ts'
 import type { SettingProblem } from '../../context/setting-writer.ts'
-import type { Rule, RuleOperations, RuleSettings } from '../rules.ts'
+import type { ConfiguredRules, RuleSettings } from '../configured-rules.ts'
+import type { Rule } from '../rule-settings.ts'
 import {
   isCreatedWithRule,
   nanoMqPrefix,
@@ -44,9 +45,9 @@ interface Put {
 
 export class RuleWriter {
   readonly resources: V4Resources
-  readonly #rules: RuleOperations
+  readonly #rules: ConfiguredRules
 
-  constructor(rules: RuleOperations) {
+  constructor(rules: ConfiguredRules) {
     this.#rules = rules
     this.resources = new V4Resources(rules)
   }
@@ -118,9 +119,9 @@ export class RuleWriter {
     const { rawsql, actions = [] } = sent
     const numbers = this.#rules.rules().flatMap(({ id }) => (/^[1-9]\d{0,8}$/.test(id) ? [Number(id)] : []))
     const number = Math.max(0, ...numbers) + 1
-    const problem = this.#rules.problemOfSql(rawsql)
+    const problem = problemOfSql(rawsql)
     if (problem !== undefined) return refuse('invalidParameter', problem)
-    const read = readNanoMqActions(actions, { number, sql: rawsql, rules: this.#rules })
+    const read = readNanoMqActions(actions, { number, sql: rawsql })
     if ('code' in read) return read
     const puts = read.flatMap(({ connector, action }): Put[] => [
       { kind: 'connectors', what: connector },
@@ -132,7 +133,7 @@ export class RuleWriter {
 
   async #put(id: string, settings: RuleSettings, puts: readonly Put[], by: Caller): Promise<Rule | ApiError> {
     // Before anything is changed, so that an error in the SQL needs no undo.
-    const wrongSql = this.#rules.problemOfSql(settings.sql)
+    const wrongSql = problemOfSql(settings.sql)
     if (wrongSql !== undefined) return refuse('invalidParameter', wrongSql)
     const done: Put[] = []
     const takeBack = async (problem: SettingProblem): Promise<ApiError> => {

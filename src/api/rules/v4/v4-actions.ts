@@ -7,7 +7,7 @@
 import type { Resource } from '../../../actions/index.ts'
 import { randomBytes } from 'node:crypto'
 import { type ApiError, refuse } from '../../../management/index.ts'
-import type { RuleOperations } from '../rules.ts'
+import type { ConfiguredRules } from '../configured-rules.ts'
 import type { V4Resources } from './v4-resource-settings.ts'
 import { namesOfType, renameKeys, reverseNames } from './service-names.ts'
 
@@ -138,7 +138,7 @@ function readServiceAction(
 export function toV4Action(
   action: unknown,
   index: number,
-  { rules, resources }: { readonly rules: RuleOperations; readonly resources: V4Resources },
+  { rules, resources }: { readonly rules: ConfiguredRules; readonly resources: V4Resources },
 ): V4Action {
   if (typeof action === 'string') {
     const found = rules.resources('actions').find(({ type, name }) => `${type}:${name}` === action)

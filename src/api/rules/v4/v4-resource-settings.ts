@@ -4,7 +4,8 @@ import type { Resource } from '../../../actions/index.ts'
 import type { ReplyOf } from '../../../contract/index.ts'
 import type { v4ResourceEndpoints } from './resource-endpoints.ts'
 import { type ApiError, refuse } from '../../../management/index.ts'
-import type { RuleOperations } from '../rules.ts'
+import { sinkTypes } from '../../../sinks/index.ts'
+import type { ConfiguredRules } from '../configured-rules.ts'
 import { namesOfType, renameKeys, reverseNames, type ServiceNames } from './service-names.ts'
 
 type Written = ReplyOf<typeof v4ResourceEndpoints.list_resources>['data'][number]
@@ -23,9 +24,9 @@ const tlsNames: Readonly<Record<string, string>> = {
 
 /** The connectors by their IDs in version 4. */
 export class V4Resources {
-  readonly #rules: RuleOperations
+  readonly #rules: ConfiguredRules
 
-  constructor(rules: RuleOperations) {
+  constructor(rules: ConfiguredRules) {
     this.#rules = rules
   }
 
@@ -35,7 +36,7 @@ export class V4Resources {
 
   /** Types of connectors. */
   types(): readonly ServiceNames[] {
-    return this.#rules.serviceTypes().map(namesOfType)
+    return Object.keys(sinkTypes).map(namesOfType)
   }
 
   typeOf(resourceType: string): ServiceNames | undefined {

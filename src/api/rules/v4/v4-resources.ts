@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto'
 import type { ReplyOf } from '../../../contract/index.ts'
 import type { v4ResourceEndpoints } from './resource-endpoints.ts'
 import { type ApiError, refuse, type Handlers } from '../../../management/index.ts'
-import type { RuleOperations } from '../rules.ts'
+import type { ConfiguredRules } from '../configured-rules.ts'
 import { settingsOf, V4Resources } from './v4-resource-settings.ts'
 import { refusalOf } from './rule-writer.ts'
 import { namesOfType, type ServiceNames } from './service-names.ts'
@@ -31,7 +31,7 @@ const functions = [
 ] as const
 
 /** Handlers of connectors in the shapes of version 4. */
-export function v4ResourceHandlers(rules: RuleOperations): Handlers<Known> {
+export function v4ResourceHandlers(rules: ConfiguredRules): Handlers<Known> {
   const resources = new V4Resources(rules)
   const find = (id: string): Resource | ApiError =>
     resources.find(id) ?? refuse('invalidParameter', `there is no resource ${JSON.stringify(id)}`, 404)
@@ -110,7 +110,7 @@ function refuseType(type: string, status?: number): ApiError {
 }
 
 /** Returns the status of the actions that use the connector; if none does, the service is probed. */
-async function statusOf(resource: Resource, rules: RuleOperations): Promise<Status> {
+async function statusOf(resource: Resource, rules: ConfiguredRules): Promise<Status> {
   const users = rules.usersOf('connectors', resource)
   const states = users.length === 0 ? new Map() : await rules.actionMetrics()
   const running = users.flatMap((id) => states.get(id) ?? [])

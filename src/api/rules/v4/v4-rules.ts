@@ -1,9 +1,12 @@
-// Rules in version 4 of the API: handlers.
+// Rules in version 4 of the API.
 
 import type { ReplyOf } from '../../../contract/index.ts'
 import type { v4RuleEndpoints } from './rule-endpoints.ts'
 import { type ApiError, refuse, type Handlers, JsonText } from '../../../management/index.ts'
-import type { ActionMetrics, Rule, RuleMetrics, RuleOperations, SqlTestOutcome } from '../rules.ts'
+import type { ConfiguredRules } from '../configured-rules.ts'
+import type { ActionMetrics, RuleMetrics } from '../rule-reports.ts'
+import type { Rule } from '../rule-settings.ts'
+import { convertSql, listEvents, type SqlTestOutcome } from '../rule-sql.ts'
 import { configuredActionIdsOf, splitFallbacks, toV4Action } from './v4-actions.ts'
 import { isForNanoMq } from './nanomq-actions.ts'
 import { RuleWriter, v4Id } from './rule-writer.ts'
@@ -12,7 +15,7 @@ type Known = typeof v4RuleEndpoints
 type Written = ReplyOf<Known['show_rule']>['data']
 
 /** Handlers of rules in the form of version 4. */
-export function v4RuleHandlers(rules: RuleOperations): Handlers<Known> {
+export function v4RuleHandlers(rules: ConfiguredRules): Handlers<Known> {
   const writer = new RuleWriter(rules)
   const listed = async (all: readonly Rule[]): Promise<Written[]> => {
     const [ofRules, ofServices] = await Promise.all([rules.metricsOfRules(), rules.actionMetrics()])
@@ -49,11 +52,11 @@ export function v4RuleHandlers(rules: RuleOperations): Handlers<Known> {
       return { code: 0 }
     },
     convert_sql: ({ body: { rawsql } }) => {
-      const converted = rules.convert(rawsql)
+      const converted = convertSql(rawsql)
       if (typeof converted === 'string') return refuse('invalidParameter', converted)
       return { code: 0, data: { rawsql: converted.sql, warnings: [...converted.warnings] } }
     },
-    list_events: () => ({ code: 0, data: rules.events() }),
+    list_events: () => ({ code: 0, data: listEvents() }),
   }
 }
 
@@ -73,7 +76,7 @@ function tested(outcome: SqlTestOutcome): JsonText | ApiError {
 }
 
 interface RuleContext {
-  readonly rules: RuleOperations
+  readonly rules: ConfiguredRules
   readonly writer: RuleWriter
   readonly ofRules: ReadonlyMap<string, RuleMetrics>
   readonly ofServices: ReadonlyMap<string, ActionMetrics>
