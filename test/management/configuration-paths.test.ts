@@ -190,3 +190,35 @@ test('node.allowed_directories is changed by the file and --set, not by the API 
   const logNow = await post(broker, '/configuration/log', logOutside)
   assert.equal(logNow.status, 200, logNow.text)
 })
+
+const connector = (path: string): string => `connectors.disk_log.writer { filepath = "${path}" }\n`
+
+test('no setting lets messages write a file that the configuration includes, whichever of both comes first', async () => {
+  const { broker, allowed, config } = await stage()
+  const own = await readFile(config, 'utf8')
+  const included = `${own}include "${join(allowed, 'more.conf')}"\n`
+  const refusal = /connectors\.disk_log\.writer\.filepath: .*the configuration includes .*more/
+  await writeFile(join(allowed, 'more.conf'), '# nothing yet\n')
+  // Together, also by a name that is derived from the one of the setting.
+  for (const name of ['more.conf', 'more.jsonl']) {
+    const { status, json } = await post(broker, '/config_update', included + connector(join(allowed, name)))
+    assert.deepEqual([status, json.code], [400, 108], name)
+    assert.match(json.message, refusal)
+  }
+  // The include first, then the file of the action.
+  const accepted = await post(broker, '/config_update', included)
+  assert.equal(accepted.status, 200, accepted.text)
+  const body = { name: 'writer', type: 'disk_log', filepath: join(allowed, 'more.conf') }
+  const made = await broker.request('/api/v5/connectors', { method: 'POST', body })
+  assert.equal(made.status, 400, made.text)
+  assert.match(made.text, /the configuration includes/)
+  // A file of another name is allowed, and the include of its file is refused later.
+  const other = { ...body, filepath: join(allowed, 'lines.jsonl') }
+  const ownLines = await broker.request('/api/v5/connectors', { method: 'POST', body: other })
+  assert.equal(ownLines.status, 201, ownLines.text)
+  await writeFile(join(allowed, 'lines-shard1.jsonl'), '# nothing yet\n')
+  await writeFile(config, `${own}include "${join(allowed, 'lines-shard1.jsonl')}"\n`)
+  const reloaded = await broker.request('/api/v4/configuration_reload', { method: 'POST' })
+  assert.equal(reloaded.status, 400, reloaded.text)
+  assert.match(reloaded.text, /the configuration includes .*lines-shard1/)
+})

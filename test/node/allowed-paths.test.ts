@@ -87,6 +87,8 @@ describe('a path of a configuration over the API', () => {
       assert.ok(!isAllowed(join(data, entry), 'dir', true), `${entry} for log files`)
     }
     assert.ok(!isAllowed(data, 'dir', true), 'log.file could be each file of the broker')
+    for (const entry of ['certs/a.conf', 'restored/a.conf', 'log/godwit.log', 'trace/a.jsonl'])
+      assert.ok(!isAllowed(join(data, entry), 'include'), `an include of ${entry}, which requests replace`)
   })
 
   test('cannot be written if the local configuration reads it, as a setting or an include', async (t) => {

@@ -64,5 +64,6 @@ export function readSentText(
   if (data === undefined) return read.document
   if (data.kind === 'text') return readSentText(data.text, sent, name)
   if (data.kind !== 'object') return { isDone: false, why: 'invalid', message: 'data is not a configuration' }
-  return { file: dependencies.file, text: writeSettings(data), values: data }
+  // Included values are in the text now.
+  return { file: dependencies.file, text: writeSettings(data), values: data, includes: [] }
 }

@@ -33,7 +33,8 @@ export function isReservedEntry(entry: string, { use, isWritten }: { use: string
   if (entry.startsWith('.') || entry.endsWith(damagedEnding)) return true
   const own = Object.values(dataEntries).find((name) => isDerivedFrom(entry, name))
   if (own === undefined) return false
-  if (readOnly.has(own)) return isWritten && entry === own
+  // Imports and uploads replace files there: the text of an include would change without a check.
+  if (readOnly.has(own)) return entry === own && (isWritten || use === 'include')
   // Only the log (`log.dir`) writes there, and nothing is read.
   return own === dataEntries.log ? entry === own && !(isWritten && use === 'dir') : true
 }

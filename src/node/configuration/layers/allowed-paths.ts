@@ -3,7 +3,7 @@
 // or below a directory of `node.allowed_directories`, after links are followed.
 
 import { lstatSync, realpathSync } from 'node:fs'
-import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { basename, dirname, isAbsolute, join, parse, relative, resolve, sep } from 'node:path'
 import {
   type ConfigError,
   configErrorAt,
@@ -60,6 +60,28 @@ export class AllowedPaths {
     })
   }
 
+  /**
+   * Returns an error for each setting with which the broker writes a file that the configuration includes: its lines may come from
+   * messages, and would be settings after the next reload, also those that the API may not change. `includes`: absolute paths.
+   */
+  errorsOfIncludes(
+    config: GodwitConfig,
+    configurationFolder: string,
+    includes: readonly string[],
+  ): readonly ConfigError[] {
+    if (includes.length === 0) return []
+    const files = includes.map((path) => realOf(path) ?? path)
+    return pathsOf(config, { configurationFolder, dataDirectory: this.#dataDirectory }).flatMap((used) => {
+      if (!used.isWritten) return []
+      // The files of a log are in a directory.
+      const named = used.use === 'dir' ? join(used.path, config.log.file) : used.path
+      const written = realOf(named) ?? named
+      const included = files.find((file) => isWrittenAs(written, file))
+      if (included === undefined) return []
+      return [configErrorAt(used.at, used.key, `the configuration includes ${included}; write to another file`)]
+    })
+  }
+
   /** Returns why the API may not name a path, with the remedy, or undefined. `path` is absolute. */
   problemOf(used: UsedPath): string | undefined {
     const { use, path } = used
@@ -113,6 +135,17 @@ function problemInside(used: UsedPath, entry: string): string | undefined {
     return `${used.path} is reserved for the broker; name another path in the data directory`
   }
   return undefined
+}
+
+/**
+ * Returns whether a setting with the path `written` writes `file`, possibly under a derived name: of another shard (`lines-shard1.conf`), of
+ * an older file (`lines.conf.1`), or of a database (`lines.db-wal`).
+ */
+function isWrittenAs(written: string, file: string): boolean {
+  const { dir, name } = parse(written)
+  if (dirname(file) !== dir || !basename(file).startsWith(name)) return false
+  const next = basename(file).charAt(name.length)
+  return next === '' || next === '.' || next === '-'
 }
 
 /** Returns the path of `path` relative to `directory`; undefined if it is not below it. */

@@ -44,6 +44,8 @@ export interface ConfigDocument {
   readonly file: string
   readonly text: string
   readonly values: ConfigObject
+  /** Absolute paths of the files that the text includes, and that these include. */
+  readonly includes: readonly string[]
 }
 
 export interface ConfigLayers {
@@ -86,11 +88,16 @@ export function readDocument(
   const usedVariables = new Set<string>()
   const seen = origin === 'api' ? watchedEnvironment(usedVariables) : environment
   const include = checkedIncludes(file, origin, paths)
-  const readInclude: IncludeReader = (path, from) => include(path, from === name ? file : from)
+  const includes: string[] = []
+  const readInclude: IncludeReader = (path, from) => {
+    const source = from === name ? file : from
+    includes.push(includeTarget(file, path, source))
+    return include(path, source)
+  }
   const parsed = parseHocon(text, { file: name, readInclude, environment: seen })
   if ('errors' in parsed) return parsed
   const [variable] = usedVariables
-  if (variable === undefined) return { document: { file, text, values: parsed.value } }
+  if (variable === undefined) return { document: { file, text, values: parsed.value, includes } }
   const message = `a text that comes over the API may not use the environment: \${${variable}}`
   return { errors: [configErrorAt({ file: name, line: 0, column: 0 }, '', message, 'write the value itself')] }
 }
@@ -160,7 +167,10 @@ export function loadLayers(
   })
   if ('errors' in loaded) return loaded
   if (origin === 'file') paths.setLocal(loaded.config, folder)
-  const errors = origin === 'file' || passesOverFiles ? [] : paths.errorsOf(loaded.config, folder)
+  const errors = [
+    ...(origin === 'file' || passesOverFiles ? [] : paths.errorsOf(loaded.config, folder)),
+    ...paths.errorsOfIncludes(loaded.config, folder, layers.document?.includes ?? []),
+  ]
   return errors.length === 0 ? loaded : { errors }
 }
 
