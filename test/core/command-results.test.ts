@@ -54,9 +54,29 @@ describe('a command', () => {
   test('returns the deliveries of a message if the command requests them', () => {
     const { world } = withOfflineClient({ shards: 1 })
     world.subscriber('a')
-    const deliveries = { matched: 2, sent: 1, queued: 1, dropped: 0, sentToShared: 0, queuedForShared: 0 }
+    const deliveries = { matched: 2, sent: 1, queued: 1, dropped: 0, missed: 0, sentToShared: 0, queuedForShared: 0 }
     const result = world.command(publication({ wantsDeliveries: true }))
     assert.deepEqual(result, { done: true, matched: 2, deliveries })
+  })
+
+  test('counts a session without client at QoS 0 as missed, also if another session loses its oldest message', () => {
+    const settings = { maxInflightMessages: 1, maxQueuedMessages: 1, queueFullPolicy: 'drop-oldest' } as const
+    const { world, offlineClient } = withOfflineClient({ shards: 1, settings })
+    offlineClient.connect()
+    offlineClient.subscribe('a', { qos: 0 })
+    offlineClient.disconnect()
+    const slow = world.connect('slow')
+    slow.acknowledges = false
+    slow.subscribe('a', { qos: 1 })
+    const others = { matched: 2, missed: 1, sentToShared: 0, queuedForShared: 0 }
+    for (const counts of [
+      { sent: 1, queued: 0, dropped: 0 },
+      { sent: 0, queued: 1, dropped: 0 },
+      { sent: 0, queued: 1, dropped: 1 },
+    ]) {
+      const result = world.command(publication({ wantsDeliveries: true }))
+      assert.deepEqual(result, { done: true, matched: 2, deliveries: { ...others, ...counts } })
+    }
   })
 
   test('with more than mqtt.max_packet_size is refused', () => {

@@ -57,6 +57,7 @@ export function combinedView(views: readonly CoreView[]): WorldView {
         deferredDeliveries: sum((view) => view.counts.deferredDeliveries),
         subscriptionsRefusedByRate: sum((view) => view.counts.subscriptionsRefusedByRate),
         dropped: Object.fromEntries(dropped) as Record<DropReason, number>,
+        droppedForNewer: sum((view) => view.counts.droppedForNewer),
       }
     },
     memory: { get: (use: MemoryUse) => sum((view) => view.memory.get(use)) },

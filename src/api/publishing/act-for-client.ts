@@ -100,14 +100,13 @@ export async function publishFor(
   if (result === undefined || !result.done) return { why: result?.why ?? 'no-response' }
   if (estimates === undefined || result.deliveries === undefined) return noReceipt
   const plain = sumOf(estimates.filter((_, shard) => shard !== own))
-  const { matched, sent, queued, dropped, sentToShared, queuedForShared } = result.deliveries
+  const { matched, sent, queued, dropped, missed, sentToShared, queuedForShared } = result.deliveries
   const elsewhere = {
     matched: plain.matched + sentToShared + queuedForShared,
     sent: plain.sent + sentToShared,
     queued: plain.queued + queuedForShared,
     dropped: plain.dropped,
   }
-  const missedHere = Math.max(0, matched - sent - queued - dropped)
   return {
     receipt: {
       matched: matched + elsewhere.matched,
@@ -115,7 +114,7 @@ export async function publishFor(
       queued: queued + elsewhere.queued,
       // The oldest message of a full queue may have to be read before it is dropped, so it is not counted yet.
       dropped: Math.max(dropped, estimates[own]?.dropped ?? 0) + elsewhere.dropped,
-      missed: missedHere + elsewhere.matched - elsewhere.sent - elsewhere.queued,
+      missed: missed + elsewhere.matched - elsewhere.sent - elsewhere.queued,
       elsewhere,
     },
   }

@@ -33,7 +33,7 @@ export function publishAsAdmin(state: BrokerState, requestId: RequestId, command
     if (typeof message !== 'string') messages.push(message)
   }
   const barrier = new CommitBarrier()
-  const deliveries: DeliveryCounts = { matched: 0, sent: 0, queued: 0, dropped: 0, sentToShared: 0, queuedForShared: 0 }
+  const deliveries = newDeliveryCounts()
   let matched = 0
   for (const { message, dueAtMs } of messages) {
     if (dueAtMs === undefined) {
@@ -53,6 +53,10 @@ export function publishAsAdmin(state: BrokerState, requestId: RequestId, command
 /** A fallback that delays the message that its rule receives would repeat forever. */
 function depthRefusal({ ruleDepth = 0 }: Publication, { dueAtMs }: AdminMessage): CommandFailure | undefined {
   return dueAtMs !== undefined && ruleDepth >= maxRuleDepth ? 'quota-exceeded' : undefined
+}
+
+function newDeliveryCounts(): DeliveryCounts {
+  return { matched: 0, sent: 0, queued: 0, dropped: 0, missed: 0, sentToShared: 0, queuedForShared: 0 }
 }
 
 interface AdminMessage {
@@ -139,10 +143,13 @@ function routeToSubscribers(
     state.rules.triggers.addMessageDropped(message, 'no-subscribers', state.nowMs)
   const now = countsOf(state)
   // A cross-shard group may have chosen a member on this shard.
-  deliveries.matched += matchedHere + countSharedDeliveries(state) - deliveriesBefore
+  const matchedSessions = matchedHere + countSharedDeliveries(state) - deliveriesBefore
+  deliveries.matched += matchedSessions
   deliveries.sent += now.sent - before.sent
   deliveries.queued += now.queued - before.queued
   deliveries.dropped += now.dropped - before.dropped
+  // Messages of rules are counted as sent or queued, but do not match.
+  deliveries.missed += Math.max(0, matchedSessions - (now.reached - before.reached))
   deliveries.sentToShared += now.sentToShared - before.sentToShared
   deliveries.queuedForShared += now.queuedForShared - before.queuedForShared
   if (state.batches.openBatch.changes.length > changesBefore) addOpenBatch(state, barrier)
@@ -158,8 +165,13 @@ function awaitPeers(peers: PeerTable, barrier: CommitBarrier): void {
   forwarded.arrive()
 }
 
+interface SessionCounts extends Omit<DeliveryCounts, 'matched' | 'missed'> {
+  /** Sent, queued or dropped, without older messages that were dropped for queued ones. */
+  readonly reached: number
+}
+
 /** Returns the counters of deliveries to sessions. The caller compares two readings. */
-function countsOf({ counts, peers }: Parts<'counts' | 'peers'>): Omit<DeliveryCounts, 'matched'> {
+function countsOf({ counts, peers }: Parts<'counts' | 'peers'>): SessionCounts {
   const { dropped } = counts
   const toSessions =
     dropped['queue-full'] +
@@ -172,12 +184,12 @@ function countsOf({ counts, peers }: Parts<'counts' | 'peers'>): Omit<DeliveryCo
     sent: counts.publishesSent,
     queued: counts.publishesLeftWaiting,
     dropped: toSessions,
+    reached: counts.publishesSent + counts.publishesLeftWaiting + toSessions - counts.droppedForNewer,
     sentToShared: peers.sentToShared,
     queuedForShared: peers.queuedForShared,
   }
 }
 
 function countSharedDeliveries(state: Parts<'counts' | 'peers'>): number {
-  const { sent, queued, dropped } = countsOf(state)
-  return sent + queued + dropped
+  return countsOf(state).reached
 }

@@ -236,8 +236,10 @@ export interface DeliveryCounts {
   sent: number
   /** Queued until the client is connected or its in-flight window has space. */
   queued: number
-  /** Dropped, or the oldest dropped instead when a queue is full. The rest of `matched` had QoS 0 and no client. */
+  /** Dropped, or the oldest dropped instead when a queue is full. */
   dropped: number
+  /** The rest of `matched`, which had QoS 0 and no client. */
+  missed: number
   /** Sent to members of shared subscriptions on other shards: first of connected clients, then queued ones. */
   sentToShared: number
   queuedForShared: number

@@ -71,7 +71,7 @@ function dropWaiting(state: QueueParts & Parts<'nowMs'>, session: Session): bool
 function drop(state: QueueParts & Parts<'nowMs'>, session: Session, delivery: SessionDelivery): void {
   const { message } = delivery
   if (message !== undefined)
-    state.counts.countDrop(session, message, message.expiresAtMs <= state.nowMs ? 'expired' : 'storage-full')
+    state.counts.countDropForNewer(session, message, message.expiresAtMs <= state.nowMs ? 'expired' : 'storage-full')
   deleteDelivery(state, session, delivery)
 }
 

@@ -223,7 +223,7 @@ function enqueueInMemory(
 export function dropOldestWaiting(state: Parts<'counts' | 'memory'>, session: Session, reason: DropReason): boolean {
   const oldest = session.outgoing.pending?.shift()
   if (oldest === undefined) return false
-  if (oldest.message !== undefined) state.counts.countDrop(session, oldest.message, reason)
+  if (oldest.message !== undefined) state.counts.countDropForNewer(session, oldest.message, reason)
   releaseDelivery(state.memory, session, oldest)
   return true
 }

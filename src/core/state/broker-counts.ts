@@ -21,6 +21,8 @@ export interface BrokerCounts {
   deferredDeliveries: number
   subscriptionsRefusedByRate: number
   dropped: Record<DropReason, number>
+  /** The part of `dropped` that made place in a full queue for newer messages. */
+  droppedForNewer: number
   /** Refused packets of accepted clients. */
   refused: Record<RefusalCause, number>
 }
@@ -40,6 +42,7 @@ export class BrokerCounters implements BrokerCounts {
   deferredDeliveries = 0
   subscriptionsRefusedByRate = 0
   readonly dropped = newDropCounts()
+  droppedForNewer = 0
   readonly refused = Object.fromEntries(refusalCauses.map((cause) => [cause, 0])) as Record<RefusalCause, number>
   readonly #clock: { readonly nowMs: number }
   readonly #events: BrokerEvent[]
@@ -71,6 +74,12 @@ export class BrokerCounters implements BrokerCounts {
     if (this.#dropEvents++ >= this.#maxEvents) return
     const clientId = session === undefined ? '' : session.clientId
     this.#events.push({ event: 'message-dropped', clientId, message, reason })
+  }
+
+  /** A full queue has dropped an older message, and stores a newer one. */
+  countDropForNewer(session: Session, message: Message, reason: DropReason): void {
+    this.droppedForNewer++
+    this.countDrop(session, message, reason)
   }
 
   /** `clientId` is the name of a session. */
