@@ -310,7 +310,7 @@ function handleNodeMessage(
   } else if (message.kind === 'collect-garbage') heap?.collectNow()
   else if (message.kind === 'client-filters') shard.bridges?.filters.receive(message.from, message.notice)
   else if (message.kind === 'link') shard.link(message.peer, linkPortOver(message.port))
-  else if (message.kind === 'reload-files') listeners.reload().catch(fail)
+  else if (message.kind === 'reload-files') Promise.all([listeners.reload(), gateways.reload()]).catch(fail)
   else if (message.kind === 'listeners') {
     const { change } = message
     const taken = listeners.apply(message.step, message.difference)

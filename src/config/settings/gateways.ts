@@ -260,7 +260,7 @@ const lwm2m = section(
     }),
     xml_dir: setting(optional(path('working-directory', { isEmptyAllowed: true }), 'none'), undefined, {
       description:
-        'Directory with object definitions (.xml) of the OMA registry, in addition to the built-in objects 0 to 7. It is read when settings of the gateway change.',
+        'Directory with object definitions (.xml) of the OMA registry, in addition to the built-in objects 0 to 7. It is read again at each change and reload of the configuration.',
     }),
     lifetime_min: setting(duration({ minMs: 1_000, maxMs: dayMs * 365 }), 15_000, {
       description: 'Minimum lifetime of a registration. A shorter one is raised to this value.',

@@ -262,6 +262,8 @@ export interface GatewayTimes {
 const never: GatewayTimes = { createdAtMs: undefined, startedAtMs: undefined, stoppedAtMs: undefined }
 
 export class GatewayConfig implements ConfigConsumer {
+  /** Object definitions in `gateway.lwm2m.xml_dir` may have changed. */
+  readonly isAlwaysApplied = true
   readonly #options: GatewayConfigOptions
   #plan: GatewayPlan
   readonly #times = new Map<GatewayType, GatewayTimes>()

@@ -60,6 +60,11 @@ export class GatewayManager {
     for (const assignment of local) if (!this.#running.has(assignment.listener.number)) await this.#open(assignment)
   }
 
+  /** Reads changed files of certificates and keys now. */
+  async reload(): Promise<void> {
+    await Promise.all([...this.#running.values()].map((gateway) => gateway.reload()))
+  }
+
   reports(): readonly GatewayReport[] {
     return [...this.#running.values()].map((gateway) => gateway.report())
   }

@@ -84,6 +84,12 @@ export class GatewaySockets {
     else if ('send' in socket) socket.send(bytes, peer.address, peer.port)
   }
 
+  /** Reads changed files of certificates and keys now. */
+  async reload(): Promise<void> {
+    const socket = this.#socket
+    if (socket !== undefined && 'reload' in socket) await socket.reload()
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true
     clearTimeout(this.#retry)

@@ -85,6 +85,11 @@ export class RunningGateway {
     if ('handleDatagram' in protocol) this.#services.guarded(() => protocol.handleDatagram(bytes, peer, true))
   }
 
+  /** Reads changed files of certificates and keys now. */
+  reload(): Promise<void> {
+    return this.#sockets.reload()
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true
     clearInterval(this.#dropChecker)

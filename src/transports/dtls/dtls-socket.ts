@@ -40,6 +40,8 @@ export interface DtlsSocketOptions extends Pick<UdpOptions, 'host' | 'port' | 'a
 export interface DtlsSocket extends Pick<UdpSocket, 'port' | 'close'> {
   /** Sends to a peer of `onDatagram`. */
   sendTo(bytes: Buffer, peer: PeerAddress): void
+  /** Reads changed files now instead of at the next interval. */
+  reload(): Promise<void>
 }
 
 export async function openDtls(options: DtlsSocketOptions): Promise<DtlsSocket> {
@@ -92,13 +94,14 @@ export async function openDtls(options: DtlsSocketOptions): Promise<DtlsSocket> 
     ...options,
     onDatagram: (bytes, address, port) => guarded(() => server.handleDatagram(bytes, { address, port })),
   })
-  const stopWatching = watchFiles(options, server)
+  const files = watchFiles(options, server)
   const opened = socket
   return {
     port: opened.port,
     sendTo: (bytes, { secure }) => sessions.get(secure?.id ?? '')?.send(bytes),
+    reload: () => files.check(),
     close: () => {
-      stopWatching()
+      files.stop()
       timer.stop()
       server.close()
       return opened.close()
@@ -117,9 +120,9 @@ function securePeerOf({ credentials, sessionId, peer: openedAt }: DtlsSession): 
 function watchFiles(
   { settings, findStoredKey, onProblem, guarded }: DtlsSocketOptions,
   server: DtlsServer,
-): () => void {
+): { readonly check: () => Promise<void>; readonly stop: () => void } {
   let stamp: string | undefined
-  const checkFiles = async (): Promise<void> => {
+  const check = async (): Promise<void> => {
     const now = await fileStampOf(settings.files)
     const isFirst = stamp === undefined
     if (stamp === now) return
@@ -129,7 +132,7 @@ function watchFiles(
     if (!isFirst || problem !== undefined) onProblem(problem)
     if ('credentials' in loading) guarded(() => server.setCredentials(loading.credentials))
   }
-  void checkFiles()
-  const timer = setInterval(() => void checkFiles(), fileCheckMs).unref()
-  return () => clearInterval(timer)
+  void check()
+  const timer = setInterval(() => void check(), fileCheckMs).unref()
+  return { check, stop: () => clearInterval(timer) }
 }
