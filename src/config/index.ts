@@ -59,6 +59,7 @@ export type {
   SyncConfig,
 } from './godwit-config.ts'
 export { type OptionalFields, readSettingFields, type SettingFields } from './schema/setting-fields.ts'
+export { mqttBridge } from './settings/bridges.ts'
 export { gatewayEntries } from './settings/gateways.ts'
 export type {
   CertificateField,

@@ -1,7 +1,14 @@
 // Validated settings of a bridge, created from the configuration before any of it is applied.
 
 import { createHash } from 'node:crypto'
-import { type MqttBridgeConfig, spoolPolicyOf, tlsOfBridge } from '../../config/index.ts'
+import {
+  mqttBridge,
+  type MqttBridgeConfig,
+  readSettingFields,
+  type SettingFields,
+  spoolPolicyOf,
+  tlsOfBridge,
+} from '../../config/index.ts'
 import type { SpoolLimits } from '../../core/index.ts'
 import type { AckTimeout } from '../../mqtt-client/index.ts'
 import {
@@ -15,9 +22,12 @@ import {
 } from '../../protocol/index.ts'
 import { problemOfForward, problemOfSubscription, type ForwardRule, type SubscriptionRule } from '../rules/rules.ts'
 
-export interface BridgeSettings {
+const { entries } = mqttBridge
+const { entries: connectEntries } = entries.conn_properties
+
+/** Settings that are taken unchanged are named by their entries in `src/config/settings/bridges.ts`. */
+export interface BridgeSettings extends SettingFields<typeof entries>, SettingFields<typeof connectEntries> {
   readonly name: string
-  readonly isEnabled: boolean
   /** URLs, the preferred one first; never empty. */
   readonly servers: readonly string[]
   readonly version: ProtocolVersion
@@ -25,15 +35,9 @@ export interface BridgeSettings {
   readonly username: string | undefined
   readonly password: Buffer | undefined
   readonly keepAliveSeconds: number
-  /**
-   * Clean Start: each CONNECT deletes the session at the remote broker. QoS 2 messages may be duplicated after a failure.
-   */
-  readonly cleanStart: boolean
   readonly sessionExpirySeconds: number
-  readonly receiveMaximum: number
   /** Undefined: the limit of this broker. */
   readonly maximumPacketBytes: number | undefined
-  readonly topicAliasMaximum: number
   readonly requestProblemInformation: boolean
   readonly requestResponseInformation: boolean
   readonly connectUserProperties: UserProperties
@@ -49,25 +53,12 @@ export interface BridgeSettings {
   readonly maxFiltersPerPacket: number
   /** Minimum time between two CONNECT packets with the same client ID. */
   readonly connectPauseMs: number
-  /** QoS 0 messages are queued for the remote broker like others. */
-  readonly retriesQoS0: boolean
-  /** Maximum in-flight messages to the remote broker; undefined: see `defaultInFlightOf`. */
-  readonly maxInFlight: number | undefined
-  /** Maximum unacknowledged messages of the remote broker; undefined: as for clients. */
-  readonly maxUnacknowledged: number | undefined
   readonly spool: SpoolLimits
-  /** Subscriptions of clients are made at the remote broker as well. */
-  readonly isTransparent: boolean
   /** Undefined: no timeout while the remote broker is connected. */
   readonly ackTimeout: AckTimeout | undefined
   readonly backoffMaxMs: number
   /** Timeout of the connection, and again of CONNACK. */
   readonly connectTimeoutMs: number
-  /**
-   * With 3.1 and 3.1.1: sends the bridge bit (0x80 of the protocol version), as mosquitto does, so that the remote broker
-   * does not send the bridge its own messages.
-   */
-  readonly noLocalBefore5: boolean
   /** Name of this broker in loop markers; unique for each broker. */
   readonly brokerId: string
   /** Structured-clone data that only the `BridgeConnector` reads. */
@@ -124,20 +115,18 @@ export function bridgeSettings(
   const expiry = properties.session_expiry_interval
   return {
     settings: {
+      ...readSettingFields(entries, config),
+      ...readSettingFields(connectEntries, properties),
       name,
-      isEnabled: config.enable,
       servers: serversOf(config),
       version: Number(config.proto_ver) as ProtocolVersion,
       clientId: clientIdOf(name, config, facts),
       username: config.username === '' ? undefined : config.username,
       password: config.password === undefined || config.password === '' ? undefined : Buffer.from(config.password),
       keepAliveSeconds: Math.min(65_535, Math.ceil(config.keepalive / msPerSecond)),
-      cleanStart: config.clean_start,
       // A session that is to be resumed must not end with the connection.
       sessionExpirySeconds: !config.clean_start && expiry === 0 ? neverExpires : expiry,
-      receiveMaximum: properties.receive_maximum,
       maximumPacketBytes: properties.maximum_packet_size === 0 ? undefined : properties.maximum_packet_size,
-      topicAliasMaximum: properties.topic_alias_maximum,
       requestProblemInformation: isOn(properties, 'request_problem'),
       requestResponseInformation: isOn(properties, 'request_response'),
       connectUserProperties: [...properties.user_property],
@@ -148,15 +137,10 @@ export function bridgeSettings(
       forwards,
       subscriptions,
       ...(isOfAws ? limitsOfAws : limitsOfOtherBrokers),
-      retriesQoS0: config.retry_qos_0,
-      maxInFlight: config.max_send_queue_len,
-      maxUnacknowledged: config.max_recv_queue_len,
       spool: spoolOf(config, facts),
-      isTransparent: config.transparent,
       ackTimeout: ackTimeoutOf(config),
       backoffMaxMs: config.backoff_max === 0 ? defaultBackoffMs : config.backoff_max,
       connectTimeoutMs: connectTimeoutOf(config),
-      noLocalBefore5: config.no_local_v4,
       brokerId: facts.brokerId,
       link: facts.link,
     },

@@ -69,6 +69,7 @@ const connection = {
     description: 'Keep Alive in CONNECT of the bridge: the bridge sends at least one packet in this time.',
   }),
   clean_start: setting(flag, false, {
+    field: 'cleanStart',
     description:
       'Whether the bridge starts a new session with each connection. If true, QoS 2 messages may be delivered twice when a connection is lost.',
   }),
@@ -120,6 +121,7 @@ const connectProperties = section('MQTT 5.0 properties of CONNECT that the bridg
     unit: 'seconds',
   }),
   receive_maximum: setting(integer({ min: 1, max: 65_535 }), 65_535, {
+    field: 'receiveMaximum',
     description:
       'Receive Maximum of CONNECT: maximum number of QoS 1 and 2 messages that the remote broker sends without an acknowledgement.',
   }),
@@ -128,6 +130,7 @@ const connectProperties = section('MQTT 5.0 properties of CONNECT that the bridg
       'Maximum Packet Size of CONNECT: size of the largest packet that the remote broker may send, in bytes. 0: no limit.',
   }),
   topic_alias_maximum: setting(integer({ min: 0, max: 65_535 }), 0, {
+    field: 'topicAliasMaximum',
     description: 'Topic Alias Maximum of CONNECT: number of topic aliases that the remote broker may use.',
   }),
   request_problem_info: setting(flagOrDigit, '1', {
@@ -227,6 +230,7 @@ const mqttServer = setting(optional(serverUrl, 'none'), undefined, {
 
 export const mqttBridge = section('A bridge: this broker connects to the remote broker as an MQTT client.', {
   enable: setting(flag, false, {
+    field: 'isEnabled',
     description: 'Whether the bridge is connected. The queue of a disabled bridge is kept.',
   }),
   ...connection,
@@ -249,14 +253,17 @@ export const mqttBridge = section('A bridge: this broker connects to the remote 
       'Number of QUIC streams that topics are distributed over if quic_multi_stream is true. Values above 64 count as 64.',
   }),
   transparent: setting(flag, false, {
+    field: 'isTransparent',
     description:
       'Whether each subscription of a client of this broker is made at the remote broker as well. Messages are received with their topics unchanged.',
   }),
   no_local_v4: setting(flag, true, {
+    field: 'noLocalBefore5',
     description:
       'Whether the bridge announces itself as a bridge in CONNECT of MQTT 3.1 and 3.1.1, so that the remote broker does not send its own messages back to it.',
   }),
   retry_qos_0: setting(flag, false, {
+    field: 'retriesQoS0',
     description:
       'Whether QoS 0 messages are stored on disk while the remote broker is not connected. They are still sent at QoS 0.',
   }),
@@ -284,11 +291,13 @@ export const mqttBridge = section('A bridge: this broker connects to the remote 
     description: 'URLs of the servers that are tried in turn if hybrid_bridging is true.',
   }),
   max_send_queue_len: setting(optional(integer({ min: 1, max: 1_000_000 }), 'unset'), undefined, {
+    field: 'maxInFlight',
     description:
       'Maximum number of messages that are sent to the remote broker and not acknowledged. The Receive Maximum of the remote broker applies if it is lower.',
     defaultWords: '1024; with MQTT 3.1 and 3.1.1, 20',
   }),
   max_recv_queue_len: setting(optional(integer({ min: 1, max: 1_000_000 }), 'unset'), undefined, {
+    field: 'maxUnacknowledged',
     description:
       'Maximum number of received messages that are not stored yet. It is the Receive Maximum of the bridge; with MQTT 3.1 and 3.1.1, reading pauses at this number.',
     defaultWords: '`mqtt.receive_maximum`',
