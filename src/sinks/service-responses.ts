@@ -1,4 +1,4 @@
-// Error texts of services, and timeouts of their responses.
+// Error texts of services.
 
 import { serviceErrorText } from '../telemetry/index.ts'
 import { explainLibraryText } from './library-error-text.ts'
@@ -14,15 +14,4 @@ export function noConnectionText(timeoutMs: number): string {
 
 export function noResponseText(timeoutMs: number): string {
   return `no response within ${timeoutMs} ms: check the service, its load and the network, or increase the time limits of the connector and of the action`
-}
-
-/** Resolves like `work`. Rejects if the service does not respond in time. */
-export async function withTimeout<Value>(work: Promise<Value>, timeoutMs: number): Promise<Value> {
-  const { promise, reject } = Promise.withResolvers<never>()
-  const timer = setTimeout(() => reject(new Error(noResponseText(timeoutMs))), timeoutMs)
-  try {
-    return await Promise.race([work, promise])
-  } finally {
-    clearTimeout(timer)
-  }
 }

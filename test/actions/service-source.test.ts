@@ -26,7 +26,7 @@ class Stage {
     open: async (callbacks) => {
       if (this.refusal !== undefined) throw this.refusal
       this.opened.push(callbacks)
-      return { close: async () => void this.closed++ }
+      return { close: () => void this.closed++ }
     },
     publisher: {
       publish: (published) => {

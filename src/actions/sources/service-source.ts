@@ -85,7 +85,7 @@ export class ServiceSource {
     try {
       const connection = await this.#dependencies.open(this.#callbacks(isCurrent))
       if (isCurrent()) this.#connection = connection
-      else await connection.close()
+      else connection.close()
     } catch (error) {
       if (isCurrent()) this.#reopen(error)
     }
@@ -126,7 +126,7 @@ export class ServiceSource {
   #closeConnection(): void {
     const connection = this.#connection
     this.#connection = undefined
-    connection?.close().catch((error: unknown) => this.#dependencies.fail(error))
+    connection?.close()
   }
 
   async #take(received: ReceivedMessage): Promise<boolean> {

@@ -13,7 +13,6 @@ import type { PacketLimits } from '../../protocol/index.ts'
 
 /** After this time without a response of the service, the state has a reason. */
 const maxSilenceMs = 2_000
-const openTimeoutMs = 60_000
 
 type SourceBroker = Pick<
   ActionBroker,
@@ -109,7 +108,7 @@ export class SourceManager {
     const running = new ServiceSource({
       id,
       open: (callbacks) =>
-        limitOpening(sourceTypes[type].open(id, source, connector, callbacks), () => running.noteSilence(maxSilenceMs)),
+        watchOpening(sourceTypes[type].open(id, source, connector, callbacks), () => running.noteSilence(maxSilenceMs)),
       publisher,
       maxPacketBytes: () => limits().maxPacketBytes,
       after,
@@ -139,18 +138,12 @@ export class SourceManager {
   }
 }
 
-/** The drivers limit each step. This limit is for what they do not limit. A connection that opens later is closed. */
-async function limitOpening(opening: Promise<SourceConnection>, noteSilence: () => void): Promise<SourceConnection> {
-  const late = Promise.withResolvers<never>()
-  const silenceTimer = setTimeout(noteSilence, maxSilenceMs)
-  const timer = setTimeout(() => {
-    late.reject(new Error(`no connection within ${openTimeoutMs} ms`))
-    opening.then((connection) => connection.close()).catch(() => {})
-  }, openTimeoutMs)
+/** Calls `noteSilence` if the connection takes longer to open than `maxSilenceMs`. */
+async function watchOpening(opening: Promise<SourceConnection>, noteSilence: () => void): Promise<SourceConnection> {
+  const timer = setTimeout(noteSilence, maxSilenceMs)
   try {
-    return await Promise.race([opening, late.promise])
+    return await opening
   } finally {
-    clearTimeout(silenceTimer)
     clearTimeout(timer)
   }
 }

@@ -14,6 +14,8 @@ import {
 } from '../sources/source-type.ts'
 import {
   type ConsumedRecord,
+  type ConsumerCallbacks,
+  type KafkaConsumer,
   type KafkaProducer,
   loadKafka,
   openKafkaConsumer,
@@ -28,14 +30,16 @@ type KafkaSourceConnector = NamedValue<ConnectorsConfig['kafka_consumer']>
 
 /** Time for which Kafka may delay the response to a fetch. It may exceed this time slightly. */
 const requestTimeoutMs = 10_000
+/** Timeout for connecting, which the library limits for each Kafka broker, and for joining the group, which may be waiting for other members. */
+const joinTimeoutMs = 60_000
 const control = /\p{Cc}/u
 
-export const kafkaSourceType: SourceType<KafkaSourceSettings, KafkaSourceConnector> = {
+export const kafkaSourceType: SourceType<KafkaSourceSettings, KafkaSourceConnector, KafkaConsumer> = {
   problemOfConnector: problemOfKafka,
   problemOfSource: ({ parameters: { topic = '' } }) => problemOfTopic(topic),
   serverOf: ({ bootstrap_hosts: servers = '' }) => servers,
 
-  open(id, { parameters }, connector, callbacks) {
+  driver(id, { parameters }, connector, callbacks) {
     const settings = {
       ...kafkaClientSettings(connector, requestTimeoutMs),
       topic: parameters.topic ?? '',
@@ -44,13 +48,21 @@ export const kafkaSourceType: SourceType<KafkaSourceSettings, KafkaSourceConnect
       maxBytes: parameters.max_batch_bytes,
       sessionTimeoutMs: parameters.session_timeout,
     }
-    return openKafkaConsumer(settings, {
+    const consumerCallbacks: ConsumerCallbacks = {
       take: async (records) => {
         await Promise.all(records.map((record) => callbacks.take(messageOfRecord(record))))
       },
       noteJoined: () => callbacks.noteConnected(),
       noteFailed: (error) => callbacks.noteFailed(error),
-    })
+    }
+    return {
+      limits: { connectTimeoutMs: settings.connectTimeoutMs, requestTimeoutMs: joinTimeoutMs },
+      load: loadKafka,
+      open: () => openKafkaConsumer(settings, consumerCallbacks),
+      receive: (consumer) => consumer.receive(),
+      end: (consumer) => consumer.leave(),
+      destroy: (consumer) => consumer.close(),
+    }
   },
 
   async check(connector, source, timeoutMs) {

@@ -3,7 +3,6 @@
 
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { zstdCompress, zstdDecompress } from 'node:zlib'
 import type * as KafkaLibrary from 'kafkajs'
@@ -57,7 +56,6 @@ const brokerPort = 9_092
 const zstdCodec = 4
 const heartheartbeatTimerPerSession = 10
 const maxFetchWaitMs = 500
-const maxDisconnectMs = 2_000
 
 export async function openKafkaProducer(
   settings: KafkaProducerSettings,
@@ -129,8 +127,12 @@ export interface ConsumerCallbacks {
 }
 
 export interface KafkaConsumer {
-  /** Closes the connection. Messages that were not processed are received again by the next member of the group. */
-  close(): Promise<void>
+  /** Joins the group and begins to receive. */
+  receive(): Promise<void>
+  /** Leaves the group. Messages that were not processed are received again by the next member of the group. */
+  leave(): Promise<void>
+  /** Closes the connection at once. */
+  close(): void
 }
 
 export async function openKafkaConsumer(
@@ -148,25 +150,24 @@ export async function openKafkaConsumer(
     maxWaitTimeInMs: maxFetchWaitMs,
     retry: { retries: 1, initialRetryTime: 100, restartOnFailure: async () => false },
   })
-  const close = async (): Promise<void> => {
-    await Promise.race([consumer.disconnect().catch(() => {}), delay(maxDisconnectMs)])
-    sockets.destroy()
-  }
   consumer.on(consumer.events.GROUP_JOIN, () => callbacks.noteJoined())
   consumer.on(consumer.events.CRASH, ({ payload }) => callbacks.noteFailed(payload.error))
-  try {
-    await consumer.connect()
-    await consumer.subscribe({ topics: [topic], fromBeginning })
-    await consumer.run({
-      autoCommit: false,
-      eachBatchAutoResolve: false,
-      eachBatch: (payload) => takeBatch(consumer, payload, callbacks, sessionTimeout),
-    })
-  } catch (error) {
-    await close()
-    throw error
+  return {
+    async receive() {
+      await consumer.connect()
+      await consumer.subscribe({ topics: [topic], fromBeginning })
+      await consumer.run({
+        autoCommit: false,
+        eachBatchAutoResolve: false,
+        eachBatch: (payload) => takeBatch(consumer, payload, callbacks, sessionTimeout),
+      })
+    },
+    leave: () => consumer.disconnect(),
+    close: () => {
+      consumer.disconnect().catch(() => {})
+      sockets.destroy()
+    },
   }
-  return { close }
 }
 
 async function takeBatch(

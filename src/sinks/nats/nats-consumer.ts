@@ -1,6 +1,6 @@
 // Receives messages from NATS subjects or JetStream streams.
 
-import { withTimeout } from '../service-responses.ts'
+import type { OpeningAttempt } from '../connections/open-connection.ts'
 import {
   connectNats,
   type JetStreamLibrary,
@@ -9,6 +9,7 @@ import {
   type Msg,
   type MsgHdrs,
   nameOfNatsError,
+  type NatsConnected,
   type NatsConnection,
   type NatsSettings,
 } from './nats-library.ts'
@@ -29,7 +30,7 @@ export interface NatsCallbacks {
   take(message: NatsReceived): Promise<boolean>
   /** Core NATS: a message was dropped, because too many messages were waiting. */
   noteDropped(message: NatsReceived): void
-  /** Ends the subscription. */
+  /** The subscription has ended. Called once or several times. */
   noteFailed(error: unknown): void
 }
 
@@ -42,51 +43,57 @@ export interface NatsSubscription {
   readonly maxPending: number
 }
 
-export interface NatsConsumer {
-  close(): Promise<void>
-}
-
 /** The server sends something at least every half of this time. */
 const pullExpiresMs = 10_000
 /** JetStream redelivers a message that is not acknowledged within this time. */
 const ackWaitMs = 10_000
 const nanosecondsPerMs = 1_000_000
 
-export async function consumeNats(
-  settings: NatsSettings,
-  subscription: NatsSubscription,
-  callbacks: NatsCallbacks,
-): Promise<NatsConsumer> {
-  const { connection, streams } = await connectNats(settings)
-  let isClosed = false
-  const end = (): boolean => {
-    const wasOpen = !isClosed
-    isClosed = true
-    connection.close().catch(() => {})
-    return wasOpen
+/** Opens a connection to the server on which a subject or a stream can be read. */
+export async function openNatsReader(settings: NatsSettings, attempt: OpeningAttempt): Promise<NatsReader> {
+  return new NatsReader(await connectNats(settings, attempt), settings.requestTimeoutMs)
+}
+
+export class NatsReader {
+  readonly #connected: NatsConnected
+  readonly #requestTimeoutMs: number
+  #isClosed = false
+
+  constructor(connected: NatsConnected, requestTimeoutMs: number) {
+    this.#connected = connected
+    this.#requestTimeoutMs = requestTimeoutMs
   }
-  const fail = (error: unknown): void => {
-    if (end()) callbacks.noteFailed(error)
-  }
-  void connection.closed().then((error) => fail(error ?? new Error('NATS closed the connection')))
-  const consumption: Consumption = {
-    connection,
-    subscription,
-    callbacks,
-    fail,
-    requestTimeoutMs: settings.requestTimeoutMs,
-  }
-  try {
+
+  async receive(subscription: NatsSubscription, callbacks: NatsCallbacks): Promise<void> {
+    const { connection, streams } = this.#connected
+    const fail = (error: unknown): void => {
+      if (!this.#isClosed) callbacks.noteFailed(error)
+    }
+    void connection.closed().then((error) => fail(error ?? new Error('NATS closed the connection')))
+    const consumption: Consumption = {
+      connection,
+      subscription,
+      callbacks,
+      fail,
+      requestTimeoutMs: this.#requestTimeoutMs,
+    }
     if (streams === undefined) await subscribe(consumption)
     else await consumeStream(streams, consumption)
-  } catch (error) {
-    end()
-    throw error
   }
-  return {
-    close: async () => {
-      end()
-    },
+
+  /** Rejects if the server does not respond, or does not have the stream. */
+  async check({ stream, subject }: NatsSubscription): Promise<void> {
+    const { connection, streams } = this.#connected
+    await connection.flush()
+    if (streams === undefined) return
+    const manager = await streams.jetstreamManager(connection, { checkAPI: true, timeout: this.#requestTimeoutMs })
+    if (stream === undefined) await manager.streams.find(subject ?? '')
+    else await manager.streams.info(stream)
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#connected.connection.close().catch(() => {})
   }
 }
 
@@ -98,7 +105,7 @@ interface Consumption {
   readonly requestTimeoutMs: number
 }
 
-async function subscribe({ connection, subscription, callbacks, fail, requestTimeoutMs }: Consumption): Promise<void> {
+async function subscribe({ connection, subscription, callbacks, fail }: Consumption): Promise<void> {
   const { subject = '', queueGroup, maxPending } = subscription
   let pending = 0
   const take = async (message: NatsReceived): Promise<void> => {
@@ -118,7 +125,7 @@ async function subscribe({ connection, subscription, callbacks, fail, requestTim
     },
   })
   // The server accepts or refuses the subscription before it responds to this ping.
-  await withTimeout(connection.flush(), requestTimeoutMs)
+  await connection.flush()
 }
 
 async function consumeStream(streams: typeof JetStreamLibrary, consumption: Consumption): Promise<void> {
@@ -199,19 +206,4 @@ function storedMessage(message: JsMsg): NatsReceived {
 
 function headerPairs(headers: MsgHdrs | undefined): readonly (readonly [name: string, text: string])[] {
   return (headers?.keys() ?? []).map((name) => [name, headers?.values(name).join(', ') ?? ''] as const)
-}
-
-/** Rejects if the server does not respond, or does not have the stream. */
-export async function checkNatsSubscription(settings: NatsSettings, subscription: NatsSubscription): Promise<void> {
-  const { connection, streams } = await connectNats(settings)
-  try {
-    await withTimeout(connection.flush(), settings.requestTimeoutMs)
-    if (streams === undefined) return
-    const manager = await streams.jetstreamManager(connection, { checkAPI: true, timeout: settings.requestTimeoutMs })
-    const { stream, subject } = subscription
-    if (stream === undefined) await manager.streams.find(subject ?? '')
-    else await manager.streams.info(stream)
-  } finally {
-    connection.close().catch(() => {})
-  }
 }

@@ -4,6 +4,7 @@ import { lookup } from 'node:dns/promises'
 import type * as JetStreamLibrary from '@nats-io/jetstream'
 import type { ConnectionOptions, NatsConnection } from '@nats-io/transport-node'
 import { isForbiddenAddress } from '../../transports/index.ts'
+import type { OpeningAttempt } from '../connections/open-connection.ts'
 import { loadLibrary } from '../optional-library.ts'
 
 export type { JetStreamClient, JetStreamManager, JsMsg } from '@nats-io/jetstream'
@@ -25,6 +26,7 @@ export interface NatsSettings {
 /** The connection is closed after two pings without response. */
 const pingIntervalMs = 10_000
 const maxPingsWithoutResponse = 2
+
 export async function loadNats({ usesJetStream }: Pick<NatsSettings, 'usesJetStream'>) {
   const { connect } = await loadLibrary('@nats-io/transport-node', () => import('@nats-io/transport-node'))
   const streams = usesJetStream
@@ -39,10 +41,13 @@ export interface NatsConnected {
   readonly streams: typeof JetStreamLibrary | undefined
 }
 
-export async function connectNats(settings: NatsSettings): Promise<NatsConnected> {
+export async function connectNats(settings: NatsSettings, attempt: OpeningAttempt): Promise<NatsConnected> {
   const { connect, streams } = await loadNats(settings)
   await refuseForbidden(settings)
-  return { connection: await connect(optionsOf(settings)), streams }
+  const opening = connect(optionsOf(settings))
+  // A connection that opens after the attempt has failed is not used.
+  attempt.onFailure(() => opening.then((connection) => connection.close()))
+  return { connection: await opening, streams }
 }
 
 /** The library resolves host names itself. */

@@ -1,6 +1,8 @@
 // Publishes messages to NATS subjects or JetStream streams.
 
-import { messageOf, withTimeout } from '../service-responses.ts'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { OpeningAttempt } from '../connections/open-connection.ts'
+import { messageOf } from '../service-responses.ts'
 import type { WriteOutcome } from '../sink.ts'
 import {
   connectNats,
@@ -23,8 +25,8 @@ export interface NatsPublisher {
   publish(messages: readonly NatsMessage[]): Promise<readonly WriteOutcome[]>
   /** Rejects if the server does not respond, or does not have JetStream. */
   check(): Promise<void>
-  /** Closes the connection. Unfinished calls fail. */
-  close(): void
+  /** Closes the connection. Unfinished calls fail with `why`. */
+  close(why?: Error): void
 }
 
 const done: WriteOutcome = { outcome: 'done' }
@@ -32,37 +34,35 @@ const done: WriteOutcome = { outcome: 'done' }
 /** JetStream status codes from this one on mean that the server cannot store messages at the moment. */
 const firstPassingStatus = 500
 
-export async function openNats(settings: NatsSettings): Promise<NatsPublisher> {
-  const { connection, streams } = await connectNats(settings)
+export async function openNats(settings: NatsSettings, attempt: OpeningAttempt): Promise<NatsPublisher> {
+  const { connection, streams } = await connectNats(settings, attempt)
   const client = streams?.jetstream(connection, { timeout: settings.requestTimeoutMs })
   const check = async (): Promise<void> => {
-    await withTimeout(connection.flush(), settings.requestTimeoutMs)
+    await connection.flush()
     await streams?.jetstreamManager(connection, { checkAPI: true, timeout: settings.requestTimeoutMs })
   }
-  return new Publisher({ connection, client, check, requestTimeoutMs: settings.requestTimeoutMs })
+  return new Publisher({ connection, client, check })
 }
 
 interface PublisherParts {
   readonly connection: NatsConnection
   readonly client: JetStreamClient | undefined
   readonly check: () => Promise<void>
-  readonly requestTimeoutMs: number
 }
 
 class Publisher implements NatsPublisher {
   readonly check: () => Promise<void>
   readonly #connection: NatsConnection
   readonly #client: JetStreamClient | undefined
-  readonly #requestTimeoutMs: number
   /** Error messages of subjects to which publishing was refused since the last publish call. */
   readonly #denied = new Map<string, string>()
+  #closedBecause: Error | undefined
   #isClosed = false
 
-  constructor({ connection, client, check, requestTimeoutMs }: PublisherParts) {
+  constructor({ connection, client, check }: PublisherParts) {
     this.check = check
     this.#connection = connection
     this.#client = client
-    this.#requestTimeoutMs = requestTimeoutMs
     void this.#watch()
   }
 
@@ -76,7 +76,9 @@ class Publisher implements NatsPublisher {
     const outcomes = messages.map((message) => this.#publish(message))
     try {
       // The server processes all earlier messages before it responds to this ping.
-      await withTimeout(this.#connection.flush(), this.#requestTimeoutMs)
+      await this.#connection.flush()
+      // What it refused was reported before, but `#watch` gets it later in this turn.
+      await nextTurn()
     } catch (error) {
       this.close()
       return messages.map(() => ({ outcome: 'retry', why: messageOf(error) }))
@@ -87,9 +89,10 @@ class Publisher implements NatsPublisher {
     })
   }
 
-  close(): void {
+  close(why?: Error): void {
     if (this.#isClosed) return
     this.#isClosed = true
+    this.#closedBecause = why
     // Messages that were not sent have no outcome at the server: the action queue sends them again.
     this.#connection.close().catch(() => {})
   }
@@ -106,9 +109,10 @@ class Publisher implements NatsPublisher {
 
   async #store(client: JetStreamClient, { subject, payload, id }: NatsMessage): Promise<WriteOutcome> {
     try {
-      await withTimeout(client.publish(subject, payload, { msgID: id }), this.#requestTimeoutMs)
+      await client.publish(subject, payload, { msgID: id })
       return done
     } catch (error) {
+      if (this.#closedBecause !== undefined) return { outcome: 'retry', why: messageOf(this.#closedBecause) }
       const outcome = outcomeOfError(error)
       if (nameOfNatsError(error) === 'JetStreamNotEnabled')
         return { outcome: 'retry', why: `no stream has the subject ${subject}, or JetStream is not enabled` }

@@ -3,6 +3,7 @@
 
 import { randomUUID } from 'node:crypto'
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
+import type { OpeningAttempt } from '../connections/open-connection.ts'
 import { SharedConnection } from '../connections/shared-connection.ts'
 import { hostAndPort, problemOfServer, tlsOf } from '../service-address.ts'
 import { messageOf } from '../service-responses.ts'
@@ -92,9 +93,9 @@ class NatsSink implements Sink {
   constructor(settings: NatsSettings) {
     const driver = {
       load: () => loadNats(settings),
-      open: () => openNats(settings),
+      open: (attempt: OpeningAttempt) => openNats(settings, attempt),
       isUsable: ({ isOpen }: NatsPublisher) => isOpen,
-      destroy: (publisher: NatsPublisher) => publisher.close(),
+      destroy: (publisher: NatsPublisher, why: Error) => publisher.close(why),
     }
     this.#publisher = new SharedConnection(driver, settings)
   }

@@ -3,9 +3,10 @@
 
 import type { ConnectorsConfig, SourcesConfig } from '../../config/index.ts'
 import type { NamedValue } from '../sink.ts'
-import { messageOf } from '../service-responses.ts'
+import { checkOnce, type ConnectionDriver } from '../connections/open-connection.ts'
 import { nameAtService, propertiesOf, type ReceivedMessage, type SourceType } from '../sources/source-type.ts'
-import { checkNatsSubscription, consumeNats, type NatsReceived, type NatsSubscription } from './nats-consumer.ts'
+import { openNatsReader, type NatsReader, type NatsReceived, type NatsSubscription } from './nats-consumer.ts'
+import { loadNats, type NatsSettings } from './nats-library.ts'
 import { natsSettings, natsSinkType } from './nats-sink.ts'
 
 type NatsSource = NamedValue<SourcesConfig['nats']>
@@ -14,7 +15,7 @@ type NatsConnector = NamedValue<ConnectorsConfig['nats']>
 const requestTimeoutMs = 10_000
 const topic = 'message'
 
-export const natsSourceType: SourceType<NatsSource, NatsConnector> = {
+export const natsSourceType: SourceType<NatsSource, NatsConnector, NatsReader> = {
   problemOfConnector: (connector) => natsSinkType.problemOfConnector(connector),
 
   problemOfSource({ parameters }) {
@@ -35,28 +36,37 @@ export const natsSourceType: SourceType<NatsSource, NatsConnector> = {
 
   serverOf: ({ server = '' }) => server,
 
-  async open(id, source, connector, callbacks) {
-    const consumer = await consumeNats(settingsOf(connector, source, requestTimeoutMs), subscriptionOf(id, source), {
-      take: (message) => callbacks.take(receivedMessage(message)),
-      noteDropped: ({ subject }) =>
-        callbacks.noteDropped(
-          `a message of the subject ${subject} arrived while max_pending messages waited for rules`,
-        ),
-      noteFailed: (error) => callbacks.noteFailed(error),
-    })
-    callbacks.noteConnected()
-    return consumer
-  },
-
-  async check(connector, source, timeoutMs) {
-    try {
-      const settings = settingsOf(connector, source, timeoutMs)
-      await checkNatsSubscription({ ...settings, connectTimeoutMs: timeoutMs }, subscriptionOf('', source))
-      return undefined
-    } catch (error) {
-      return messageOf(error)
+  driver(id, source, connector, callbacks) {
+    const settings = settingsOf(connector, source, requestTimeoutMs)
+    return {
+      ...readerDriver(settings),
+      limits: settings,
+      async receive(reader) {
+        await reader.receive(subscriptionOf(id, source), {
+          take: (message) => callbacks.take(receivedMessage(message)),
+          noteDropped: ({ subject }) =>
+            callbacks.noteDropped(
+              `a message of the subject ${subject} arrived while max_pending messages waited for rules`,
+            ),
+          noteFailed: (error) => callbacks.noteFailed(error),
+        })
+        callbacks.noteConnected()
+      },
     }
   },
+
+  check(connector, source, timeoutMs) {
+    const settings = { ...settingsOf(connector, source, timeoutMs), connectTimeoutMs: timeoutMs }
+    return checkOnce(readerDriver(settings), timeoutMs, (reader) => reader.check(subscriptionOf('', source)))
+  },
+}
+
+function readerDriver(settings: NatsSettings): ConnectionDriver<NatsReader> {
+  return {
+    load: () => loadNats(settings),
+    open: (attempt) => openNatsReader(settings, attempt),
+    destroy: (reader) => reader.close(),
+  }
 }
 
 function isSubjectFilter(subject: string): boolean {

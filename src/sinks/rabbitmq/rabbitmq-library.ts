@@ -3,8 +3,9 @@
 
 import type { Channel, ChannelModel, ConfirmChannel, ConsumeMessage, Options } from 'amqplib'
 import { isForbiddenAddress, safeLookup } from '../../transports/index.ts'
+import type { OpeningAttempt } from '../connections/open-connection.ts'
 import { loadLibrary } from '../optional-library.ts'
-import { messageOf, withTimeout } from '../service-responses.ts'
+import { messageOf } from '../service-responses.ts'
 import type { WriteOutcome } from '../sink.ts'
 
 export interface RabbitmqSettings {
@@ -36,8 +37,8 @@ export interface RabbitmqPublisher {
   publish(messages: readonly RabbitmqMessage[]): Promise<WriteOutcome | readonly WriteOutcome[]>
   /** Rejects if the exchange does not exist. */
   check(): Promise<void>
-  /** Closes the connection. Writes in progress fail. */
-  close(): void
+  /** Closes the connection. Writes in progress fail with `why`. */
+  close(why?: Error): void
 }
 
 export interface RabbitmqTarget {
@@ -54,19 +55,16 @@ export function loadRabbitmq() {
   return loadLibrary('amqplib', () => import('amqplib'))
 }
 
-export async function openRabbitmq(settings: RabbitmqSettings, target: RabbitmqTarget): Promise<RabbitmqPublisher> {
-  const { requestTimeoutMs, connectTimeoutMs } = settings
-  const connection = await connectTo(settings)
-  try {
-    const channel = await withTimeout(connection.createConfirmChannel(), connectTimeoutMs)
-    return new Publisher({ connection, channel, target, requestTimeoutMs })
-  } catch (error) {
-    destroy(connection)
-    throw error
-  }
+export async function openRabbitmq(
+  settings: RabbitmqSettings,
+  target: RabbitmqTarget,
+  attempt: OpeningAttempt,
+): Promise<RabbitmqPublisher> {
+  const connection = await connectTo(settings, attempt)
+  return new Publisher({ connection, channel: await connection.createConfirmChannel(), target })
 }
 
-async function connectTo(settings: RabbitmqSettings): Promise<ChannelModel> {
+async function connectTo(settings: RabbitmqSettings, attempt: OpeningAttempt): Promise<ChannelModel> {
   const { connect } = await loadRabbitmq()
   const { host, port, username, password, virtualHost, heartbeatSeconds, tls, connectTimeoutMs } = settings
   if (isForbiddenAddress(host)) throw new Error(`the address ${host} is denied by node.denied_addresses`)
@@ -80,15 +78,11 @@ async function connectTo(settings: RabbitmqSettings): Promise<ChannelModel> {
     heartbeat: heartbeatSeconds,
   }
   const opening = connect(address, { timeout: connectTimeoutMs, noDelay: true, lookup: safeLookup, ...tls })
-  try {
-    const connection = await withTimeout(opening, connectTimeoutMs)
-    connection.on('error', () => {})
-    return connection
-  } catch (error) {
-    // A connection that opens after the timeout is not used.
-    opening.then(destroy, () => {})
-    throw error
-  }
+  // A connection that opens after the attempt has failed is not used.
+  attempt.onFailure(() => opening.then(destroy))
+  const connection = await opening
+  connection.on('error', () => {})
+  return connection
 }
 
 /** A message of a queue, as RabbitMQ delivers it. */
@@ -102,45 +96,61 @@ export interface QueueMessage {
 export interface QueueCallbacks {
   /** True: the message is acknowledged; false: it is rejected without `requeue`. */
   take(message: QueueMessage): Promise<boolean>
-  /** Called when the connection has ended. */
+  /** Called when the connection has ended, once or several times. */
   noteFailed(error: unknown): void
 }
 
-/** `prefetch`: maximum messages that were not acknowledged. Rejects if the queue does not exist. */
-export async function consumeQueue(
-  settings: RabbitmqSettings,
-  { queue, prefetch }: { readonly queue: string; readonly prefetch: number },
-  callbacks: QueueCallbacks,
-): Promise<{ close(): Promise<void> }> {
-  const connection = await connectTo(settings)
-  let isClosed = false
-  let channelError: unknown
-  const close = async (): Promise<void> => {
-    isClosed = true
-    destroy(connection)
+/** Opens a connection to the server on which a queue can be read. */
+export async function openQueueReader(settings: RabbitmqSettings, attempt: OpeningAttempt): Promise<QueueReader> {
+  const connection = await connectTo(settings, attempt)
+  return new QueueReader(connection, await connection.createChannel())
+}
+
+export class QueueReader {
+  readonly #connection: ChannelModel
+  readonly #channel: Channel
+  /** The reason for which the server closes the channel, which it sends before. */
+  #channelError: unknown
+  #isClosed = false
+
+  constructor(connection: ChannelModel, channel: Channel) {
+    this.#connection = connection
+    this.#channel = channel
+    channel.on('error', (error: Error) => (this.#channelError = error))
   }
-  const fail = (error: unknown): void => {
-    if (isClosed) return
-    isClosed = true
-    destroy(connection)
-    callbacks.noteFailed(channelError ?? error)
-  }
-  connection.on('close', (error?: Error) => fail(error ?? new Error('RabbitMQ closed the connection')))
-  try {
-    const channel = await withTimeout(connection.createChannel(), settings.connectTimeoutMs)
-    channel.on('error', (error: Error) => (channelError = error))
+
+  /** `prefetch`: maximum messages that were not acknowledged. Rejects if the queue does not exist. */
+  async receive(
+    { queue, prefetch }: { readonly queue: string; readonly prefetch: number },
+    callbacks: QueueCallbacks,
+  ): Promise<void> {
+    const channel = this.#channel
+    const fail = (error: unknown): void => {
+      if (!this.#isClosed) callbacks.noteFailed(this.#channelError ?? error)
+    }
+    this.#connection.on('close', (error?: Error) => fail(error ?? new Error('RabbitMQ closed the connection')))
     channel.on('close', () => fail(new Error('RabbitMQ closed the channel')))
     const take = (message: ConsumeMessage | null): void => {
       if (message === null) fail(new Error(`RabbitMQ ended the consumer: the queue ${queue} may be deleted`))
       else takeMessage(channel, message, callbacks).catch(fail)
     }
-    await withTimeout(channel.prefetch(prefetch), settings.requestTimeoutMs)
-    await withTimeout(channel.consume(queue, take), settings.requestTimeoutMs)
-  } catch (error) {
-    await close()
-    throw channelError ?? error
+    try {
+      await channel.prefetch(prefetch)
+      await channel.consume(queue, take)
+    } catch (error) {
+      throw this.#channelError ?? error
+    }
   }
-  return { close }
+
+  /** Rejects if the queue does not exist. */
+  async check(queue: string): Promise<void> {
+    await this.#channel.checkQueue(queue)
+  }
+
+  close(): void {
+    this.#isClosed = true
+    destroy(this.#connection)
+  }
 }
 
 /** Unacknowledged messages are delivered again on the next connection. */
@@ -191,18 +201,6 @@ function headerText(value: unknown): string {
   return JSON.stringify(value) ?? ''
 }
 
-/** Rejects if the server does not respond, or the queue does not exist. */
-export async function checkQueue(settings: RabbitmqSettings, queue: string | undefined): Promise<void> {
-  const connection = await connectTo(settings)
-  try {
-    const channel = await withTimeout(connection.createChannel(), settings.requestTimeoutMs)
-    channel.on('error', () => {})
-    if (queue !== undefined) await withTimeout(channel.checkQueue(queue), settings.requestTimeoutMs)
-  } finally {
-    destroy(connection)
-  }
-}
-
 /** Closes the connection without waiting, because the server may not respond any more. */
 function destroy(connection: ChannelModel): void {
   const { stream } = connection.connection as unknown as { readonly stream: { destroy(): void } }
@@ -214,7 +212,6 @@ interface PublisherParts {
   readonly connection: ChannelModel
   readonly channel: ConfirmChannel
   readonly target: RabbitmqTarget
-  readonly requestTimeoutMs: number
 }
 
 class Publisher implements RabbitmqPublisher {
@@ -244,10 +241,7 @@ class Publisher implements RabbitmqPublisher {
   async publish(messages: readonly RabbitmqMessage[]): Promise<WriteOutcome | readonly WriteOutcome[]> {
     this.#returned.clear()
     try {
-      return await withTimeout(
-        Promise.all(messages.map((message) => this.#send(message))),
-        this.#parts.requestTimeoutMs,
-      )
+      return await Promise.all(messages.map((message) => this.#send(message)))
     } catch (error) {
       this.close()
       const failure = this.#failure ?? error
@@ -257,20 +251,21 @@ class Publisher implements RabbitmqPublisher {
   }
 
   async check(): Promise<void> {
-    const { channel, target, requestTimeoutMs } = this.#parts
+    const { channel, target } = this.#parts
     try {
       // The default exchange always exists, and cannot be checked.
-      const check = target.exchange === '' ? channel.waitForConfirms() : channel.checkExchange(target.exchange)
-      await withTimeout<unknown>(check, requestTimeoutMs)
+      if (target.exchange === '') await channel.waitForConfirms()
+      else await channel.checkExchange(target.exchange)
     } catch (error) {
       this.close()
       throw error
     }
   }
 
-  close(): void {
+  close(why?: Error): void {
     if (this.#isClosed) return
     this.#isClosed = true
+    this.#failure ??= why
     destroy(this.#parts.connection)
   }
 

@@ -3,6 +3,7 @@
 
 import { randomUUID } from 'node:crypto'
 import type { ActionsConfig, ConnectorsConfig } from '../../config/index.ts'
+import type { OpeningAttempt } from '../connections/open-connection.ts'
 import { SharedConnection } from '../connections/shared-connection.ts'
 import { MergedWrites } from '../merged-writes.ts'
 import { hostAndPort, problemOfServer, tlsOf } from '../service-address.ts'
@@ -104,9 +105,9 @@ class RabbitmqSink implements Sink {
   constructor(settings: RabbitmqSettings, target: RabbitmqTarget) {
     const driver = {
       load: loadRabbitmq,
-      open: () => openRabbitmq(settings, target),
+      open: (attempt: OpeningAttempt) => openRabbitmq(settings, target, attempt),
       isUsable: ({ isOpen }: RabbitmqPublisher) => isOpen,
-      destroy: (publisher: RabbitmqPublisher) => publisher.close(),
+      destroy: (publisher: RabbitmqPublisher, why: Error) => publisher.close(why),
     }
     this.#publisher = new SharedConnection(driver, settings)
   }

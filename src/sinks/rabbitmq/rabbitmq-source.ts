@@ -2,21 +2,27 @@
 
 import type { ConnectorsConfig, SourcesConfig } from '../../config/index.ts'
 import type { NamedValue } from '../sink.ts'
-import { messageOf } from '../service-responses.ts'
+import { checkOnce, type ConnectionDriver } from '../connections/open-connection.ts'
 import { propertiesOf, type SourceType } from '../sources/source-type.ts'
-import { checkQueue, consumeQueue, type QueueMessage } from './rabbitmq-library.ts'
+import {
+  loadRabbitmq,
+  openQueueReader,
+  type QueueMessage,
+  type QueueReader,
+  type RabbitmqSettings,
+} from './rabbitmq-library.ts'
 import { rabbitmqSinkType, serverOf, settingsOf } from './rabbitmq-sink.ts'
 
 type RabbitmqSource = NamedValue<SourcesConfig['rabbitmq']>
 type RabbitmqConnector = NamedValue<ConnectorsConfig['rabbitmq']>
 
-/** Timeout for opening a channel and for declaring a queue. */
+/** Timeout for the response to the request to read the queue. */
 const requestTimeoutMs = 10_000
 /** Maximum bytes of a queue name in AMQP 0-9-1. */
 const maxNameBytes = 255
 const topic = 'message'
 
-export const rabbitmqSourceType: SourceType<RabbitmqSource, RabbitmqConnector> = {
+export const rabbitmqSourceType: SourceType<RabbitmqSource, RabbitmqConnector, QueueReader> = {
   problemOfConnector: (connector) => rabbitmqSinkType.problemOfConnector(connector),
 
   problemOfSource({ parameters: { queue = '' } }) {
@@ -28,30 +34,40 @@ export const rabbitmqSourceType: SourceType<RabbitmqSource, RabbitmqConnector> =
 
   serverOf: (connector) => serverOf(connector) ?? '',
 
-  async open(_id, { parameters }, connector, callbacks) {
+  driver(_id, { parameters }, connector, callbacks) {
     const queue = parameters.queue ?? ''
     const settings = settingsOf(connector, { requestTimeoutMs })
-    const consumer = await consumeQueue(
-      settings,
-      { queue, prefetch: parameters.prefetch },
-      {
-        take: (message) => callbacks.take({ topic, ...receivedMessage(message, queue) }),
-        noteFailed: (error) => callbacks.noteFailed(error),
+    return {
+      ...readerDriver(settings),
+      limits: settings,
+      async receive(reader) {
+        await reader.receive(
+          { queue, prefetch: parameters.prefetch },
+          {
+            take: (message) => callbacks.take({ topic, ...receivedMessage(message, queue) }),
+            noteFailed: (error) => callbacks.noteFailed(error),
+          },
+        )
+        callbacks.noteConnected()
       },
-    )
-    callbacks.noteConnected()
-    return consumer
-  },
-
-  async check(connector, source, timeoutMs) {
-    const settings = { ...settingsOf(connector, { requestTimeoutMs: timeoutMs }), connectTimeoutMs: timeoutMs }
-    try {
-      await checkQueue(settings, source?.parameters.queue)
-      return undefined
-    } catch (error) {
-      return messageOf(error)
     }
   },
+
+  check(connector, source, timeoutMs) {
+    const settings = { ...settingsOf(connector, { requestTimeoutMs: timeoutMs }), connectTimeoutMs: timeoutMs }
+    const queue = source?.parameters.queue
+    return checkOnce(readerDriver(settings), timeoutMs, async (reader) => {
+      if (queue !== undefined) await reader.check(queue)
+    })
+  },
+}
+
+function readerDriver(settings: RabbitmqSettings): ConnectionDriver<QueueReader> {
+  return {
+    load: loadRabbitmq,
+    open: (attempt) => openQueueReader(settings, attempt),
+    destroy: (reader) => reader.close(),
+  }
 }
 
 function receivedMessage({ payload, fields, columns, headers }: QueueMessage, queue: string) {

@@ -1,6 +1,7 @@
 // The interface of a source: a connection that delivers messages of a service and reports their results to the service.
 
 import type { UserProperties } from '../../protocol/index.ts'
+import type { ConnectionDriver, ConnectionLimits } from '../connections/open-connection.ts'
 
 /** A message of a service. */
 export interface ReceivedMessage {
@@ -22,24 +23,32 @@ export interface SourceCallbacks {
   /** Counts a message that is dropped. */
   noteDropped(why: string): void
   noteConnected(): void
-  /** The connection has ended. */
+  /** The connection has ended. Calls after the first one have no effect. */
   noteFailed(error: unknown): void
 }
 
 export interface SourceConnection {
   /** Closes the connection. Messages that were not processed are received again, if the service stores them. */
-  close(): Promise<void>
+  close(): void
+}
+
+/** What a source knows about its connection. */
+export interface SourceDriver<Client> extends ConnectionDriver<Client> {
+  /** `requestTimeoutMs`: for `receive`. */
+  readonly limits: ConnectionLimits
+  /** Begins to receive messages. Rejects if the service does not send them. */
+  receive(client: Client): Promise<unknown>
 }
 
 /** One kind of service that sources receive from. `Source` and `Connector`: their settings. */
-export interface SourceType<Source, Connector> {
+export interface SourceType<Source, Connector, Client> {
   /** Returns why the settings are invalid; the text begins with the name of a setting. Undefined: they are valid. */
   problemOfConnector(connector: Connector): string | undefined
   problemOfSource(source: Source): string | undefined
   /** For the column `server`. */
   serverOf(connector: Connector): string
-  /** `id`: `type:name`. Rejects if the service does not respond. */
-  open(id: string, source: Source, connector: Connector, callbacks: SourceCallbacks): Promise<SourceConnection>
+  /** `id`: `type:name`. `noteConnected` is called by `receive`. */
+  driver(id: string, source: Source, connector: Connector, callbacks: SourceCallbacks): SourceDriver<Client>
   /** Returns why the service, or the topic or queue of the source, is not available; undefined: it is. Receives no messages. Never rejects. */
   check(connector: Connector, source: Source | undefined, timeoutMs: number): Promise<string | undefined>
 }
