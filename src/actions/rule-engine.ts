@@ -6,13 +6,8 @@ import { performance } from 'node:perf_hooks'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { SchemaRegistry } from '../schemas/index.ts'
 import type { LibraryName } from '../sinks/index.ts'
-import type {
-  DeadLetterReport,
-  QueuedResultReport,
-  RuleEngineReport,
-  RulePlan,
-  TopicMetricsReport,
-} from './plan/rule-plan.ts'
+import type { RulePlan } from './plan/rule-plan.ts'
+import type { DeadLetterReport, QueuedResultReport, RuleEngineReport, TopicMetricsReport } from './plan/rule-reports.ts'
 import type { ActionBroker } from './action-broker.ts'
 import { ActionManager } from './queues/action-manager.ts'
 import { authorizationSource } from './columns/authorization-source.ts'

@@ -8,7 +8,7 @@
 
 import { maskUrlSecrets } from '../../config/index.ts'
 import type { ActionEntry, Sink, WriteOutcome } from '../../sinks/index.ts'
-import type { ActionState } from '../plan/rule-plan.ts'
+import type { ActionState } from '../plan/rule-reports.ts'
 import type { DeliveryCounters } from '../statistics/action-counters.ts'
 import { ActionQueueClient, type ActionQueueClientOptions, type DeliveredEntry } from './action-queue-client.ts'
 import { AttemptedEntries, type AttemptedEntry, markRefused, type QueuedEntry } from './attempted-entries.ts'

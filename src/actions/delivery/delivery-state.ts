@@ -1,7 +1,7 @@
 // The state of a delivery, as alarms and reports show it: whether the service accepts entries, since when it does not, and why.
 
 import { maskUrlSecrets } from '../../config/index.ts'
-import type { ActionState } from '../plan/rule-plan.ts'
+import type { ActionState } from '../plan/rule-reports.ts'
 
 export interface DeliveryStateDependencies {
   nowMs(): number

@@ -2,7 +2,7 @@
 
 import type { ActionDelivery } from '../delivery/action-delivery.ts'
 import type { ActionBroker } from '../action-broker.ts'
-import type { ActionReport } from '../plan/rule-plan.ts'
+import type { ActionReport } from '../plan/rule-reports.ts'
 import type { ActionCounters } from '../statistics/action-counters.ts'
 import { alarmOf } from '../results/action-entries.ts'
 import type { FullQueueAlarm } from './full-queue-alarm.ts'

@@ -2,7 +2,7 @@
 
 import type { Command, CommandResult, RulePublication } from '../../core/index.ts'
 import type { RetryProgress } from '../delivery/dead-letter-retry.ts'
-import type { DeadLetterReport } from '../plan/rule-plan.ts'
+import type { DeadLetterReport } from '../plan/rule-reports.ts'
 import { deadLetterReport } from '../results/action-entries.ts'
 import { failureText } from '../results/action-outcome.ts'
 import type { RunningAction } from './running-action.ts'

@@ -2,7 +2,7 @@
 
 import type { ActionDelivery } from '../delivery/action-delivery.ts'
 import type { QueuedEntry } from '../delivery/attempted-entries.ts'
-import type { QueuedResultReport } from '../plan/rule-plan.ts'
+import type { QueuedResultReport } from '../plan/rule-reports.ts'
 import { isOfDeadLetters, ruleOf, saltOfQueue, visibleAttributes } from '../results/action-entries.ts'
 import type { RunningAction } from './running-action.ts'
 import { columnsOfResult } from '../results/stored-results.ts'

@@ -8,7 +8,8 @@ import { attributeOfForm, joinPayload, joinResult } from '../delivery/stored-res
 import type { DeadLetter } from '../delivery/dead-letters.ts'
 import type { MessageProperties } from '../../protocol/index.ts'
 import type { AlarmName } from '../../telemetry/index.ts'
-import type { ActionAssignment, DeadLetterReport } from '../plan/rule-plan.ts'
+import type { ActionAssignment } from '../plan/rule-plan.ts'
+import type { DeadLetterReport } from '../plan/rule-reports.ts'
 import { type ActionOrder, orderAttributes } from './action-order.ts'
 import { columnsOfResult } from './stored-results.ts'
 

@@ -6,7 +6,7 @@ import { Backoff } from '../delivery/backoff.ts'
 import { maskUrlSecrets } from '../../config/index.ts'
 import { sourceTopicPrefix } from '../../core/index.ts'
 import { parseTopicName } from '../../protocol/index.ts'
-import type { SourceReport } from '../plan/rule-plan.ts'
+import type { SourceReport } from '../plan/rule-reports.ts'
 import type { SourceMessage } from './source-publisher.ts'
 
 export interface ServiceSourceDependencies {

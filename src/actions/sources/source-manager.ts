@@ -3,7 +3,8 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import { bridgeClientId, shardOf, sourceBridgeName } from '../../core/index.ts'
-import type { SourceAssignment, SourceReport, SourceService } from '../plan/rule-plan.ts'
+import type { SourceAssignment, SourceService } from '../plan/rule-plan.ts'
+import type { SourceReport } from '../plan/rule-reports.ts'
 import type { ActionBroker } from '../action-broker.ts'
 import type { AlarmName } from '../../telemetry/index.ts'
 import { type LibraryName, type SourceConnection, sourceTypes, usesLibrary } from '../../sinks/index.ts'

@@ -1,6 +1,6 @@
 // Counters and rates of one rule on one shard.
 
-import type { FunctionCounters, RuleCounters, RuleReport } from '../plan/rule-plan.ts'
+import type { FunctionCounters, RuleCounters, RuleReport } from '../plan/rule-reports.ts'
 import { RateMeter } from './rate-meter.ts'
 
 const maxErrorLength = 500

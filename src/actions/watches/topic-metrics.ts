@@ -11,7 +11,7 @@ import {
   type RuleTriggerKind,
 } from '../../core/index.ts'
 import { parseTopicFilter, type TopicFilter } from '../../protocol/index.ts'
-import type { TopicCounts, TopicMetricsReport } from '../plan/rule-plan.ts'
+import type { TopicCounts, TopicMetricsReport } from '../plan/rule-reports.ts'
 
 type Rules = readonly (readonly [filter: TopicFilter, rule: MatchedRule])[]
 type SetRules = (
