@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { influxdbSinkType } from '../../src/sinks/influxdb/influxdb-sink.ts'
 import { prometheusSinkType } from '../../src/sinks/prometheus/prometheus-sink.ts'
-import { compileSinkTemplate } from '../../src/actions/results/action-entries.ts'
+import { compileSinkTemplate } from '../../src/actions/results/compile-sink-template.ts'
 import { encodeStored, renderWith } from '../../src/actions/results/stored-results.ts'
 import type { Render } from '../../src/sinks/index.ts'
 

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { compileSinkTemplate } from '../../src/actions/results/action-entries.ts'
+import { compileSinkTemplate } from '../../src/actions/results/compile-sink-template.ts'
 import { elasticsearchSinkType } from '../../src/sinks/elasticsearch/elasticsearch-sink.ts'
 
 type ElasticAction = Parameters<typeof elasticsearchSinkType.renderer>[0]

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodeJson, type RuleMap } from '../../src/values/index.ts'
-import { compileSinkTemplate } from '../../src/actions/results/action-entries.ts'
+import { compileSinkTemplate } from '../../src/actions/results/compile-sink-template.ts'
 import { kafkaProducerSinkType, type KafkaAction } from '../../src/sinks/kafka/kafka-producer-sink.ts'
 
 function actionWith(parameters: object): KafkaAction {

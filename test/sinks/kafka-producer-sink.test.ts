@@ -9,7 +9,7 @@ import {
 } from '../../src/sinks/kafka/kafka-producer-sink.ts'
 import type { KafkaProducer, KafkaRecord } from '../../src/sinks/kafka/kafka-library.ts'
 import type { ActionEntry } from '../../src/sinks/index.ts'
-import { compileSinkTemplate } from '../../src/actions/results/action-entries.ts'
+import { compileSinkTemplate } from '../../src/actions/results/compile-sink-template.ts'
 
 /** Errors as the library throws them. */
 function kafkaError(type: string): Error {

@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { compileSinkTemplate } from '../../src/actions/results/action-entries.ts'
+import { compileSinkTemplate } from '../../src/actions/results/compile-sink-template.ts'
 import { optionsOf, problemOfProperties, propertiesRenderer } from '../../src/sinks/rabbitmq/rabbitmq-properties.ts'
 
 type RabbitmqParameters = Parameters<typeof propertiesRenderer>[0]

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { compileSinkTemplate } from '../../src/actions/results/action-entries.ts'
+import { compileSinkTemplate } from '../../src/actions/results/compile-sink-template.ts'
 import { clickhouseLiteral } from '../../src/sinks/clickhouse/clickhouse-literal.ts'
 import type { SqlValue } from '../../src/sinks/sql/sql-entry.ts'
 import { compileSqlTemplate, problemOfSqlTemplate } from '../../src/sinks/sql/sql-template.ts'

@@ -12,7 +12,7 @@ import {
 } from '../../protocol/index.ts'
 import type { ByteStream } from '../../transports/index.ts'
 import type { ActionEntry } from '../../sinks/index.ts'
-import { hasResult, splitResult } from './stored-result.ts'
+import { hasResult, splitResult } from './joined-result.ts'
 
 /** An entry, and what its acknowledgement needs. */
 export interface DeliveredEntry extends ActionEntry {

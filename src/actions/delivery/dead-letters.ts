@@ -2,7 +2,7 @@
 
 import { ActionQueueClient, type ActionQueueClientOptions, type DeliveredEntry } from './action-queue-client.ts'
 import type { ActionEntry } from '../../sinks/index.ts'
-import { hasResult, joinResult, splitResult } from './stored-result.ts'
+import { hasResult, joinResult, splitResult } from './joined-result.ts'
 
 /** Maximum number of dead letters in lists: the oldest ones. */
 const maxVisible = 1_000

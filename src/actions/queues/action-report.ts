@@ -4,7 +4,7 @@ import type { ActionDelivery } from '../delivery/action-delivery.ts'
 import type { ActionBroker } from '../action-broker.ts'
 import type { ActionReport } from '../plan/rule-reports.ts'
 import type { ActionCounters } from '../statistics/action-counters.ts'
-import { alarmOf } from '../results/action-entries.ts'
+import { alarmOf } from './queue-names.ts'
 import type { FullQueueAlarm } from './full-queue-alarm.ts'
 
 /** The session that stores an action queue or dead letters. */

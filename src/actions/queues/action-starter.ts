@@ -8,14 +8,11 @@ import { deadLetterOf, DeadLetters } from '../delivery/dead-letters.ts'
 import { DeadLetterRetry } from '../delivery/dead-letter-retry.ts'
 import type { ActionAssignment } from '../plan/rule-plan.ts'
 import type { ActionCounters } from '../statistics/action-counters.ts'
-import {
-  compileSinkTemplate,
-  EntryAttributes,
-  isOfDeadLetters,
-  publicationOf,
-  reasonForNoSink,
-  ruleOf,
-} from '../results/action-entries.ts'
+import { compileSinkTemplate } from '../results/compile-sink-template.ts'
+import { EntryAttributes, publicationOf } from '../results/action-entries.ts'
+import { isOfDeadLetters } from './queue-names.ts'
+import { reasonForNoSink } from './running-action.ts'
+import { ruleOf } from '../results/entry-attributes.ts'
 import { ActionFallbacks } from './action-fallbacks.ts'
 import { ActionOrder } from '../results/action-order.ts'
 import { ActionStateEvents } from './action-report.ts'
@@ -26,7 +23,8 @@ import { DeadLetterAlarm } from './dead-letter-alarm.ts'
 import { storeInQueue } from './dead-letters-of-action.ts'
 import type { StoreContext } from '../results/result-store.ts'
 import { retryLetter } from '../results/retry-letter.ts'
-import { deliverySettings, moverTo, openSink, ownClientId, type RunningAction } from './running-action.ts'
+import { deliverySettings, moverTo, openSink, type RunningAction } from './running-action.ts'
+import { ownClientId } from './queue-names.ts'
 import { prepareEntry } from '../results/stopped-messages.ts'
 import { ColumnsJson, formOf } from '../results/stored-results.ts'
 

@@ -3,7 +3,9 @@
 import type { Command, CommandResult, RulePublication } from '../../core/index.ts'
 import type { RetryProgress } from '../delivery/dead-letter-retry.ts'
 import type { DeadLetterReport } from '../plan/rule-reports.ts'
-import { deadLetterReport } from '../results/action-entries.ts'
+import type { DeadLetter } from '../delivery/dead-letters.ts'
+import { ruleOf, visibleAttributes } from '../results/entry-attributes.ts'
+import { columnsOfResult } from '../results/stored-results.ts'
 import { failureText } from '../results/action-outcome.ts'
 import type { RunningAction } from './running-action.ts'
 
@@ -50,4 +52,11 @@ const textsOfFailures: Readonly<Record<string, string>> = {
   'receiver-full': failureText('action-queue-full'),
   'no-such-client': failureText('no-action-queue'),
   'storage-failing': failureText('storage-failing'),
+}
+
+/** Returns the form of a dead letter for the API. */
+function deadLetterReport({ id, why, atMs, entry }: DeadLetter): DeadLetterReport {
+  const attributes = visibleAttributes(entry)
+  const result = entry.result === undefined ? '' : columnsOfResult(entry.result)
+  return { id, why, atMs, rule: ruleOf(entry) ?? '', attributes, payload: entry.payload, result }
 }

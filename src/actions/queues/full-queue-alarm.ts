@@ -1,7 +1,7 @@
 // The alarm about a full action queue, and its log events: the first dropped result or waiting publisher raises it; later ones do not.
 
 import type { AlarmName, Log } from '../../telemetry/index.ts'
-import { alarmOf } from '../results/action-entries.ts'
+import { alarmOf } from './queue-names.ts'
 
 /** Publishers of this shard whose messages wait for space in action queues. */
 export interface WaitingPublishers {

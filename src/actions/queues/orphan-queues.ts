@@ -2,7 +2,7 @@
 
 import { actionClientPrefix, actionOfClientId } from '../../core/index.ts'
 import type { ActionBroker } from '../action-broker.ts'
-import { alarmOf } from '../results/action-entries.ts'
+import { alarmOf } from './queue-names.ts'
 
 type OrphanQueuesBroker = Pick<ActionBroker, 'view' | 'commands' | 'findSessions' | 'raiseAlarm' | 'endAlarm' | 'fail'>
 

@@ -3,7 +3,8 @@
 import type { ActionDelivery } from '../delivery/action-delivery.ts'
 import type { QueuedEntry } from '../delivery/attempted-entries.ts'
 import type { QueuedResultReport } from '../plan/rule-reports.ts'
-import { isOfDeadLetters, ruleOf, saltOfQueue, visibleAttributes } from '../results/action-entries.ts'
+import { isOfDeadLetters, saltOfQueue } from './queue-names.ts'
+import { ruleOf, visibleAttributes } from '../results/entry-attributes.ts'
 import type { RunningAction } from './running-action.ts'
 import { columnsOfResult } from '../results/stored-results.ts'
 

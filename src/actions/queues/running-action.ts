@@ -1,12 +1,12 @@
 // An action of a shard, with everything that belongs to it.
 
-import { actionClientId, type PeerNumber, shardOf } from '../../core/index.ts'
 import { type ActionEntry, endCallsOnClose, type Sink, sinkTypes, type WriteOutcome } from '../../sinks/index.ts'
 import type { ActionDelivery, DeliverySettings } from '../delivery/action-delivery.ts'
 import type { DeadLetterRetry } from '../delivery/dead-letter-retry.ts'
 import type { DeadLetters } from '../delivery/dead-letters.ts'
 import type { ActionAssignment } from '../plan/rule-plan.ts'
-import { compileSinkTemplate, isOfDeadLetters } from '../results/action-entries.ts'
+import { compileSinkTemplate } from '../results/compile-sink-template.ts'
+import { isOfDeadLetters } from './queue-names.ts'
 import type { ActionFallbacks } from './action-fallbacks.ts'
 import type { ActionOrder } from '../results/action-order.ts'
 import type { DeadLetterAlarm } from './dead-letter-alarm.ts'
@@ -68,19 +68,6 @@ export function fullQueueOf({ assignment, deliveries }: RunningAction): FullQueu
   return { maxMessages: assignment.action.resource_opts.max_buffer_messages, outage: deliveries[0]?.outage }
 }
 
-interface ShardOfAction {
-  readonly own: PeerNumber
-  readonly shards: number
-}
-
-/** Returns a client ID for the queue or the dead letters of an action, whose session belongs to this shard. */
-export function ownClientId({ own, shards }: ShardOfAction, action: string, kind: 'q' | 'd'): string {
-  for (let salt = 0; ; salt++) {
-    const clientId = actionClientId(action, `${kind}${salt}`)
-    if (shardOf(clientId, shards) === own) return clientId
-  }
-}
-
 /** Replaces the sinks of an action after a failure of their client library. */
 export function restartSinks(
   { deliveries }: RunningAction,
@@ -100,4 +87,10 @@ export function moverTo(store: (entry: ActionEntry) => Promise<boolean>): Sink {
   const move = async (entry: ActionEntry): Promise<WriteOutcome> =>
     (await store(entry)) ? { outcome: 'done' } : { outcome: 'retry', why: 'the disk fails' }
   return { write: (batch) => Promise.all(batch.map(move)), check: async () => undefined, close: () => {} }
+}
+
+/** Returns why an action does not send; '': it sends. */
+export function reasonForNoSink({ action, connector }: ActionAssignment): string {
+  if (!action.enable) return 'the action is disabled'
+  return connector === undefined ? 'the connector is missing or disabled' : ''
 }

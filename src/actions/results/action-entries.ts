@@ -1,53 +1,18 @@
-// Entries of action queues and of queues of dead letters, as they are stored and reported.
+// Entries of action queues and of queues of dead letters, as the core stores them.
 
-import { actionClientPrefix, type RulePublication } from '../../core/index.ts'
-import { compileTemplate, plainValue, type RuleEvent } from '../../rules/index.ts'
-import type { RuleMap } from '../../values/index.ts'
-import { type ActionEntry, type CompileTemplate } from '../../sinks/index.ts'
-import { attributeOfForm, joinPayload, joinResult } from '../delivery/stored-result.ts'
-import type { DeadLetter } from '../delivery/dead-letters.ts'
+import type { RulePublication } from '../../core/index.ts'
 import type { MessageProperties } from '../../protocol/index.ts'
-import type { AlarmName } from '../../telemetry/index.ts'
-import type { ActionAssignment } from '../plan/rule-plan.ts'
-import type { DeadLetterReport } from '../plan/rule-reports.ts'
+import type { RuleEvent } from '../../rules/index.ts'
+import type { ActionEntry } from '../../sinks/index.ts'
+import { attributeOfForm, joinPayload, joinResult } from '../delivery/joined-result.ts'
 import { type ActionOrder, orderAttributes } from './action-order.ts'
-import { columnsOfResult } from './stored-results.ts'
+import { attributeOfRule } from './entry-attributes.ts'
 
 /** Topic prefix of queued results; no client subscribes to it. */
 const actionQueueTopic = '$action'
-const ruleAttribute = 'rule'
 
 /** Maximum number of shared objects of one action. When it is reached, all are dropped. */
 const maxShared = 4_096
-
-/** Returns the attribute that names the rule of an entry. */
-export function attributeOfRule(rule: string): readonly [string, string] {
-  return [ruleAttribute, rule]
-}
-
-/** Returns the rule of an entry; undefined: an earlier version of Godwit stored the entry. */
-export function ruleOf({ attributes }: ActionEntry): string | undefined {
-  return attributes.find(([name]) => name === ruleAttribute)?.[1]
-}
-
-/** Marks an entry that a fallback has caused: it has no fallbacks itself. */
-export const fallbackAttribute = ['!fallback', ''] as const
-
-const depthAttribute = '!depth'
-
-/** Returns the attribute of a result of several rules, one after the other; empty for others. */
-export function attributesOfDepth(depth: number): ActionEntry['attributes'] {
-  return depth > 1 ? [[depthAttribute, String(depth)]] : []
-}
-
-/** Returns the number of rules that have led to the entry. */
-export function depthOf({ attributes }: ActionEntry): number {
-  return Number(attributes.find(([name]) => name === depthAttribute)?.[1] ?? 1)
-}
-
-export function isOfFallback({ attributes }: ActionEntry): boolean {
-  return attributes.some(([name]) => name === fallbackAttribute[0])
-}
 
 /** Returns the publication that stores the entry. */
 export function publicationOf(entry: ActionEntry): RulePublication {
@@ -106,47 +71,4 @@ export class EntryAttributes {
     this.#count++
     return properties
   }
-}
-
-/** Returns true if the session has the dead letters of an action. */
-export function isOfDeadLetters(clientId: string): boolean {
-  return clientId.startsWith(`${actionClientPrefix}d`)
-}
-
-/** Returns what distinguishes the action queues of one action, such as `q0`. */
-export function saltOfQueue(clientId: string): string {
-  return clientId.slice(actionClientPrefix.length).split('/')[0] ?? ''
-}
-
-/** Returns the attributes without those for internal use, whose names begin with an exclamation mark. */
-export function visibleAttributes({ attributes }: ActionEntry): ActionEntry['attributes'] {
-  return attributes.filter(([name]) => !name.startsWith('!'))
-}
-
-/** Returns the form of a dead letter for the API. */
-export function deadLetterReport({ id, why, atMs, entry }: DeadLetter): DeadLetterReport {
-  const attributes = visibleAttributes(entry)
-  const result = entry.result === undefined ? '' : columnsOfResult(entry.result)
-  return { id, why, atMs, rule: ruleOf(entry) ?? '', attributes, payload: entry.payload, result }
-}
-
-/** Templates of actions over the results of rules, which are maps of the rule language. Exported for tests of sinks. */
-export const compileSinkTemplate: CompileTemplate = (text, encoding) => {
-  const template = compileTemplate(text, encoding)
-  return {
-    parts: template.parts,
-    render: (data) => template.render(data as RuleMap),
-    values: (data) => template.values(data as RuleMap).map(plainValue),
-  }
-}
-
-/** Returns why an action does not send; '': it sends. */
-export function reasonForNoSink({ action, connector }: ActionAssignment): string {
-  if (!action.enable) return 'the action is disabled'
-  return connector === undefined ? 'the connector is missing or disabled' : ''
-}
-
-/** Returns the name of the alarm of an action. */
-export function alarmOf(id: string): AlarmName {
-  return `action:${id}`
 }

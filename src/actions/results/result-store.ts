@@ -4,13 +4,8 @@ import type { RuleActionFailure, RulePublication } from '../../core/index.ts'
 import { RuleError } from '../../values/index.ts'
 import { type ActionEntry, type Render } from '../../sinks/index.ts'
 import { deadLetterOf } from '../delivery/dead-letters.ts'
-import {
-  attributeOfRule,
-  attributesOfDepth,
-  type EntryAttributes,
-  fallbackAttribute,
-  publicationOf,
-} from './action-entries.ts'
+import { attributeOfRule, attributesOfDepth, fallbackAttribute } from './entry-attributes.ts'
+import { type EntryAttributes, publicationOf } from './action-entries.ts'
 import type { ActionInput, StoppedRule } from './action-input.ts'
 import { type ColumnsJson, encodeResult } from './stored-results.ts'
 import { stoppedEntry } from './stopped-messages.ts'

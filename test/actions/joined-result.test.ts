@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { hasResult, joinResult, splitResult } from '../../src/actions/delivery/stored-result.ts'
+import { hasResult, joinResult, splitResult } from '../../src/actions/delivery/joined-result.ts'
 
 test('payload, attributes and result are read as they were stored, also if they are empty', () => {
   for (const [payload, result] of [

@@ -1,0 +1,14 @@
+// Templates of actions over the results of rules, which are maps of the rule language.
+
+import { compileTemplate, plainValue } from '../../rules/index.ts'
+import type { RuleMap } from '../../values/index.ts'
+import type { CompileTemplate } from '../../sinks/index.ts'
+
+export const compileSinkTemplate: CompileTemplate = (text, encoding) => {
+  const template = compileTemplate(text, encoding)
+  return {
+    parts: template.parts,
+    render: (data) => template.render(data as RuleMap),
+    values: (data) => template.values(data as RuleMap).map(plainValue),
+  }
+}
