@@ -22,7 +22,7 @@ import {
   publishFieldsOf,
 } from '../gateway.ts'
 import type { PeerAddress } from '../../transports/index.ts'
-import { type Observation, Observations } from './coap-observations.ts'
+import { type Observation, CoapObservations } from './coap-observations.ts'
 import { type RetainedReadDone, RetainedReads } from './retained-reads.ts'
 import type { CoapSettings } from './coap-settings.ts'
 import { toPingIntervalMs } from '../ping-interval.ts'
@@ -82,7 +82,7 @@ export class CoapClient implements MqttConnectionCallbacks, GatewayClient {
   #state: 'connecting' | 'open' | 'ended' = 'connecting'
   #whenOpen: ResponseCallback[] | undefined
   #pending: Map<number, ResponseCallback> | undefined
-  #observations: Observations | undefined
+  #observations: CoapObservations | undefined
   #retainedReads: RetainedReads | undefined
   #nextPacketId = 1
   #sentPings = 0
@@ -180,7 +180,7 @@ export class CoapClient implements MqttConnectionCallbacks, GatewayClient {
     if (known !== undefined && known.filter !== request.filter) this.cancel(known)
     const packetId = this.#takePacketId()
     if (packetId === undefined) return false
-    const observation = (this.#observations ??= new Observations()).add(
+    const observation = (this.#observations ??= new CoapObservations()).add(
       request,
       token,
       this.#gateway.dependencies.nowMs(),

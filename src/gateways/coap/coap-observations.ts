@@ -18,7 +18,7 @@ export interface Observation {
 /** Per client. */
 const maxObservations = 256
 
-export class Observations {
+export class CoapObservations {
   readonly #byToken = new Map<string, Observation>()
   readonly #bySubscription = new Map<number, Set<Observation>>()
   readonly #subscriptionIds = new Map<TopicFilter, number>()

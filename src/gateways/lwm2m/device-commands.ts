@@ -6,7 +6,7 @@ import type { GatewayDependencies } from '../gateway.ts'
 import type { PeerAddress } from '../../transports/index.ts'
 import { CommandQueue, commandLifetimeMs, type StoredCommand, type WaitingCommand } from './command-queue.ts'
 import { type Command, jsonOfNotice, jsonOfResponse, parseCommand, pathOptionsOf } from './commands.ts'
-import type { Observations } from './lwm2m-observations.ts'
+import type { Lwm2mObservations } from './lwm2m-observations.ts'
 import type { Registration } from './registration.ts'
 import type { Lwm2mSettings, Translator } from './lwm2m-settings.ts'
 
@@ -41,7 +41,7 @@ interface CommandedDevice {
 
 export class DeviceCommands {
   readonly #device: CommandedDevice
-  readonly #observations: Observations
+  readonly #observations: Lwm2mObservations
   readonly #services: CommandServices
   readonly #queue: CommandQueue
   /** Whether the stored state of the device has commands. */
@@ -52,7 +52,7 @@ export class DeviceCommands {
 
   constructor(
     device: CommandedDevice,
-    observations: Observations,
+    observations: Lwm2mObservations,
     services: CommandServices,
     stored: readonly StoredCommand[],
   ) {

@@ -23,7 +23,7 @@ import { commandLifetimeMs } from './command-queue.ts'
 import { pathOptionsOf } from './commands.ts'
 import { type CommandServices, DeviceCommands, maxWaitingCommands } from './device-commands.ts'
 import { takeNotification } from './notifications.ts'
-import { Observations } from './lwm2m-observations.ts'
+import { Lwm2mObservations } from './lwm2m-observations.ts'
 import type { StoredDevice, Registration } from './registration.ts'
 import type { Translator } from './lwm2m-settings.ts'
 import { toPingIntervalMs } from '../ping-interval.ts'
@@ -59,7 +59,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
   /** Whether the stored state says that the address of the device has proven itself. */
   isStoredProven = false
   readonly commands: DeviceCommands
-  readonly #observations: Observations
+  readonly #observations: Lwm2mObservations
   #lostAtMs: number
   #receivedAtMs: number
   #pingIntervalMs: number
@@ -82,7 +82,7 @@ export class Device implements MqttConnectionCallbacks, GatewayClient {
     this.location = place.location
     this.#whenConnected = connected
     this.#isRestored = place.restored !== undefined
-    this.#observations = new Observations(place.restored?.observations ?? [], gateway.dependencies.place)
+    this.#observations = new Lwm2mObservations(place.restored?.observations ?? [], gateway.dependencies.place)
     this.commands = new DeviceCommands(this, this.#observations, gateway, place.restored?.commands ?? [])
     this.#receivedAtMs = gateway.dependencies.nowMs()
     this.#lostAtMs = place.restored?.lostAtMs ?? this.#receivedAtMs + registration.lifetimeSeconds * msPerSecond

@@ -22,7 +22,7 @@ interface Observation {
   cancelReading?: () => void
 }
 
-export class Observations {
+export class Lwm2mObservations {
   /** By token. */
   readonly #running = new Map<string, Observation>()
   /**

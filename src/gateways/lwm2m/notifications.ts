@@ -13,14 +13,14 @@ import {
 import type { PeerAddress } from '../../transports/index.ts'
 import { type Command, contentOf } from './commands.ts'
 import type { ObjectDefinitions } from './objects.ts'
-import type { Observations } from './lwm2m-observations.ts'
+import type { Lwm2mObservations } from './lwm2m-observations.ts'
 
 interface Notified {
   readonly peer: PeerAddress
   /** Path and query of the observation. */
   readonly path: readonly CoapOption[]
   readonly requests: DeviceRequests
-  readonly observations: Observations
+  readonly observations: Lwm2mObservations
   readonly objects: ObjectDefinitions
   publish(document: Readonly<Record<string, unknown>>): void
   /** A notification is not published, because a part of it is missing. */
