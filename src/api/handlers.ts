@@ -1,4 +1,4 @@
-// The handlers of all endpoints. A new set adds its line here.
+// The table of all handlers. A new subject adds its line here.
 
 import { endpoints } from './endpoints.ts'
 import type { Handlers, HandlersFor, Authenticator } from '../management/index.ts'

@@ -3,7 +3,8 @@
 import type { ReplyOf } from '../../contract/index.ts'
 import type { clientEndpoints } from './endpoints.ts'
 import type { ClientView } from '../../core/index.ts'
-import { localTime, clientName } from '../../management/index.ts'
+import { localTime } from '../../management/index.ts'
+import { clientName } from '../context/client-name.ts'
 
 type ClientRecord = ReplyOf<typeof clientEndpoints.list_clients>['data'][number]
 

@@ -1,4 +1,4 @@
-// Clients: operations of the node, and handlers.
+// Clients.
 
 import type { clientEndpoints } from './endpoints.ts'
 import type { ClientFilter, ClientView } from '../../core/index.ts'

@@ -1,7 +1,8 @@
 // Delayed messages: each shard has those of its clients.
 
 import type { ReplyOf } from '../../contract/index.ts'
-import { type ApiError, clientName, type Handlers, refuseFor } from '../../management/index.ts'
+import { type ApiError, type Handlers, refuseFor } from '../../management/index.ts'
+import { clientName } from '../context/client-name.ts'
 import type { QueryableShards } from '../../node/index.ts'
 import type { QueryResult } from '../../shard/index.ts'
 import type { Store } from '../../storage/index.ts'

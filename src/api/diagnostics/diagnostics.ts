@@ -1,7 +1,8 @@
 // Explanations, dropped messages, queues and timelines of clients.
 
 import type { Static } from '../../contract/index.ts'
-import { clientName, type Handlers, refuse, shortened } from '../../management/index.ts'
+import { type Handlers, refuse, shortened } from '../../management/index.ts'
+import { clientName } from '../context/client-name.ts'
 import { hasWildcard, parseTopicFilter, parseTopicName, type QoS } from '../../protocol/index.ts'
 import {
   type DiagnosticsDependencies,

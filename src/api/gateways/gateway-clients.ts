@@ -1,4 +1,4 @@
-// Clients of gateways: handlers.
+// Clients of gateways.
 
 import { randomBytes } from 'node:crypto'
 import type { gatewayClientEndpoints } from './client-endpoints.ts'

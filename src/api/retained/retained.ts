@@ -3,7 +3,6 @@
 import type { ReplyOf } from '../../contract/index.ts'
 import {
   ApiError,
-  clientName,
   cursorOf,
   type Handlers,
   type ListPosition,
@@ -11,6 +10,7 @@ import {
   positionOf,
   refuse,
 } from '../../management/index.ts'
+import { clientName } from '../context/client-name.ts'
 import type { QueryableShards } from '../../node/index.ts'
 import { parseTopicFilter, parseTopicName, type TopicFilter, type TopicName } from '../../protocol/index.ts'
 import type { QueryResult } from '../../shard/index.ts'

@@ -1,4 +1,4 @@
-// Connectors and actions: handlers.
+// Connectors and actions.
 
 import type { Resource, ResourceKind } from '../../actions/index.ts'
 import type { actionEndpoints } from './action-endpoints.ts'

@@ -1,6 +1,7 @@
 // Clients that receive slowly.
 
-import { type Handlers, clientName } from '../../management/index.ts'
+import { type Handlers } from '../../management/index.ts'
+import { clientName } from '../context/client-name.ts'
 import type { ApiContext } from '../context/api-context.ts'
 import type { slowSubscriptionEndpoints } from './endpoints.ts'
 

@@ -8,9 +8,9 @@ import {
   refuse,
   JsonText,
   shardUnavailableError,
-  clientName,
   beginning,
 } from '../../management/index.ts'
+import { clientName } from '../context/client-name.ts'
 import type { SubscriptionView } from '../../core/index.ts'
 import { writeFilter } from '../../protocol/index.ts'
 import { TopicTree } from './topic-tree.ts'

@@ -1,4 +1,4 @@
-// Subscriptions: handlers.
+// Subscriptions.
 
 import type { RequestOf } from '../../contract/index.ts'
 import type { subscriptionEndpoints } from './endpoints.ts'
@@ -9,7 +9,6 @@ import {
   replyWithList,
   type ListSource,
   shardUnavailableError,
-  clientName,
   otherNode,
   beginning,
   pagingOf,
@@ -19,6 +18,7 @@ import {
   ApiError,
   type JsonText,
 } from '../../management/index.ts'
+import { clientName } from '../context/client-name.ts'
 import { commonValue } from '../clients/client-query.ts'
 import { replyWithTopicTree } from './reply-with-topic-tree.ts'
 import type { ClientQueries } from '../clients/client-queries.ts'
