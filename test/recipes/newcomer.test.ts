@@ -1,5 +1,5 @@
 // Follows the recipes literally in a copy of the checkout, as someone does who changes the broker for the first time: a setting of the
-// core, and a metric.
+// core, a metric, and an endpoint with its command.
 
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
@@ -60,26 +60,130 @@ describe('a newcomer who follows the recipes', () => {
     assert.deepEqual(changed, ['src/shard/observe/event-log.ts', 'src/telemetry/counters.ts'])
   })
 
-  test('generates the reference page and the example file', () => {
+  test('adds an endpoint in the folder of its subject, and a command', () => {
+    const recipe = copy.read('docs/recipes/endpoint.md')
+    assert.match(recipe, /Define it in `endpoints\.ts` of its subject/)
+    copy.write(
+      'src/api/inflight/endpoints.ts',
+      `// Messages that were sent to a client and are not acknowledged.
+
+import { endpoint, Type } from '../../contract/index.ts'
+
+const message = Type.Object({
+  topic: Type.Union([Type.String(), Type.Null()], { description: 'Topic; null: unknown after a restart.' }),
+  qos: Type.Integer({ minimum: 1, maximum: 2 }),
+})
+
+export const inflightEndpoints = {
+  get_inflight: endpoint({
+    version: 'v5',
+    method: 'GET',
+    path: '/mqtt/inflight/:clientid',
+    summary: 'Lists the messages that were sent to a client and are not acknowledged.',
+    params: Type.Object({ clientid: Type.String() }),
+    reply: Type.Array(message),
+    reasons: ['CLIENT_NOT_FOUND'],
+    access: 'read',
+    isForNamespaces: true,
+  }),
+}
+`,
+    )
+    assert.match(recipe, /Add the handler with the same name to the file of the subject/)
+    copy.write(
+      'src/api/inflight/inflight.ts',
+      `// Messages that were sent to a client and are not acknowledged. They are in memory.
+
+import { shardOf } from '../../core/index.ts'
+import { type Handlers, refuseFor } from '../../management/index.ts'
+import type { ApiContext } from '../context/api-context.ts'
+import type { inflightEndpoints } from './endpoints.ts'
+
+const maxInflight = 65_535
+
+export function inflightHandlers({
+  supervisor,
+  names,
+}: Pick<ApiContext, 'supervisor' | 'names'>): Handlers<typeof inflightEndpoints> {
+  return {
+    get_inflight: async ({ params }) => {
+      const clientId = names.session(params.clientid)
+      const query = { kind: 'client-queue', clientId, limit: maxInflight } as const
+      const found = await supervisor.query(shardOf(clientId, supervisor.size), query)
+      if (found === undefined) return refuseFor('SERVICE_UNAVAILABLE', 'the shard of this client is restarting: retry')
+      if (found === null) return refuseFor('CLIENT_NOT_FOUND', 'there is no such client')
+      return found.inMemory
+        .filter(({ state }) => state !== 'waiting')
+        .map(({ topic, qos }) => ({ topic: topic === undefined ? null : names.ownTopic(topic), qos }))
+    },
+  }
+}
+`,
+    )
+    assert.match(recipe, /one line in each of `src\/api\/endpoints\.ts` and\s+`src\/api\/handlers\.ts`/)
+    const liveImport = 'import { liveEndpoints }'
+    copy.insertBefore(
+      'src/api/endpoints.ts',
+      liveImport,
+      "import { inflightEndpoints } from './inflight/endpoints.ts'\n",
+    )
+    copy.insertBefore('src/api/endpoints.ts', '  ...liveEndpoints,', '  ...inflightEndpoints,\n')
+    const liveHandlers = 'import { liveHandlers }'
+    copy.insertBefore(
+      'src/api/handlers.ts',
+      liveHandlers,
+      "import { inflightHandlers } from './inflight/inflight.ts'\n",
+    )
+    copy.insertBefore('src/api/handlers.ts', '    ...liveHandlers(live),', '    ...inflightHandlers(context),\n')
+    assert.match(recipe, /Add the command to `src\/cli\/ctl\/commands\/`/)
+    copy.insertBefore(
+      'src/cli/ctl/commands/diagnostics-commands.ts',
+      "  {\n    name: 'clients queue',",
+      `  {
+    name: 'clients inflight',
+    description: 'list the messages that were sent to a client and are not acknowledged',
+    arguments: ['<client>'],
+    run: ({ client, operands: [clientid = ''] }) =>
+      shown(client.get_inflight({ params: { clientid } }), (rows) => ({ rows, columns: ['qos', 'topic'] })),
+  },
+`,
+    )
+    const changed = copy.changedFiles('src').filter((file) => /^src\/(api|cli)\//.test(file))
+    assert.deepEqual(changed, [
+      'src/api/endpoints.ts',
+      'src/api/handlers.ts',
+      'src/api/inflight/endpoints.ts',
+      'src/api/inflight/inflight.ts',
+      'src/cli/ctl/commands/diagnostics-commands.ts',
+    ])
+  })
+
+  test('generates the reference pages and the example file', () => {
     assert.match(
       copy.read('docs/recipes/setting.md'),
       /`npm run generate` writes the reference page and the example file/,
     )
     copy.run('node', ['test/generate.ts'])
-    assert.deepEqual(copy.changedFiles('docs'), ['docs/CONFIGURATION.md'])
+    assert.deepEqual(copy.changedFiles('docs'), ['docs/CONFIGURATION.md', 'docs/errors.md', 'docs/openapi.json'])
     assert.match(copy.read('docs/CONFIGURATION.md'), /max_user_properties/)
     assert.match(copy.read('etc/godwit.conf'), /max_user_properties/)
+    assert.match(copy.read('docs/openapi.json'), /mqtt\/inflight/)
   })
 
   test('passes the type check, and the tests that the recipes name', () => {
     copy.run('node_modules/.bin/tsc', ['--noEmit'])
-    const named = ['test/config/generated.test.ts', 'test/config/differences.test.ts']
-    for (const file of named) assert.ok(copy.read('docs/recipes/setting.md').includes(file), file)
+    const named = [
+      'test/config/generated.test.ts',
+      'test/config/differences.test.ts',
+      'test/contract/documents.test.ts',
+    ]
+    const recipes = `${copy.read('docs/recipes/setting.md')}${copy.read('docs/recipes/endpoint.md')}`
+    for (const file of named) assert.ok(recipes.includes(file), file)
     assert.match(copy.run('node', ['--test', ...named]), /^ℹ fail 0$/m)
   })
 
-  test('finds both in the built broker', () => {
+  test('finds all of them in the built broker', () => {
     copy.run('node', ['release/bundle.ts'])
-    assert.match(copy.run('node', ['--test', 'test/recipes/newcomer-effects.ts']), /^ℹ pass 1$/m)
+    assert.match(copy.run('node', ['--test', 'test/recipes/newcomer-effects.ts']), /^ℹ pass 2$/m)
   })
 })
