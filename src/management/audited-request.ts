@@ -56,8 +56,9 @@ export function auditEntryOf(request: AuditedRequest, result: unknown): AuditEnt
   const { name, endpoint, caller, namespace = null, url, atMs } = request
   const sent = sentFields(request)
   // A login has no authenticated caller.
+  const { callerIsNamedIn } = endpoint
   const named =
-    caller.by !== 'nobody' ? undefined : name === 'login' ? sent : name === 'finish_sso' ? result : undefined
+    callerIsNamedIn === undefined || caller.by !== 'nobody' ? undefined : { body: sent, reply: result }[callerIsNamedIn]
   const who =
     named !== undefined ? { name: shortenText(nameIn(named)), by: 'account' } : { name: caller.name, by: caller.by }
   return {

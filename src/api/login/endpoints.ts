@@ -29,6 +29,7 @@ export const loginEndpoints = {
     reply: Type.Object(loginReply),
     reasons: ['BAD_USERNAME_OR_PWD', 'BAD_MFA_TOKEN'],
     access: 'open',
+    callerIsNamedIn: 'body',
     // The audit log has a limited size: entries for guessed passwords would remove all other entries.
     audit: 'when-done',
   }),
@@ -84,6 +85,7 @@ export const loginEndpoints = {
     reply: Type.Object({ ...loginReply, username: Type.String() }),
     reasons: ['BAD_TOKEN', 'UNAUTHORIZED_ROLE'],
     access: 'open',
+    callerIsNamedIn: 'reply',
     audit: 'when-done',
   }),
   logout: endpoint({

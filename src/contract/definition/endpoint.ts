@@ -58,6 +58,8 @@ export interface Endpoint {
    * Whether it is in the audit log. Default: if it is not a GET, requires authentication, and does more than publish.
    */
   readonly audit?: 'always' | 'when-done' | 'never'
+  /** An open endpoint that authenticates its caller: where the audit log finds the `username`. */
+  readonly callerIsNamedIn?: 'body' | 'reply'
   /** The request or the response may take many minutes. */
   readonly isLong?: true
   /**
